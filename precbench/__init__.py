@@ -1,0 +1,30 @@
+"""precbench runs, measures and judges methods for precision at the top of a ranked list.
+
+Everything public is imported on first use, so that ``import precbench`` costs nothing:
+``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members, and
+``load_dataset(name)`` reads a data set.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "SOLVERS": "precbench.solvers",
+    "SURROGATES": "precbench.surrogates",
+    "DATASETS": "precbench.data",
+    "METRICS": "precbench.metrics",
+    "load_dataset": "precbench.data",
+}
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 (names come from __getattr__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'precbench' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,273 @@
+"""One pass of a mini-batch method for precision at k (kar2015, Algorithms 1-4).
+
+Given   rows x_i with labels y_i, visited in a given order, cut into batches of b rows;
+        for each batch t a step length eta_t, and k_t = k_of[number of positives in the batch].
+Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given radius,
+        with c in R^b computed from the scores s_i = <w_{t-1}, x_i> of the batch:
+
+  PERCEPTRON_AVG  c = 1 on false positives, -D on false negatives, D = #FP / #FN   (Algorithm 1)
+  PERCEPTRON_MAX  c = 1 on false positives, -1 on the #FP first false negatives    (Algorithm 2)
+  AVG, MAX, RAMP, STRUCT   c = a subgradient of that surrogate in the scores       (Algorithm 4,
+                           equations (7), (6), (4), (3))
+
+False positives are the negatives among the k first of the batch, false negatives the positives
+that are not. Of equal scores the one visited earlier is first. A batch without positives leaves
+w as it is.
+
+The kernel draws no random numbers, allocates nothing and holds no lock: the order of the rows,
+the step lengths and all scratch space are arguments.
+"""
+
+from libc.math cimport INFINITY, sqrt
+
+from precbench.kernels.rows cimport Rows, row_axpy, row_dot, row_prefetch, rows_of
+from precbench.kernels.select cimport select_first, sort_selection
+
+PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT = range(6)
+
+cdef enum:
+    _PERCEPTRON_AVG = 0
+    _PERCEPTRON_MAX = 1
+    _AVG = 2
+    _MAX = 3
+    _RAMP = 4
+    _STRUCT = 5
+    PREFETCH_DISTANCE = 12
+
+
+cdef struct Batch:
+    Py_ssize_t n
+    Py_ssize_t n_pos
+    Py_ssize_t k
+    double* scores
+    double* coef       # c: what this module computes from scores and labels
+    int* pos           # positions of the positives in the batch, ascending
+    int* neg
+    int* all           # 0, 1, ..., b - 1
+    int* first         # two selections
+    int* second
+
+
+cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
+    """Algorithms 1 and 2; return the number of false positives."""
+    cdef Py_ssize_t j, n_missed = 0, n_false = 0
+    cdef double share
+    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
+    for j in range(batch.n):
+        batch.coef[j] = 0
+    for j in range(batch.k):
+        batch.coef[batch.first[j]] = 1
+    for j in range(batch.n_pos):
+        if batch.coef[batch.pos[j]] == 0:
+            batch.second[n_missed] = batch.pos[j]
+            n_missed += 1
+        else:
+            batch.coef[batch.pos[j]] = 0
+    n_false = batch.k - (batch.n_pos - n_missed)
+    if n_false == 0:
+        return 0
+    if only_first:
+        select_first(batch.scores, batch.second, n_missed, n_false, True, batch.first)
+        for j in range(n_false):
+            batch.coef[batch.first[j]] = -1
+    else:
+        share = <double>n_false / n_missed
+        for j in range(n_missed):
+            batch.coef[batch.second[j]] = -share
+    return n_false
+
+
+cdef void avg_coef(Batch* batch) noexcept nogil:
+    """Algorithm 4: the best number k' of positives kept on top, by prefix sums."""
+    cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, kept
+    cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = 0
+    cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
+    cdef const double* s = batch.scores
+    select_first(s, batch.neg, n_neg, k - fewest, True, batch.first)
+    sort_selection(s, batch.first, k - fewest, True)
+    select_first(s, batch.pos, batch.n_pos, k, True, batch.second)
+    sort_selection(s, batch.second, k, True)
+    for j in range(batch.n_pos):
+        rest += s[batch.pos[j]]
+    for j in range(fewest):
+        rest -= s[batch.second[j]]
+    for j in range(k - fewest):
+        pushed += s[batch.first[j]]
+    for kept in range(fewest, k + 1):
+        value = (k - kept) + pushed
+        if kept < k:
+            value -= <double>(k - kept) / (batch.n_pos - kept) * rest
+        if value > best_value:
+            best_value = value
+            best = kept
+        if kept < k:
+            rest -= s[batch.second[kept]]
+            pushed -= s[batch.first[k - kept - 1]]
+    for j in range(batch.n):
+        batch.coef[j] = 0
+    if best == k:
+        return
+    share = <double>(k - best) / (batch.n_pos - best)
+    for j in range(batch.n_pos):
+        batch.coef[batch.pos[j]] = -share
+    for j in range(best):
+        batch.coef[batch.second[j]] = 0
+    for j in range(k - best):
+        batch.coef[batch.first[j]] = 1
+
+
+cdef void max_coef(Batch* batch) noexcept nogil:
+    """Pairs of the first negatives with the last positives while 1 + s_neg - s_pos > 0."""
+    cdef Py_ssize_t n_neg = batch.n - batch.n_pos, j
+    cdef Py_ssize_t m = batch.k if batch.k < n_neg else n_neg
+    cdef const double* s = batch.scores
+    select_first(s, batch.neg, n_neg, m, True, batch.first)
+    sort_selection(s, batch.first, m, True)
+    select_first(s, batch.pos, batch.n_pos, m, False, batch.second)
+    sort_selection(s, batch.second, m, False)
+    for j in range(batch.n):
+        batch.coef[j] = 0
+    for j in range(m):
+        if not 1 + s[batch.first[j]] - s[batch.second[j]] > 0:
+            break
+        batch.coef[batch.first[j]] = 1
+        batch.coef[batch.second[j]] = -1
+
+
+cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
+    """The k first by s_i + 1[negative], against all positives (struct) or the k first (ramp)."""
+    cdef Py_ssize_t j
+    for j in range(batch.n):
+        batch.coef[j] = 0
+    if against_all:
+        for j in range(batch.n_pos):
+            batch.coef[batch.pos[j]] = -1
+    else:
+        select_first(batch.scores, batch.pos, batch.n_pos, batch.k, True, batch.second)
+        for j in range(batch.k):
+            batch.coef[batch.second[j]] = -1
+    for j in range(batch.n - batch.n_pos):
+        batch.scores[batch.neg[j]] += 1
+    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
+    for j in range(batch.k):
+        batch.coef[batch.first[j]] += 1
+
+
+cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double norm = 0
+    for j in range(n):
+        norm += w[j] * w[j]
+    norm = sqrt(norm)
+    if norm > radius:
+        for j in range(n):
+            w[j] *= radius / norm
+
+
+def minibatch_pass(
+    int rule,
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    const int[::1] order,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    Py_ssize_t batch_size,
+    const int[::1] k_of,
+    const double[::1] eta,
+    double radius,
+    double[::1] w,
+    double[::1] w_sum,
+    double[::1] real_scratch,
+    int[::1] int_scratch,
+    long long[::1] counts,
+):
+    """Visit the rows ``order[start:stop]`` in batches of ``batch_size``; the last may be shorter.
+
+    Parameters
+    ----------
+    rule : int
+        One of the constants of this module.
+    data, indices, indptr
+        The matrix; for a dense one, its values in C order and two empty arrays.
+    y : (n_samples,) int8
+        Positive where > 0.
+    order : (n,) int32
+    k_of : (batch_size + 1,) int32
+        k for each possible number of positives in a batch (entry 0 is not used).
+    eta : (n_batches,)
+        Step length of each batch of this call.
+    radius : float
+        Of the ball W; infinity for the whole space.
+    w : (n_features,)
+        Updated.
+    w_sum : (n_features,) or (0,)
+        The sum of w_t over the batches is added to it, unless it is empty.
+    real_scratch, int_scratch : (2 * batch_size,), (5 * batch_size,)
+    counts : (2,) int64
+        Batches without positives and false positives of the perceptrons are added to it.
+
+    Returns
+    -------
+    int
+        The number of batches.
+    """
+    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
+    cdef Py_ssize_t n_features = w.shape[0], row, j, n_batches = 0, n_neg, ahead
+    cdef double step
+    cdef bint averaging = w_sum.shape[0] > 0
+    cdef double* weights = &w[0]
+    cdef Batch batch
+    batch.scores = &real_scratch[0]
+    batch.coef = &real_scratch[batch_size]
+    batch.pos = &int_scratch[0]
+    batch.neg = &int_scratch[batch_size]
+    batch.all = &int_scratch[2 * batch_size]
+    batch.first = &int_scratch[3 * batch_size]
+    batch.second = &int_scratch[4 * batch_size]
+    with nogil:
+        for j in range(batch_size):
+            batch.all[j] = <int>j
+        while start < stop:
+            batch.n = min(batch_size, stop - start)
+            batch.n_pos = 0
+            n_neg = 0
+            for j in range(batch.n):
+                ahead = start + j + PREFETCH_DISTANCE
+                if ahead < stop:
+                    row_prefetch(&X, order[ahead])
+                row = order[start + j]
+                batch.scores[j] = row_dot(&X, row, weights)
+                if y[row] > 0:
+                    batch.pos[batch.n_pos] = <int>j
+                    batch.n_pos += 1
+                else:
+                    batch.neg[n_neg] = <int>j
+                    n_neg += 1
+            if batch.n_pos == 0:
+                counts[0] += 1
+            else:
+                batch.k = k_of[batch.n_pos]
+                if rule == _PERCEPTRON_AVG:
+                    counts[1] += perceptron_coef(&batch, False)
+                elif rule == _PERCEPTRON_MAX:
+                    counts[1] += perceptron_coef(&batch, True)
+                elif rule == _AVG:
+                    avg_coef(&batch)
+                elif rule == _MAX:
+                    max_coef(&batch)
+                else:
+                    shifted_coef(&batch, rule == _STRUCT)
+                step = eta[n_batches]
+                for j in range(batch.n):
+                    if batch.coef[j] != 0:
+                        row_axpy(&X, order[start + j], -step * batch.coef[j], weights)
+                if radius < INFINITY:
+                    project(weights, n_features, radius)
+            if averaging:
+                for j in range(n_features):
+                    w_sum[j] += weights[j]
+            n_batches += 1
+            start += batch.n
+    return n_batches

@@ -1,0 +1,31 @@
+"""Where the files shipped with the package lie, and where the user's cache is."""
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+
+
+def shipped(folder: str) -> Path:
+    """Return ``configs`` or ``datasets``: inside an installed wheel, or beside the sources.
+
+    Parameters
+    ----------
+    folder : {"configs", "datasets"}
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    inside = _PACKAGE / folder
+    return inside if inside.is_dir() else _PACKAGE.parent / folder
+
+
+def cache_folder() -> Path:
+    """Return the cache: ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
+    configured = os.environ.get("PRECBENCH_CACHE")
+    if configured:
+        return Path(configured).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("precbench")
