@@ -35,7 +35,11 @@ setup(
     ext_modules=cythonize(
         [
             Extension(
-                f"precbench.kernels.{source.stem}", [str(source)], extra_compile_args=FLAGS
+                f"precbench.kernels.{source.stem}",
+                [str(source)],
+                include_dirs=["precbench/kernels"],
+                depends=["precbench/kernels/dense.h"],
+                extra_compile_args=FLAGS,
             )
             for source in sorted(Path("precbench/kernels").glob("*.pyx"))
         ],

@@ -19,8 +19,9 @@ the step lengths and all scratch space are arguments.
 """
 
 from libc.math cimport INFINITY, sqrt
+from libc.string cimport memset
 
-from precbench.kernels.rows cimport Rows, row_axpy, row_dot, row_prefetch, rows_of
+from precbench.kernels.rows cimport Rows, row_axpy, rows_of, score_rows
 from precbench.kernels.select cimport select_first, sort_selection
 
 PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT = range(6)
@@ -32,7 +33,6 @@ cdef enum:
     _MAX = 3
     _RAMP = 4
     _STRUCT = 5
-    PREFETCH_DISTANCE = 12
 
 
 cdef struct Batch:
@@ -40,21 +40,21 @@ cdef struct Batch:
     Py_ssize_t n_pos
     Py_ssize_t k
     double* scores
-    double* coef       # c: what this module computes from scores and labels
+    double* coef       # c, zero before it is computed
     int* pos           # positions of the positives in the batch, ascending
     int* neg
     int* all           # 0, 1, ..., b - 1
-    int* first         # two selections
-    int* second
+    int* first         # a selection that holds every negative with c > 0
+    Py_ssize_t n_first
+    int* second        # another selection
 
 
 cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     """Algorithms 1 and 2; return the number of false positives."""
-    cdef Py_ssize_t j, n_missed = 0, n_false = 0
+    cdef Py_ssize_t j, n_missed = 0, n_false
     cdef double share
     select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
-    for j in range(batch.n):
-        batch.coef[j] = 0
+    batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] = 1
     for j in range(batch.n_pos):
@@ -66,21 +66,20 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
+    share = <double>n_false / n_missed
     if only_first:
-        select_first(batch.scores, batch.second, n_missed, n_false, True, batch.first)
-        for j in range(n_false):
-            batch.coef[batch.first[j]] = -1
-    else:
-        share = <double>n_false / n_missed
-        for j in range(n_missed):
-            batch.coef[batch.second[j]] = -share
+        share = 1
+        select_first(batch.scores, batch.second, n_missed, n_false, True, batch.second)
+        n_missed = n_false
+    for j in range(n_missed):
+        batch.coef[batch.second[j]] = -share
     return n_false
 
 
 cdef void avg_coef(Batch* batch) noexcept nogil:
     """Algorithm 4: the best number k' of positives kept on top, by prefix sums."""
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, kept
-    cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = 0
+    cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
     cdef const double* s = batch.scores
     select_first(s, batch.neg, n_neg, k - fewest, True, batch.first)
@@ -103,8 +102,7 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
         if kept < k:
             rest -= s[batch.second[kept]]
             pushed -= s[batch.first[k - kept - 1]]
-    for j in range(batch.n):
-        batch.coef[j] = 0
+    batch.n_first = k - best
     if best == k:
         return
     share = <double>(k - best) / (batch.n_pos - best)
@@ -125,8 +123,7 @@ cdef void max_coef(Batch* batch) noexcept nogil:
     sort_selection(s, batch.first, m, True)
     select_first(s, batch.pos, batch.n_pos, m, False, batch.second)
     sort_selection(s, batch.second, m, False)
-    for j in range(batch.n):
-        batch.coef[j] = 0
+    batch.n_first = m
     for j in range(m):
         if not 1 + s[batch.first[j]] - s[batch.second[j]] > 0:
             break
@@ -137,8 +134,6 @@ cdef void max_coef(Batch* batch) noexcept nogil:
 cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
     """The k first by s_i + 1[negative], against all positives (struct) or the k first (ramp)."""
     cdef Py_ssize_t j
-    for j in range(batch.n):
-        batch.coef[j] = 0
     if against_all:
         for j in range(batch.n_pos):
             batch.coef[batch.pos[j]] = -1
@@ -149,8 +144,25 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
     for j in range(batch.n - batch.n_pos):
         batch.scores[batch.neg[j]] += 1
     select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
+    batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] += 1
+
+
+cdef void descend(
+    const Batch* batch, const Rows* X, const int* rows, double step, double* w
+) noexcept nogil:
+    """Subtract step * sum_i c_i x_i from w; c is not 0 only in the two lists."""
+    cdef Py_ssize_t j
+    cdef double c
+    for j in range(batch.n_pos):
+        c = batch.coef[batch.pos[j]]
+        if c != 0:
+            row_axpy(X, rows[batch.pos[j]], -step * c, w)
+    for j in range(batch.n_first):
+        c = batch.coef[batch.first[j]]
+        if c > 0:
+            row_axpy(X, rows[batch.first[j]], -step * c, w)
 
 
 cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
@@ -162,6 +174,18 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
     if norm > radius:
         for j in range(n):
             w[j] *= radius / norm
+
+
+cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noexcept nogil:
+    """List the positions of the positives and of the negatives, without a branch on the label."""
+    cdef Py_ssize_t j, n_pos = 0
+    cdef int* pos = batch.pos
+    cdef int* neg = batch.neg
+    for j in range(batch.n):
+        pos[n_pos] = <int>j
+        neg[j - n_pos] = <int>j
+        n_pos += y[rows[j]] > 0
+    batch.n_pos = n_pos
 
 
 def minibatch_pass(
@@ -214,8 +238,7 @@ def minibatch_pass(
         The number of batches.
     """
     cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
-    cdef Py_ssize_t n_features = w.shape[0], row, j, n_batches = 0, n_neg, ahead
-    cdef double step
+    cdef Py_ssize_t n_features = w.shape[0], j, n_batches = 0
     cdef bint averaging = w_sum.shape[0] > 0
     cdef double* weights = &w[0]
     cdef Batch batch
@@ -231,24 +254,13 @@ def minibatch_pass(
             batch.all[j] = <int>j
         while start < stop:
             batch.n = min(batch_size, stop - start)
-            batch.n_pos = 0
-            n_neg = 0
-            for j in range(batch.n):
-                ahead = start + j + PREFETCH_DISTANCE
-                if ahead < stop:
-                    row_prefetch(&X, order[ahead])
-                row = order[start + j]
-                batch.scores[j] = row_dot(&X, row, weights)
-                if y[row] > 0:
-                    batch.pos[batch.n_pos] = <int>j
-                    batch.n_pos += 1
-                else:
-                    batch.neg[n_neg] = <int>j
-                    n_neg += 1
+            score_rows(&X, &order[start], batch.n, stop - start, weights, batch.scores)
+            split_labels(&batch, &y[0], &order[start])
             if batch.n_pos == 0:
                 counts[0] += 1
             else:
                 batch.k = k_of[batch.n_pos]
+                memset(batch.coef, 0, batch.n * sizeof(double))
                 if rule == _PERCEPTRON_AVG:
                     counts[1] += perceptron_coef(&batch, False)
                 elif rule == _PERCEPTRON_MAX:
@@ -259,10 +271,7 @@ def minibatch_pass(
                     max_coef(&batch)
                 else:
                     shifted_coef(&batch, rule == _STRUCT)
-                step = eta[n_batches]
-                for j in range(batch.n):
-                    if batch.coef[j] != 0:
-                        row_axpy(&X, order[start + j], -step * batch.coef[j], weights)
+                descend(&batch, &X, &order[start], eta[n_batches], weights)
                 if radius < INFINITY:
                     project(weights, n_features, radius)
             if averaging:

@@ -3,6 +3,10 @@
 # A sum over a dense row runs over eight accumulators in a fixed order, so that its last bit does
 # not depend on the machine; a CSR row, usually short, takes four.
 
+cdef enum:
+    PREFETCH_DISTANCE = 12
+
+
 cdef struct Rows:
     const double* data
     const int* indices
@@ -10,14 +14,11 @@ cdef struct Rows:
     Py_ssize_t n_cols
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define precbench_prefetch(address) __builtin_prefetch((address), 0, 3)
-    #else
-    #define precbench_prefetch(address) ((void)0)
-    #endif
-    """
+cdef extern from "dense.h":
+    double precbench_dot(const double* x, const double* w, Py_ssize_t n) noexcept nogil
+    void precbench_dot_two(
+        const double* x, const double* z, const double* w, Py_ssize_t n, double* out
+    ) noexcept nogil
     void precbench_prefetch(const void* address) noexcept nogil
 
 
@@ -37,34 +38,9 @@ cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcep
     cdef const double* x
     cdef const int* columns
     cdef Py_ssize_t j, n, m
-    cdef double a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0
+    cdef double a0 = 0, a1 = 0, a2 = 0, a3 = 0
     if X.indptr == NULL:
-        n = X.n_cols
-        x = X.data + i * n
-        m = n & ~<Py_ssize_t>7
-        for j in range(0, m, 8):
-            a0 += x[j] * w[j]
-            a1 += x[j + 1] * w[j + 1]
-            a2 += x[j + 2] * w[j + 2]
-            a3 += x[j + 3] * w[j + 3]
-            a4 += x[j + 4] * w[j + 4]
-            a5 += x[j + 5] * w[j + 5]
-            a6 += x[j + 6] * w[j + 6]
-            a7 += x[j + 7] * w[j + 7]
-        j = m
-        if j + 4 <= n:
-            a0 += x[j] * w[j]
-            a1 += x[j + 1] * w[j + 1]
-            a2 += x[j + 2] * w[j + 2]
-            a3 += x[j + 3] * w[j + 3]
-            j += 4
-        if j + 2 <= n:
-            a4 += x[j] * w[j]
-            a5 += x[j + 1] * w[j + 1]
-            j += 2
-        if j < n:
-            a6 += x[j] * w[j]
-        return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
+        return precbench_dot(X.data + i * X.n_cols, w, X.n_cols)
     x = X.data + X.indptr[i]
     columns = X.indices + X.indptr[i]
     n = X.indptr[i + 1] - X.indptr[i]
@@ -77,6 +53,31 @@ cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcep
     for j in range(m, n):
         a0 += x[j] * w[columns[j]]
     return (a0 + a2) + (a1 + a3)
+
+
+cdef inline void score_rows(
+    const Rows* X, const int* rows, Py_ssize_t n, Py_ssize_t n_known, const double* w, double* scores
+) noexcept nogil:
+    """Score the n first of n_known rows; dense ones are asked for some rows ahead of their use,
+
+    because a random visiting order defeats the hardware's own foresight.
+    """
+    cdef Py_ssize_t j = 0, ahead, column
+    cdef const double* x
+    cdef const double* z
+    if X.indptr == NULL:
+        while j + 1 < n:
+            for ahead in range(j + PREFETCH_DISTANCE, min(j + PREFETCH_DISTANCE + 2, n_known)):
+                x = X.data + rows[ahead] * X.n_cols
+                for column in range(0, X.n_cols, 8):
+                    precbench_prefetch(x + column)
+            x = X.data + rows[j] * X.n_cols
+            z = X.data + rows[j + 1] * X.n_cols
+            precbench_dot_two(x, z, w, X.n_cols, scores + j)
+            j += 2
+    while j < n:
+        scores[j] = row_dot(X, rows[j], w)
+        j += 1
 
 
 cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noexcept nogil:
@@ -93,13 +94,3 @@ cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noex
         columns = X.indices + X.indptr[i]
         for j in range(X.indptr[i + 1] - X.indptr[i]):
             w[columns[j]] += a * x[j]
-
-
-cdef inline void row_prefetch(const Rows* X, Py_ssize_t i) noexcept nogil:
-    """Ask for a dense row ahead of its use: a random visiting order defeats the hardware."""
-    cdef const double* x
-    cdef Py_ssize_t j
-    if X.indptr == NULL:
-        x = X.data + i * X.n_cols
-        for j in range(0, X.n_cols, 8):
-            precbench_prefetch(x + j)

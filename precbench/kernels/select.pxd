@@ -32,19 +32,23 @@ cdef inline void select_first(
 ) noexcept nogil:
     """Write the first k <= n candidates into heap, the last of them at heap[0].
 
-    ``candidates`` ascends, so that a later candidate never displaces an equal one from the top.
+    ``candidates`` ascends, so of equal scores the later one never enters from the top and always
+    enters from the bottom: one comparison settles almost every candidate.
     """
     cdef Py_ssize_t j
+    cdef double bar
     if k <= 0:
         return
     for j in range(k):
         heap[j] = candidates[j]
     for j in range(k // 2 - 1, -1, -1):
         sift_down(s, heap, k, j, from_top)
+    bar = s[heap[0]]
     for j in range(k, n):
-        if precedes(s, candidates[j], heap[0], from_top):
+        if (s[candidates[j]] > bar) if from_top else (s[candidates[j]] <= bar):
             heap[0] = candidates[j]
             sift_down(s, heap, k, 0, from_top)
+            bar = s[heap[0]]
 
 
 cdef inline void sort_selection(

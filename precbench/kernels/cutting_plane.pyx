@@ -1,0 +1,116 @@
+"""The two halves of a cutting-plane iteration that touch data or the bundle of planes.
+
+The oracle  s = X w  and  a = X' c, one thread, always the same bits; and the master problem
+
+    minimise over alpha   1/2 alpha' K alpha - b' alpha,   alpha >= 0,  sum(alpha) = C,
+
+solved by pairwise steps with second-order choice of the pair (Fan, Chen and Lin 2005),
+warm-started from the alpha it is given.
+"""
+
+from libc.math cimport INFINITY
+
+from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
+
+
+def linear_scores(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const double[::1] w,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] scores,
+):
+    """Write ``scores[i] = <row i, w>`` for start <= i < stop."""
+    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(start, stop):
+            scores[i] = row_dot(&X, i, &w[0])
+
+
+def add_rows(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const double[::1] coef,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] out,
+):
+    """Add ``sum_i coef[i] * row i`` over start <= i < stop to ``out``; zeros cost nothing."""
+    cdef Rows X = rows_of(data, indices, indptr, out.shape[0])
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(start, stop):
+            if coef[i] != 0:
+                row_axpy(&X, i, coef[i], &out[0])
+
+
+def solve_master(
+    const double[:, ::1] K,
+    const double[::1] b,
+    double[::1] alpha,
+    double[::1] gradient,
+    double tol,
+    Py_ssize_t max_steps,
+):
+    """Improve a feasible ``alpha`` until the largest violation of a pair is at most ``tol``.
+
+    Parameters
+    ----------
+    K : (m_max, m_max)
+        Gram matrix of the planes; the leading m x m block is used, m = len(b).
+    b : (m,)
+    alpha : (m,)
+        Feasible on entry; updated.
+    gradient : (m,)
+        Written: K alpha - b.
+    tol : float
+    max_steps : int
+        The most steps of this call: call again while it returns as many.
+
+    Returns
+    -------
+    int
+        The number of steps.
+    """
+    cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
+    cdef double best, gain, gap, worst, curvature, step
+    with nogil:
+        for i in range(m):
+            gradient[i] = -b[i]
+            for j in range(m):
+                gradient[i] += K[i, j] * alpha[j]
+        while n_steps < max_steps:
+            up = 0
+            for i in range(1, m):
+                if gradient[i] < gradient[up]:
+                    up = i
+            down = -1
+            best = -INFINITY
+            worst = 0
+            for j in range(m):
+                gap = gradient[j] - gradient[up]
+                if alpha[j] > 0 and gap > 0:
+                    worst = max(worst, gap)
+                    curvature = max(K[up, up] + K[j, j] - 2 * K[up, j], 1e-300)
+                    gain = gap * gap / curvature
+                    if gain > best:
+                        best = gain
+                        down = j
+            if down < 0 or worst <= tol:
+                break
+            curvature = max(K[up, up] + K[down, down] - 2 * K[up, down], 1e-300)
+            step = (gradient[down] - gradient[up]) / curvature
+            if step >= alpha[down]:
+                step = alpha[down]
+                alpha[down] = 0
+            else:
+                alpha[down] -= step
+            alpha[up] += step
+            for i in range(m):
+                gradient[i] += step * (K[i, up] - K[i, down])
+            n_steps += 1
+    return n_steps

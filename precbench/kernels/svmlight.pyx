@@ -1,0 +1,218 @@
+"""Read a block of svmlight lines.
+
+Grammar of a line: ``label (index:value)*``, separated by blanks or tabs, a comment after ``#``,
+``\\r\\n`` or ``\\n`` at the end; empty lines and lines with only a comment are skipped. Indices are
+integers from 1 to 2**31 - 1, strictly ascending within a line. A number is
+``[+-] digits [. digits] [(e|E) [+-] digits]`` with at least one digit before the exponent.
+
+A number m * 10**e with an integer m <= 2**53 and ``|e| <= 22`` is one correctly rounded product
+or quotient of two exact doubles (Clinger, How to read floating point numbers accurately, 1990).
+Any other number is left to the caller: its bytes and its slot are noted.
+"""
+
+from libc.stdint cimport int32_t, uint64_t
+
+# How a block ends; the sentences for the user stand in precbench/data/svmlight.py.
+cpdef enum Status:
+    OK
+    BAD_LABEL
+    BAD_INDEX
+    ZERO_INDEX
+    LARGE_INDEX
+    UNSORTED_INDEX
+    NO_COLON
+    BAD_VALUE
+
+cdef double[23] POWERS = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+]
+cdef uint64_t LARGEST_EXACT = 9007199254740992ULL  # 2**53
+cdef int MANY_DIGITS = 19  # a uint64 holds any integer of 19 digits
+cdef long long LARGEST_WRITTEN = 1000000000000000  # far beyond the length of any block
+
+cdef enum Number:
+    INVALID
+    EXACT
+    INEXACT
+
+
+cdef inline bint is_digit(unsigned char c) noexcept nogil:
+    return <unsigned char> (c - c'0') < 10
+
+
+cdef inline bint ends_token(unsigned char c) noexcept nogil:
+    return c == c' ' or c == c'\n' or c == c'\t' or c == c'\r' or c == c'#'
+
+
+cdef inline Number read_number(
+    const unsigned char* text, Py_ssize_t* position, double* value
+) noexcept nogil:
+    """Read the number at ``position`` and, unless it is invalid, move behind it."""
+    cdef Py_ssize_t at = position[0], first_digit
+    cdef uint64_t mantissa = 0
+    cdef Py_ssize_t n_digits = 0, n_seen, exponent = 0
+    cdef long long written = 0
+    cdef bint negative = text[at] == c'-', negative_exponent
+    if negative or text[at] == c'+':
+        at += 1
+    first_digit = at
+    while is_digit(text[at]):
+        mantissa = 10 * mantissa + (text[at] - c'0')
+        n_digits += n_digits != 0 or mantissa != 0
+        at += 1
+    n_seen = at - first_digit
+    if text[at] == c'.':
+        at += 1
+        first_digit = at
+        while is_digit(text[at]):
+            mantissa = 10 * mantissa + (text[at] - c'0')
+            n_digits += n_digits != 0 or mantissa != 0
+            at += 1
+        n_seen += at - first_digit
+        exponent = first_digit - at
+    if n_seen == 0:
+        return INVALID
+    if text[at] == c'e' or text[at] == c'E':
+        at += 1
+        negative_exponent = text[at] == c'-'
+        if negative_exponent or text[at] == c'+':
+            at += 1
+        if not is_digit(text[at]):
+            return INVALID
+        while is_digit(text[at]):
+            if written < LARGEST_WRITTEN:
+                written = 10 * written + (text[at] - c'0')
+            at += 1
+        exponent += -written if negative_exponent else written
+    if not ends_token(text[at]):
+        return INVALID
+    position[0] = at
+    if n_digits > MANY_DIGITS or mantissa > LARGEST_EXACT or exponent < -22 or exponent > 22:
+        return INEXACT
+    value[0] = <double> mantissa
+    if exponent < 0:
+        value[0] /= POWERS[-exponent]
+    else:
+        value[0] *= POWERS[exponent]
+    if negative:
+        value[0] = -value[0]
+    return EXACT
+
+
+def parse_block(
+    const unsigned char[::1] text,
+    Py_ssize_t stop,
+    int32_t limit,
+    double[::1] data,
+    int32_t[::1] indices,
+    Py_ssize_t[::1] row_ends,
+    double[::1] labels,
+    Py_ssize_t[:, ::1] inexact,
+):
+    """Read the whole lines ``text[:stop]``.
+
+    Given: ``text[stop - 1]`` is a newline; no index may be above ``limit``; room for all that a
+    text of this length can hold: ``stop // 4 + 1`` entries in ``data``, ``indices`` and
+    ``inexact``, ``stop // 2 + 1`` rows in ``row_ends`` and ``labels``.
+
+    Writes: values and indices (counted from 0) of the entries, per row its label and the number
+    of entries up to its end, and for each number that must be read exactly elsewhere
+    ``inexact[i] = (first byte, byte behind it, slot)``, the slot being the entry's, or
+    ``-1 - row`` for a label.
+
+    Returns
+    -------
+    n_rows, n_entries, n_inexact, largest_index, status, position : int
+        ``position`` is the byte where a line went wrong, when ``status`` is not ``OK``.
+    """
+    cdef const unsigned char* p = &text[0]
+    cdef Py_ssize_t at = 0, start, n_rows = 0, n_entries = 0, n_inexact = 0
+    cdef int32_t largest = 0, previous
+    cdef long long index
+    cdef Status status = OK
+    cdef double value = 0.0
+    cdef Number kind
+    with nogil:
+        while at < stop:
+            while p[at] == c' ' or p[at] == c'\t':
+                at += 1
+            if p[at] == c'\r' and p[at + 1] == c'\n':
+                at += 1
+            if p[at] == c'\n':
+                at += 1
+                continue
+            if p[at] == c'#':
+                while p[at] != c'\n':
+                    at += 1
+                at += 1
+                continue
+
+            start = at
+            kind = read_number(p, &at, &value)
+            if kind == INVALID:
+                status = BAD_LABEL
+                break
+            if kind == INEXACT:
+                inexact[n_inexact, 0] = start
+                inexact[n_inexact, 1] = at
+                inexact[n_inexact, 2] = -1 - n_rows
+                n_inexact += 1
+            labels[n_rows] = value
+
+            previous = 0
+            while True:
+                while p[at] == c' ' or p[at] == c'\t':
+                    at += 1
+                if p[at] == c'\n':
+                    break
+                if p[at] == c'#':
+                    while p[at] != c'\n':
+                        at += 1
+                    break
+                if p[at] == c'\r' and p[at + 1] == c'\n':
+                    at += 1
+                    break
+                start = at
+                index = 0
+                while is_digit(p[at]) and index <= limit:
+                    index = 10 * index + (p[at] - c'0')
+                    at += 1
+                if at == start:
+                    status = BAD_INDEX
+                    break
+                if index > limit:
+                    status = LARGE_INDEX
+                    at = start
+                    break
+                if p[at] != c':':
+                    status = NO_COLON
+                    at = start
+                    break
+                if index <= previous:
+                    status = ZERO_INDEX if index == 0 else UNSORTED_INDEX
+                    at = start
+                    break
+                previous = <int32_t> index
+                at += 1
+                start = at
+                kind = read_number(p, &at, &value)
+                if kind == INVALID:
+                    status = BAD_VALUE
+                    break
+                if kind == INEXACT:
+                    inexact[n_inexact, 0] = start
+                    inexact[n_inexact, 1] = at
+                    inexact[n_inexact, 2] = n_entries
+                    n_inexact += 1
+                data[n_entries] = value
+                indices[n_entries] = previous - 1
+                n_entries += 1
+            if status != OK:
+                break
+            if previous > largest:
+                largest = previous
+            row_ends[n_rows] = n_entries
+            n_rows += 1
+            at += 1
+    return n_rows, n_entries, n_inexact, largest, status, at

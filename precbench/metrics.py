@@ -1,0 +1,567 @@
+"""Measures of a ranked list with two classes; larger is better, except for `pnorm_risk`.
+
+Every function takes ``(y_true, y_score)`` in the order of scikit-learn. Labels are any two
+distinct values, the greater of which is the positive class; scores are finite real numbers.
+A measure depends on the scores and labels only, never on the order of the rows: what it does
+with tied scores stands in its docstring, and `METRICS` maps the name of each to the function.
+
+All of them raise `InputError` for arrays that are empty, not one-dimensional or of different
+lengths, for labels that do not have exactly two values, and for scores that are not finite.
+
+References
+----------
+kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable
+    loss functions", NIPS 2014.
+kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
+    ICML 2015.
+rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
+    top of the list", JMLR 10, 2009.
+"""
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from precbench.errors import InputError
+
+__all__ = [
+    "METRICS",
+    "auc",
+    "average_reciprocal_rank",
+    "check_ranking",
+    "dcg",
+    "f1",
+    "f1_max",
+    "partial_auc",
+    "partial_auc_mcclish",
+    "pnorm_risk",
+    "prbep",
+    "precision_at_k",
+    "resolve_k",
+    "roc_curve",
+]
+
+Ties = Literal["expected", "best", "worst"]
+TiedPairs = Literal["half", "correct", "error"]
+
+_CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
+
+
+def resolve_k(k: float | int, n_pos: int) -> int:
+    """Turn a share of the positives or a count into a count.
+
+    Parameters
+    ----------
+    k : float or int
+        A float in (0, 1] is a share of the positives, an int of at least 1 a count.
+    n_pos : int
+        Number of positives.
+
+    Returns
+    -------
+    int
+        ``max(1, ceil(k * n_pos))`` for a share, `k` itself for a count; at most `n_pos`.
+        Rounding noise does not reach the ceil: 0.07 of 100 positives are 7.
+
+    Raises
+    ------
+    InputError
+        If `k` is neither, or exceeds the number of positives.
+    """
+    if isinstance(k, numbers.Integral) and not isinstance(k, bool) and k >= 1:
+        count = int(k)
+    elif isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < k <= 1:
+        count = _ceil_share(k, n_pos)
+    else:
+        raise InputError(
+            f"k = {k} is neither a share of the positives (a float in (0, 1]) "
+            "nor a count (an int of at least 1); give one of the two"
+        )
+    if count > n_pos:
+        raise InputError(
+            f"k = {count} exceeds the number of positives, {n_pos}; "
+            "give a smaller count or a share in (0, 1]"
+        )
+    return count
+
+
+def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray]:
+    """Check labels and scores and bring them into one form.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    positive : ndarray of bool, shape (n_samples,)
+    scores : ndarray of float64, shape (n_samples,)
+
+    Raises
+    ------
+    InputError
+        As the module says.
+    """
+    labels, scores = np.asarray(y_true), np.asarray(y_score)
+    for name, array in (("labels", labels), ("scores", scores)):
+        if array.ndim != 1:
+            raise InputError(f"the {name} have shape {array.shape}; give a one-dimensional array")
+    if labels.size != scores.size:
+        raise InputError(
+            f"there are {labels.size} labels and {scores.size} scores; give one score per label"
+        )
+    if labels.size == 0:
+        raise InputError("the labels and scores are empty; give at least one row of each class")
+    if scores.dtype.kind not in "biuf":
+        raise InputError(f"the scores have the type {scores.dtype}; give real numbers")
+    scores = scores.astype(np.float64, copy=False)
+    finite = np.isfinite(scores)
+    if not finite.all():
+        index = int(np.argmin(finite))
+        raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
+    return _positive(labels), scores
+
+
+def _positive(labels: NDArray) -> NDArray[np.bool_]:
+    if labels.dtype == object:
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in "biufSU":
+        raise InputError(
+            f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
+        )
+    missing = labels != labels  # true for NaN only, and defined for strings too
+    if missing.any():
+        raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
+    # Comparing with the first two values takes linear time, np.unique would sort.
+    first = labels[0]
+    others = labels[labels != first]
+    if others.size == 0:
+        raise InputError(f"all {labels.size} labels are {first}; give rows of both classes")
+    second = others[0]
+    if (more := others[others != second]).size:
+        raise InputError(
+            f"the labels have more than two values, among them {first}, {second} and {more[0]}; "
+            "name the positive class and map all others to one value"
+        )
+    return labels == max(first, second)
+
+
+def _ceil_share(share: float, n: int) -> int:
+    # 0.07 * 100 is 7.000000000000001 in floating point; the guard keeps such noise below the ceil.
+    return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
+
+
+def _check_beta(beta: float) -> float:
+    if isinstance(beta, bool) or not isinstance(beta, numbers.Real) or not 0 < beta <= 1:
+        raise InputError(f"beta = {beta} is not a share of the negatives; give a number in (0, 1]")
+    return float(beta)
+
+
+def precision_at_k(
+    y_true: ArrayLike, y_score: ArrayLike, k: float | int, ties: Ties = "expected"
+) -> float:
+    """Share of positives among the `k` highest scores, in time linear in the number of rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    k : float or int
+        Share of the positives (float in (0, 1], rounded up) or count (int >= 1); `resolve_k`.
+    ties : {"expected", "best", "worst"}, default="expected"
+        Which rows with the score of place `k` count: the mean over all orders of the tied rows,
+        or the order that gives the greatest or the least value.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    InputError
+        If `k` exceeds the number of positives or `ties` is unknown, and as the module says.
+
+    Notes
+    -----
+    kar2015 (1) is the loss ``k * (1 - precision_at_k)``.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    count = resolve_k(k, int(positive.sum()))
+    threshold = np.partition(scores, scores.size - count)[scores.size - count]
+    above, tied = scores > threshold, scores == threshold
+    free = count - int(above.sum())
+    n_tied, tied_pos = int(tied.sum()), int(positive[tied].sum())
+    match ties:
+        case "expected":
+            hits = free * tied_pos / n_tied
+        case "best":
+            hits = min(free, tied_pos)
+        case "worst":
+            hits = max(0, free - (n_tied - tied_pos))
+        case _:
+            raise InputError(f"ties = {ties!r} is unknown; give 'expected', 'best' or 'worst'")
+    return (int(positive[above].sum()) + hits) / count
+
+
+def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Precision-recall break-even point: precision at as many places as there are positives.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; ties count with their expected value.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    InputError
+        As the module says.
+
+    Notes
+    -----
+    kar2015 §3.4 and kar2014 §5 (k = number of positives).
+    """
+    return precision_at_k(y_true, y_score, k=1.0)
+
+
+def _positives_below(
+    positive: NDArray[np.bool_], scores: NDArray
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count, for each negative in ascending order, the positives with scores < and <= its own."""
+    pos, neg = np.sort(scores[positive]), np.sort(scores[~positive])
+    return np.searchsorted(pos, neg, "left"), np.searchsorted(pos, neg, "right")
+
+
+def partial_auc(
+    y_true: ArrayLike, y_score: ArrayLike, beta: float, tied_pairs: TiedPairs = "half"
+) -> float:
+    """Partial area under the ROC curve for false positive rates in [0, `beta`].
+
+    The share of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
+    highest negatives. Which of several negatives with equal scores stand at that boundary
+    does not matter: they form the same pairs.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    beta : float
+        Share of the negatives, in (0, 1].
+    tied_pairs : {"half", "correct", "error"}, default="half"
+        What a pair with equal scores counts: 1/2, 1 as in kar2014 (4), or 0.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 is perfect. See `partial_auc_mcclish` for scikit-learn's scale.
+
+    Raises
+    ------
+    InputError
+        If `beta` or `tied_pairs` is none of these values, and as the module says.
+
+    Notes
+    -----
+    kar2014 (4), divided by the number of its pairs.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    if tied_pairs not in _CREDIT:
+        raise InputError(
+            f"tied_pairs = {tied_pairs!r} is unknown; give 'half', 'correct' or 'error'"
+        )
+    n_pos = int(positive.sum())
+    n_top = _ceil_share(_check_beta(beta), scores.size - n_pos)
+    below, up_to = (counts[-n_top:] for counts in _positives_below(positive, scores))
+    won, tied = int((n_pos - up_to).sum()), int((up_to - below).sum())
+    return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
+
+
+def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -> float:
+    """Area under the ROC curve: the share of correctly ordered pairs of the two classes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    tied_pairs : {"half", "correct", "error"}, default="half"
+        What a pair with equal scores counts: 1/2, 1 or 0.
+
+    Returns
+    -------
+    float
+        In [0, 1]. Equals `partial_auc` with ``beta=1``.
+
+    Raises
+    ------
+    InputError
+        If `tied_pairs` is none of these values, and as the module says.
+    """
+    return partial_auc(y_true, y_score, beta=1.0, tied_pairs=tied_pairs)
+
+
+def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
+    """Partial area under the ROC curve on McClish's scale, where 1/2 is chance and 1 perfect.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; a block of tied scores is a straight piece of the curve.
+    beta : float
+        Greatest false positive rate, in (0, 1]; the curve is interpolated there.
+
+    Returns
+    -------
+    float
+        ``(1 + (area - chance) / (beta - chance)) / 2`` with ``chance = beta**2 / 2``, as
+        ``sklearn.metrics.roc_auc_score(max_fpr=beta)``.
+
+    Raises
+    ------
+    InputError
+        If `beta` is not in (0, 1], and as the module says.
+
+    Notes
+    -----
+    McClish, "Analyzing a portion of the ROC curve", Medical Decision Making 9(3), 1989.
+    """
+    beta = _check_beta(beta)
+    fpr, tpr, _ = roc_curve(y_true, y_score)
+    inside = fpr <= beta
+    x = np.append(fpr[inside], beta)
+    y = np.append(tpr[inside], np.interp(beta, fpr, tpr))
+    chance = beta**2 / 2
+    return float(1 + (np.trapezoid(y, x) - chance) / (beta - chance)) / 2
+
+
+def _cumulative_counts(
+    positive: NDArray[np.bool_], scores: NDArray
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
+    """Count the true and false positives at each distinct score, taken as a threshold (>=)."""
+    order = np.argsort(-scores, kind="stable")
+    descending = scores[order]
+    last_of_ties = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
+    tp = np.cumsum(positive[order], dtype=np.intp)[last_of_ties]
+    return tp, last_of_ties + 1 - tp, descending[last_of_ties]
+
+
+def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """F1 of the rule "positive when the score is above 0"; a score of 0 is negative.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores.
+
+    Returns
+    -------
+    float
+        ``2 TP / (2 TP + FP + FN)``, in [0, 1]; 0 when nothing is predicted positive.
+
+    Raises
+    ------
+    InputError
+        As the module says.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    predicted = scores > 0
+    return 2 * int(positive[predicted].sum()) / (int(positive.sum()) + int(predicted.sum()))
+
+
+def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """F1 at the best threshold; a threshold never splits tied scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Raises
+    ------
+    InputError
+        As the module says.
+    """
+    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
+    return float(np.max(2 * tp / (tp[-1] + tp + fp)))
+
+
+def pnorm_risk(y_true: ArrayLike, y_score: ArrayLike, p: float, *, log: bool = False) -> float:
+    """Price of the misplaced negatives, R_{p,1}; smaller is better.
+
+    The sum over the negatives of ``Height**p``, where the Height of a negative is the number of
+    positives that score at most as much; so a tied pair counts as an error.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    p : float
+        Power, finite and above 0; p = 1 counts the misordered pairs.
+    log : bool, default=False
+        Return the natural logarithm, which does not overflow.
+
+    Returns
+    -------
+    float
+        At least 0, ``inf`` when it exceeds the range of a float; with `log`, ``-inf`` for 0.
+
+    Raises
+    ------
+    InputError
+        If `p` is not finite and positive, and as the module says.
+
+    Notes
+    -----
+    rudin2009, section 2 (the zero-one loss in R_{p,l}).
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 0 < p < math.inf:
+        raise InputError(f"p = {p} is not a power; give a finite number above 0")
+    heights = _positives_below(positive, scores)[1].astype(np.float64)
+    if not log:
+        with np.errstate(over="ignore"):
+            return float(np.sum(heights ** float(p)))
+    highest = heights[-1]
+    if highest == 0:
+        return -math.inf
+    return float(p * math.log(highest) + np.log(np.sum((heights / highest) ** float(p))))
+
+
+def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
+    """Count, for each positive, all examples (itself included) that score at least as much."""
+    positive, scores = check_ranking(y_true, y_score)
+    return scores.size - np.searchsorted(np.sort(scores), np.sort(scores[positive]), "left")
+
+
+def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Discounted cumulative gain, the sum over the positives of 1 / ln(1 + Rank).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    float
+        Above 0, not normalised. Rank counts all examples with a score at least as large, the
+        example itself included, so ties take the worst place of their block.
+
+    Raises
+    ------
+    InputError
+        As the module says.
+
+    Notes
+    -----
+    rudin2009, section 7; natural logarithm.
+    """
+    return float(np.sum(1 / np.log1p(_ranks_of_positives(y_true, y_score))))
+
+
+def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """AveR, the sum (despite its name) over the positives of 1 / Rank.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    float
+        Above 0. Rank counts all examples with a score at least as large, the example itself
+        included, so ties take the worst place of their block.
+
+    Raises
+    ------
+    InputError
+        As the module says.
+
+    Notes
+    -----
+    rudin2009, section 7.
+    """
+    return float(np.sum(1 / _ranks_of_positives(y_true, y_score)))
+
+
+def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+    """Vertices of the ROC curve, one for each distinct score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    fpr, tpr : ndarray of float64, shape (n_distinct + 1,)
+        False and true positive rates, from (0, 0) to (1, 1).
+    thresholds : ndarray of float64, shape (n_distinct + 1,)
+        Descending, from ``inf``: a row is predicted positive when its score is at least this.
+        All three as ``sklearn.metrics.roc_curve(drop_intermediate=False)``.
+
+    Raises
+    ------
+    InputError
+        As the module says.
+    """
+    tp, fp, thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
+    fpr = np.concatenate(([0.0], fp / fp[-1]))
+    tpr = np.concatenate(([0.0], tp / tp[-1]))
+    return fpr, tpr, np.concatenate(([np.inf], thresholds))
+
+
+METRICS: dict[str, Callable[..., float]] = {
+    metric.__name__: metric
+    for metric in (
+        precision_at_k,
+        partial_auc,
+        partial_auc_mcclish,
+        auc,
+        prbep,
+        f1,
+        f1_max,
+        pnorm_risk,
+        dcg,
+        average_reciprocal_rank,
+    )
+}

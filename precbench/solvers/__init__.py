@@ -1,0 +1,34 @@
+"""All solvers, as estimators in the style of scikit-learn; `SOLVERS` maps names to them.
+
+``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for presets of one class.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from precbench.solvers.base import LinearRanker
+from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
+from precbench.solvers.cutting_plane import CuttingPlane
+from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK
+
+__all__ = [
+    "SOLVERS",
+    "CuttingPlane",
+    "LinearRanker",
+    "LinearSVMRanker",
+    "LogisticRegressionRanker",
+    "OnePMB",
+    "PerceptronAtK",
+    "SGDAtK",
+]
+
+SOLVERS: dict[str, Callable[..., LinearRanker]] = {
+    "perceptron-avg": partial(PerceptronAtK, variant="avg"),
+    "perceptron-max": partial(PerceptronAtK, variant="max"),
+    "sgd-avg": partial(SGDAtK, surrogate="avg"),
+    "sgd-max": partial(SGDAtK, surrogate="max"),
+    "1pmb": OnePMB,
+    "cutting-plane": CuttingPlane,
+    "logistic-regression": LogisticRegressionRanker,
+    "linear-svm": LinearSVMRanker,
+}

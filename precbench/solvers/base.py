@@ -1,0 +1,142 @@
+"""What every solver shares: a linear score, input checks, and how training is observed."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from precbench.errors import InputError
+
+Trace = Callable[["LinearRanker"], bool | None]
+"""Called with the solver at the start of training and between slices of work.
+
+It may read ``coef_`` and ``n_rows_seen_`` and must change nothing; a true answer ends the fit.
+A trace with an attribute ``next_rows`` is called at the latest after so many rows in all.
+"""
+
+_NO_INDEX = np.empty(0, dtype=np.int32)
+_SLICE_VALUES = 2**24
+
+
+class Rows(NamedTuple):
+    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
+
+    data: NDArray[np.float64]
+    indices: NDArray[np.int32]
+    indptr: NDArray[np.int32]
+    n_rows: int
+
+    def per_slice(self) -> int:
+        """Rows that a kernel visits in a small fraction of 0.1 s."""
+        return max(1, _SLICE_VALUES * self.n_rows // max(1, self.data.size))
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap a checked float64 matrix, C-contiguous or CSR, without copying its values."""
+    if not sparse.issparse(X):
+        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
+    if X.nnz > np.iinfo(np.int32).max:
+        raise InputError(
+            f"the sparse matrix has {X.nnz:,} entries and the kernels take at most 2**31 - 1: "
+            "train on fewer rows, or in pieces with partial_fit"
+        )
+    indices, indptr = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
+    return Rows(X.data, indices, indptr, X.shape[0])
+
+
+class LinearRanker(ClassifierMixin, BaseEstimator):
+    """Base of all solvers: rows are ranked by ``X @ coef_``, the largest first.
+
+    There is no intercept, for a ranking does not see one. `predict` cuts the ranking at score 0,
+    which no solver here aims at: use `decision_function`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    coef_ : ndarray of shape (n_features,)
+    n_iter_ : int
+        Passes over the training rows; for batch solvers, iterations.
+    n_rows_seen_ : int
+        Rows visited so far, each time counted: the common unit of work.
+    """
+
+    algorithm_version = 1
+    """Raised whenever a change alters the numbers; part of the key of a trial."""
+
+    classes_: NDArray[Any]
+    coef_: NDArray[np.float64]
+    n_iter_: int
+    n_rows_seen_: int
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger is more likely positive.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the positive class where the score is greater than 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def _checked(
+        self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Convert the input once, at the door: float64, C order or CSR; labels to -1 and +1."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
+        )
+        check_classification_targets(y)
+        if reset:
+            self.classes_ = np.unique(np.asarray(y if classes is None else classes))
+        if len(self.classes_) > 2:
+            raise InputError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y has {len(self.classes_)} different labels."
+            )
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"y has one class only ({self.classes_[0]!r}): a ranking needs rows of two"
+            )
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise InputError(
+                f"y holds the label {unknown[0]!r}, which is neither of {list(self.classes_)}"
+            )
+        return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels; see the class."""
+        raise NotImplementedError

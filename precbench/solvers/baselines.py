@@ -1,0 +1,127 @@
+"""What people would pick instead: scikit-learn's linear classifiers, ranked by their score."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.utils._param_validation import Interval
+
+from precbench.solvers.base import LinearRanker, Trace
+
+__all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
+
+
+class ClassifierRanker(LinearRanker):
+    """Base of the baselines: fit a classifier of scikit-learn and keep its weights."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    C: float
+    tol: float
+    max_iter: int
+
+    def _classifier(self) -> Any:
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Called at the start and at the end: the classifiers cannot be observed in between.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._checked(X, y, reset=True)
+        self.coef_ = np.zeros(X.shape[1])
+        self.n_iter_ = self.n_rows_seen_ = 0
+        if trace is not None and trace(self):
+            return self
+        fitted = self._classifier().fit(X, labels)
+        self.coef_ = fitted.coef_.ravel()
+        self.n_iter_ = int(np.max(fitted.n_iter_))
+        self.n_rows_seen_ = self.n_iter_ * X.shape[0]
+        if trace is not None:
+            trace(self)
+        return self
+
+
+class LogisticRegressionRanker(ClassifierRanker):
+    """Logistic regression with an L2 penalty (scikit-learn, L-BFGS).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty.
+    tol : float, default=1e-4
+    max_iter : int, default=1000
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+    ):
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _classifier(self) -> LogisticRegression:
+        return LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+
+
+class LinearSVMRanker(ClassifierRanker):
+    """Linear support vector machine with the squared hinge loss (scikit-learn, LIBLINEAR).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses.
+    tol : float, default=1e-4
+    max_iter : int, default=1000
+    random_state : int or None, default=None
+        Used by the dual solver, that is when there are fewer rows than features.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ClassifierRanker._parameter_constraints,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ):
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _classifier(self) -> LinearSVC:
+        return LinearSVC(
+            C=self.C,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+        )

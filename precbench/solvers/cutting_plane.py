@@ -1,0 +1,199 @@
+"""The cutting-plane method on a structural surrogate: the part that SVMperf plays in the papers."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from precbench.kernels import cutting_plane
+from precbench.metrics import resolve_k
+from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows
+from precbench.surrogates import SURROGATES
+
+__all__ = ["CuttingPlane"]
+
+_IDLE_ITERATIONS = 50
+_MASTER_STEPS = 20_000
+
+
+class CuttingPlane(LinearRanker):
+    """Minimise a regularised structural risk over the whole training set by cutting planes.
+
+    The problem, in the scaling of SVMperf, is
+
+        P(w) = 1/2 ||w||^2 + C R(w),
+        R(w) = 100 max over labellings y' with k ones of
+               [ #(ones on negatives) / k  +  1/n sum_i (y'_i - y_i) <w, x_i> ],
+
+    that is, R(w) = 100/k times the struct surrogate at the scores ``k/n X w``. Each iteration
+    adds the plane of the most violated labelling and solves for the best w against all planes so
+    far (1-slack), which also gives a lower bound of P.
+
+    Parameters
+    ----------
+    objective : {"prec@k"}, default="prec@k"
+    k : float or int, default=0.25
+        Share of the positives in (0, 1], or a count of rows.
+    C : float, default=1.0
+        Weight of the risk, a loss in percent.
+    tol : float, default=1e-3
+        Stop when the gap between the best P so far and the lower bound is at most so many times
+        that P.
+    max_iter : int, default=5000
+
+    Attributes
+    ----------
+    primal_ : float
+        P of the last iterate.
+    lower_bound_ : float
+        No w has a smaller P.
+    gap_ : float
+        The smallest P seen less the lower bound.
+    converged_ : bool
+
+    Notes
+    -----
+    There is no slack variable that would cut R off at 0, and no bias feature. `coef_` is the
+    last iterate, as in the published program, also when the trace or `max_iter` ends the fit.
+
+    References
+    ----------
+    Joachims, "A support vector method for multivariate performance measures", ICML 2005;
+    Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "objective": [StrOptions({"prec@k"})],
+        "k": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        objective: str = "prec@k",
+        *,
+        k: float | int = 0.25,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 5000,
+    ):
+        self.objective = objective
+        self.k = k
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Called after each iteration, see `precbench.solvers.base.Trace`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or k exceeds the number of positives.
+        """
+        X, labels = self._checked(X, y, reset=True)
+        k = resolve_k(self.k, int(np.count_nonzero(labels > 0)))
+        rows = as_rows(X)
+        self.coef_ = np.zeros(X.shape[1])
+        self.n_iter_ = self.n_rows_seen_ = 0
+        self.primal_ = self.gap_ = np.inf
+        self.lower_bound_ = -np.inf
+        self.converged_ = False
+        if trace is not None and trace(self):
+            return self
+        bundle = _Bundle(self.C, X.shape[1])
+        best = np.inf
+        while not self.converged_ and self.n_iter_ < self.max_iter:
+            offset, slope = _most_violated(rows, labels, self.coef_, k)
+            risk = offset + slope @ self.coef_
+            self.primal_ = 0.5 * self.coef_ @ self.coef_ + self.C * risk
+            best = min(best, self.primal_)
+            self.gap_ = best - self.lower_bound_
+            self.n_iter_ += 1
+            self.n_rows_seen_ += rows.n_rows
+            self.converged_ = bool(self.gap_ <= self.tol * abs(best))
+            if not self.converged_:
+                bundle.add(offset, slope)
+                self.coef_, bound = bundle.solve(0.1 * self.tol * abs(best))
+                self.lower_bound_ = max(self.lower_bound_, bound)
+            if trace is not None and trace(self):
+                break
+        return self
+
+
+def _most_violated(
+    rows: Rows, labels: NDArray[np.int8], w: NDArray[np.float64], k: int
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the plane ``R >= offset + slope @ w`` that touches R at w."""
+    n, length = rows.n_rows, rows.per_slice()
+    scores = np.empty(n)
+    for start in range(0, n, length):
+        cutting_plane.linear_scores(
+            rows.data, rows.indices, rows.indptr, w, start, min(n, start + length), scores
+        )
+    change = SURROGATES["struct"].subgradient(scores * (k / n), labels, k)
+    slope = np.zeros(len(w))
+    for start in range(0, n, length):
+        cutting_plane.add_rows(
+            rows.data, rows.indices, rows.indptr, change, start, min(n, start + length), slope
+        )
+    n_false = np.count_nonzero(change > 0)
+    return 100.0 * n_false / k, slope * (100.0 / n)
+
+
+class _Bundle:
+    """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
+
+    def __init__(self, C: float, n_features: int):
+        self.C = C
+        self.offsets = np.empty(0)
+        self.slopes = np.empty((0, n_features))
+        self.gram = np.empty((0, 0))
+        self.alpha = np.empty(0)
+        self.idle = np.empty(0, dtype=int)
+
+    def add(self, offset: float, slope: NDArray[np.float64]) -> None:
+        """Add a plane and drop those that have long carried no weight."""
+        keep = self.idle < _IDLE_ITERATIONS
+        slopes = np.vstack([self.slopes[keep], slope])
+        m = len(slopes)
+        gram = np.empty((m, m))
+        gram[:-1, :-1] = self.gram[np.ix_(keep, keep)]
+        gram[-1] = gram[:, -1] = [other @ slope for other in slopes]
+        self.slopes, self.gram = slopes, gram
+        self.offsets = np.append(self.offsets[keep], offset)
+        self.alpha = np.append(self.alpha[keep], 0.0 if m > 1 else self.C)
+        self.idle = np.append(self.idle[keep], 0)
+
+    def solve(self, tol: float) -> tuple[NDArray[np.float64], float]:
+        """Return the best w and the value of the dual, a lower bound of P."""
+        gradient = np.empty(len(self.alpha))
+        pair_tol = tol / self.C
+        while (
+            cutting_plane.solve_master(
+                self.gram, self.offsets, self.alpha, gradient, pair_tol, _MASTER_STEPS
+            )
+            == _MASTER_STEPS
+        ):
+            pass
+        self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
+        w = -(self.alpha @ self.slopes)
+        return w, float(self.alpha @ self.offsets - 0.5 * w @ w)

@@ -1,0 +1,426 @@
+"""Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from precbench.errors import InputError
+from precbench.kernels import minibatch
+from precbench.metrics import resolve_k
+from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows
+
+__all__ = ["OnePMB", "PerceptronAtK", "SGDAtK"]
+
+BLOCK_ROWS = 32
+"""Neighbouring rows that ``shuffle="blocks"`` keeps together."""
+
+Shuffle = bool | Literal["rows", "blocks"]
+
+
+def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return the order in which one epoch visits n rows.
+
+    Parameters
+    ----------
+    n : int
+    shuffle : bool or {"rows", "blocks"}
+        False for the stored order, True or "rows" for a random order, "blocks" for blocks of
+        `BLOCK_ROWS` neighbouring rows in random order.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n,), int32
+    """
+    if shuffle is False:
+        return np.arange(n, dtype=np.int32)
+    if shuffle == "blocks":
+        blocks = rng.permutation(-(-n // BLOCK_ROWS)).astype(np.int32)
+        order = (blocks[:, None] * BLOCK_ROWS + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
+        return order[order < n] if n % BLOCK_ROWS else order
+    return rng.permutation(np.arange(n, dtype=np.int32))
+
+
+class MiniBatchRanker(LinearRanker):
+    """Base of the methods that visit rows in batches and take one step a batch.
+
+    Subclasses name the rule of the kernel; whoever has no `eta0` takes steps of length 1.
+
+    Attributes
+    ----------
+    t_ : int
+        Batches so far.
+    n_empty_batches_ : int
+        Batches without a positive: they change nothing and are counted.
+    """
+
+    k: float | int
+    batch_size: int
+    epochs: int
+    average: bool
+    shuffle: Shuffle
+    random_state: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "k": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "average": ["boolean"],
+        "shuffle": ["boolean", StrOptions({"rows", "blocks"})],
+        "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
+    }
+
+    def _rule(self) -> int:
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels in `epochs` passes, forgetting any earlier fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Converted to float64, C order or CSR, if it is not; never changed.
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Observer of the training, see `precbench.solvers.base.Trace`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or k exceeds the number of positives.
+        """
+        X, labels = self._checked(X, y, reset=True)
+        resolve_k(self.k, int(np.count_nonzero(labels > 0)))
+        rng = np.random.default_rng(self.random_state)
+        rows = as_rows(X)
+        self._reset(X.shape[1])
+        stopped = trace is not None and bool(trace(self))
+        while not stopped and self.n_iter_ < self.epochs:
+            order = visiting_order(rows.n_rows, self.shuffle, rng)
+            stopped = self._pass(rows, labels, order, trace)
+            self.n_iter_ += 1
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        trace: Trace | None = None,
+    ) -> Self:
+        """Go on learning with one pass over more rows.
+
+        Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
+        the same path as one call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,), optional
+            The two labels, needed at the first call if y may lack one.
+        order : array-like of int, optional
+            The rows to visit, in turn; default the stored order.
+        trace : callable, optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "coef_")
+        X, labels = self._checked(X, y, reset=first, classes=classes)
+        if first:
+            self._reset(X.shape[1])
+            if trace is not None and trace(self):
+                return self
+        rows = as_rows(X)
+        visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
+        if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
+            raise InputError(
+                f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
+                f"{rows.n_rows - 1}"
+            )
+        self._pass(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), trace)
+        self.n_iter_ += 1
+        return self
+
+    def _reset(self, n_features: int) -> None:
+        self._w = np.zeros(n_features)
+        self._w_sum = np.zeros(n_features if self.average else 0)
+        self._counts = np.zeros(2, dtype=np.int64)
+        self.n_iter_ = self.n_rows_seen_ = self.t_ = self.n_empty_batches_ = 0
+        self.coef_ = self._w.copy()
+
+    def _pass(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], trace: Trace | None
+    ) -> bool:
+        """Visit the rows in order, slice by slice; return whether the trace ended it."""
+        b, n = self.batch_size, len(order)
+        radius = getattr(self, "radius", None)
+        k_of = _k_by_positives(self.k, b)
+        scratch = np.empty(2 * b), np.empty(5 * b, dtype=np.int32)
+        start = 0
+        while start < n:
+            length = rows.per_slice()
+            if trace is not None and hasattr(trace, "next_rows"):
+                length = min(length, max(1, trace.next_rows - self.n_rows_seen_))
+            n_batches = -(-length // b)
+            stop = min(n, start + n_batches * b)
+            self.t_ += minibatch.minibatch_pass(
+                self._rule(),
+                rows.data,
+                rows.indices,
+                rows.indptr,
+                labels,
+                order,
+                start,
+                stop,
+                b,
+                k_of,
+                self._step_lengths(n_batches),
+                np.inf if radius is None else radius,
+                self._w,
+                self._w_sum,
+                *scratch,
+                self._counts,
+            )
+            self.n_rows_seen_ += stop - start
+            self.n_empty_batches_ = int(self._counts[0])
+            self.coef_ = self._w_sum / self.t_ if self.average else self._w.copy()
+            start = stop
+            if trace is not None and trace(self):
+                return True
+        return False
+
+    def _step_lengths(self, n_batches: int) -> NDArray[np.float64]:
+        """Step lengths of the next batches: eta0 / sqrt(t), t = 1, 2, ... since the first."""
+        eta0 = getattr(self, "eta0", None)
+        if eta0 is None:
+            return np.ones(n_batches)
+        return eta0 / np.sqrt(np.arange(self.t_ + 1, self.t_ + n_batches + 1))
+
+
+def _k_by_positives(k: float | int, batch_size: int) -> NDArray[np.int32]:
+    """k for each number of positives that a batch can have; a count is cut to that number."""
+    counts = [0]
+    for n_pos in range(1, batch_size + 1):
+        counts.append(resolve_k(min(k, n_pos) if isinstance(k, Integral) else k, n_pos))
+    return np.array(counts, dtype=np.int32)
+
+
+class PerceptronAtK(MiniBatchRanker):
+    """Perceptron@k: learn from the negatives among the k first of each batch.
+
+    With the false positives FP (negatives among the k first) and the false negatives FN
+    (positives that are not) of a batch under the current w,
+
+    - ``"avg"``: ``w += |FP| / |FN| * sum(FN) - sum(FP)``,
+    - ``"max"``: ``w += sum(the |FP| first of FN) - sum(FP)``.
+
+    Of rows with equal scores the one visited earlier is first. In a batch, k is a share of the
+    batch's own positives, rounded up, or a count cut to their number.
+
+    Parameters
+    ----------
+    variant : {"avg", "max"}, default="avg"
+    k : float or int, default=0.25
+        Share of the positives in (0, 1], or a count of rows.
+    batch_size : int, default=500
+    epochs : int, default=25
+    average : bool, default=False
+        Return the mean of w over all batches instead of the last w, which is the paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`: True or "rows" for a new random order, "blocks"
+        for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
+        random order), False for the stored order.
+    random_state : int, Generator or None, default=None
+
+    Attributes
+    ----------
+    n_mistakes_ : int
+        False positives summed over all batches, the Delta of Theorems 7 and 9.
+
+    References
+    ----------
+    Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
+    Algorithms 1 and 2. The text says that Algorithm 2 updates "only for false positives in the
+    set FN": false negatives are meant.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MiniBatchRanker._parameter_constraints,
+        "variant": [StrOptions({"avg", "max"})],
+    }
+
+    def __init__(
+        self,
+        variant: str = "avg",
+        *,
+        k: float | int = 0.25,
+        batch_size: int = 500,
+        epochs: int = 25,
+        average: bool = False,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.variant = variant
+        self.k = k
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _rule(self) -> int:
+        return minibatch.PERCEPTRON_AVG if self.variant == "avg" else minibatch.PERCEPTRON_MAX
+
+    @property
+    def n_mistakes_(self) -> int:
+        """False positives summed over all batches so far."""
+        return int(self._counts[1])
+
+
+class SGDAtK(MiniBatchRanker):
+    """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
+
+    ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
+    batch t, and P_W the projection onto the ball of the given radius. The surrogates are those
+    of `precbench.surrogates`, sums over the k first rows and not means.
+
+    Parameters
+    ----------
+    surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
+    k : float or int, default=0.25
+        Share of the positives in (0, 1], or a count of rows; in a batch as in `PerceptronAtK`.
+    batch_size : int, default=500
+    epochs : int, default=25
+    eta0 : float, default=0.1
+    radius : float or None, default=None
+        Radius of the ball W; None for the whole space. The surrogate "struct" is unbounded below
+        for k < n_pos: give it a ball.
+    average : bool, default=True
+        Return the mean of w_1, ..., w_t (the paper's choice) instead of the last w.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    References
+    ----------
+    Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
+    Algorithms 3 and 4. The paper leaves step lengths and the ball open.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MiniBatchRanker._parameter_constraints,
+        "surrogate": [StrOptions({"avg", "max", "ramp", "struct"})],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        surrogate: str = "avg",
+        *,
+        k: float | int = 0.25,
+        batch_size: int = 500,
+        epochs: int = 25,
+        eta0: float = 0.1,
+        radius: float | None = None,
+        average: bool = True,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.surrogate = surrogate
+        self.k = k
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.eta0 = eta0
+        self.radius = radius
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _rule(self) -> int:
+        return {
+            "avg": minibatch.AVG,
+            "max": minibatch.MAX,
+            "ramp": minibatch.RAMP,
+            "struct": minibatch.STRUCT,
+        }[self.surrogate]
+
+
+class OnePMB(MiniBatchRanker):
+    """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
+
+    ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
+    subgradient of the loss on batch e; the model is the mean of w_1, ..., w_e. The loss of
+    ``objective="prec@k"`` is the struct surrogate, so that this is `SGDAtK` with
+    ``surrogate="struct"``.
+
+    Parameters
+    ----------
+    objective : {"prec@k"}, default="prec@k"
+    k : float or int, default=0.25
+        Share of the positives in (0, 1] or a count; kar2014 takes 1.0.
+    batch_size : int, default=500
+    epochs : int, default=25
+    eta0 : float, default=0.1
+    radius : float or None, default=None
+        Radius of the ball W; None for the whole space.
+    average : bool, default=True
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    References
+    ----------
+    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
+    functions", NIPS 2014, Algorithm 1. It prints a plus where a descent step is meant, and
+    ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of the loss is that of kar2015
+    (3), with the same path as kar2014 (3) up to a factor.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MiniBatchRanker._parameter_constraints,
+        "objective": [StrOptions({"prec@k"})],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        objective: str = "prec@k",
+        *,
+        k: float | int = 0.25,
+        batch_size: int = 500,
+        epochs: int = 25,
+        eta0: float = 0.1,
+        radius: float | None = None,
+        average: bool = True,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.objective = objective
+        self.k = k
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.eta0 = eta0
+        self.radius = radius
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _rule(self) -> int:
+        return minibatch.STRUCT
