@@ -1,0 +1,363 @@
+import inspect
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from precbench.errors import InputError
+from precbench.metrics import (
+    METRICS,
+    auc,
+    average_reciprocal_rank,
+    dcg,
+    f1,
+    f1_max,
+    partial_auc,
+    partial_auc_mcclish,
+    pnorm_risk,
+    prbep,
+    precision_at_k,
+    resolve_k,
+    roc_curve,
+)
+
+# Every member of METRICS with one choice of its required parameters.
+PARAMS = {
+    "precision_at_k": {"k": 0.5},
+    "partial_auc": {"beta": 0.3},
+    "partial_auc_mcclish": {"beta": 0.3},
+    "auc": {},
+    "prbep": {},
+    "f1": {},
+    "f1_max": {},
+    "pnorm_risk": {"p": 4},
+    "dcg": {},
+    "average_reciprocal_rank": {},
+}
+CREDIT = {"half": 0.5, "correct": 1, "error": 0}
+
+many_ties = st.integers(-2, 2).map(float)
+few_ties = st.floats(-1e6, 1e6)
+
+
+@st.composite
+def rankings(draw, max_size=30):
+    """Labels in {-1, 1} with both classes, and scores with many ties or few."""
+    n = draw(st.integers(2, max_size))
+    y = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n)))
+    assume(abs(y.sum()) < n)
+    values = draw(st.sampled_from([many_ties, few_ties]))
+    return y, np.array(draw(st.lists(values, min_size=n, max_size=n)))
+
+
+def call(name, y, scores):
+    return METRICS[name](y, scores, **PARAMS[name])
+
+
+def test_every_metric_is_tested():
+    assert PARAMS.keys() == METRICS.keys()
+
+
+# resolve_k
+
+
+@pytest.mark.parametrize(
+    ("k", "n_pos", "count"),
+    [
+        (0.07, 100, 7),
+        (0.25, 3, 1),
+        (0.25, 4, 1),
+        (0.25, 5, 2),
+        (1e-9, 5, 1),
+        (1.0, 7, 7),
+        (np.float32(0.5), 7, 4),
+        (1, 7, 1),
+        (7, 7, 7),
+        (np.int32(3), 7, 3),
+        (np.uint8(3), 7, 3),
+    ],
+)
+def test_resolve_k(k, n_pos, count):
+    assert resolve_k(k, n_pos) == count
+    assert type(resolve_k(k, n_pos)) is int
+
+
+@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
+def test_a_share_made_from_a_count_gives_the_count_back(pair):
+    count, n_pos = pair
+    assert resolve_k(count / n_pos, n_pos) == count
+
+
+@given(st.integers(1, 100), st.integers(1, 10_000))
+def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
+    assert resolve_k(percent / 100, n_pos) == math.ceil(Fraction(percent * n_pos, 100))
+
+
+@pytest.mark.parametrize(
+    "k", [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
+)
+def test_resolve_k_refuses(k):
+    with pytest.raises(InputError, match="k = "):
+        resolve_k(k, 5)
+
+
+def test_resolve_k_shows_both_numbers_when_k_is_too_large():
+    with pytest.raises(InputError, match=r"k = 6 .* positives, 5"):
+        resolve_k(6, 5)
+    with pytest.raises(InputError, match="positives, 0"):
+        resolve_k(0.5, 0)
+
+
+# Brute force
+
+
+@settings(deadline=None, max_examples=60)
+@given(rankings(max_size=6), st.data())
+def test_precision_at_k_over_all_tie_breakings(ranking, data):
+    y, scores = ranking
+    k = data.draw(st.integers(1, int((y == 1).sum())))
+    values = [
+        Fraction(sum(int(y[i] == 1) for i in sorted(order, key=lambda i: -scores[i])[:k]), k)
+        for order in itertools.permutations(range(len(y)))
+    ]
+    assert precision_at_k(y, scores, k) == pytest.approx(float(sum(values) / len(values)))
+    assert precision_at_k(y, scores, k, ties="best") == pytest.approx(float(max(values)))
+    assert precision_at_k(y, scores, k, ties="worst") == pytest.approx(float(min(values)))
+
+
+def test_precision_at_k_over_all_tie_breakings_of_seven_rows():
+    y, scores = np.array([1, -1, 1, -1, 1, -1, -1]), np.array([1.0, 1, 1, 0, 0, 1, 2])
+    values = [
+        sum(int(y[i] == 1) for i in sorted(order, key=lambda i: -scores[i])[:3]) / 3
+        for order in itertools.permutations(range(7))
+    ]
+    assert precision_at_k(y, scores, 3) == pytest.approx(np.mean(values)) == pytest.approx(1 / 3)
+    assert precision_at_k(y, scores, 3, "best") == pytest.approx(max(values)) == 2 / 3
+    assert precision_at_k(y, scores, 3, "worst") == min(values) == 0
+
+
+@given(rankings(), st.integers(1, 20), st.sampled_from(list(CREDIT)))
+def test_partial_auc_over_all_pairs(ranking, twentieths, tied_pairs):
+    y, scores = ranking
+    n_top = math.ceil(Fraction(twentieths, 20) * int((y == -1).sum()))
+    top = sorted(scores[y == -1], reverse=True)[:n_top]
+    pairs = [
+        1 if pos > neg else CREDIT[tied_pairs] if pos == neg else 0
+        for pos in scores[y == 1]
+        for neg in top
+    ]
+    measured = partial_auc(y, scores, twentieths / 20, tied_pairs=tied_pairs)
+    assert measured == pytest.approx(sum(pairs) / len(pairs))
+
+
+@given(rankings(), st.sampled_from(list(CREDIT)))
+def test_auc_is_partial_auc_over_the_whole_range(ranking, tied_pairs):
+    assert auc(*ranking, tied_pairs) == partial_auc(*ranking, beta=1, tied_pairs=tied_pairs)
+
+
+@given(rankings())
+def test_prbep_is_precision_at_the_number_of_positives(ranking):
+    y, scores = ranking
+    assert prbep(y, scores) == precision_at_k(y, scores, int((y == 1).sum()))
+
+
+@given(rankings(), st.sampled_from([1, 2, 4, 2.5]))
+def test_pnorm_risk_over_all_pairs(ranking, p):
+    y, scores = ranking
+    risk = sum(sum(pos <= neg for pos in scores[y == 1]) ** p for neg in scores[y == -1])
+    assert pnorm_risk(y, scores, p) == pytest.approx(risk)
+    log_risk = math.log(risk) if risk else -math.inf
+    assert pnorm_risk(y, scores, p, log=True) == pytest.approx(log_risk, abs=1e-12)
+
+
+@given(rankings())
+def test_measures_of_the_ranks(ranking):
+    y, scores = ranking
+    ranks = [sum(other >= own for other in scores) for own in scores[y == 1]]
+    assert dcg(y, scores) == pytest.approx(sum(1 / math.log(1 + rank) for rank in ranks))
+    assert average_reciprocal_rank(y, scores) == pytest.approx(sum(1 / rank for rank in ranks))
+
+
+@given(rankings())
+def test_f1_max_over_all_thresholds(ranking):
+    y, scores = ranking
+    best = max(
+        Fraction(
+            2 * int(((y == 1) & (scores >= t)).sum()), int(((y == 1) * 1 + (scores >= t)).sum())
+        )
+        for t in scores
+    )
+    assert f1_max(y, scores) == pytest.approx(float(best))
+
+
+# Numbers known from elsewhere
+
+
+@pytest.mark.parametrize(
+    ("labels", "risk"),
+    [
+        ([-1, 1, -1, 1, -1, -1, 1, 1], 33),
+        ([1, -1, -1, 1, -1, -1, 1, 1], 34),
+        ([-1, 1, -1, 1, -1, 1, -1, 1], 98),
+    ],
+)
+def test_pnorm_risk_of_the_swaps_of_rudin2009_section_3(labels, risk):
+    assert pnorm_risk(labels, np.arange(1, 9), p=4) == risk
+
+
+def test_pnorm_risk_beyond_the_range_of_a_float():
+    y, scores = np.repeat([1, -1], [1000, 2]), np.zeros(1002)
+    assert pnorm_risk(y, scores, p=200) == math.inf
+    expected = 200 * math.log(1000) + math.log(2)
+    assert pnorm_risk(y, scores, p=200, log=True) == pytest.approx(expected)
+
+
+def test_all_scores_tied():
+    y, scores = np.repeat([1, -1], [3, 7]), np.zeros(10)
+    assert precision_at_k(y, scores, 2) == pytest.approx(0.3)
+    assert precision_at_k(y, scores, 2, "best") == 1
+    assert precision_at_k(y, scores, 2, "worst") == 0
+    assert partial_auc(y, scores, 0.2) == 0.5
+    assert partial_auc_mcclish(y, scores, 0.2) == pytest.approx(0.5)
+    assert f1(y, scores) == 0
+    assert f1_max(y, scores) == pytest.approx(6 / 13)
+    assert average_reciprocal_rank(y, scores) == pytest.approx(0.3)
+
+
+# scikit-learn
+
+
+@settings(deadline=None)
+@given(rankings(), st.floats(0.01, 1))
+def test_agreement_with_scikit_learn(ranking, beta):
+    y, scores = ranking
+    assert auc(y, scores) == pytest.approx(sklearn.metrics.roc_auc_score(y, scores))
+    reference = sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta)
+    assert partial_auc_mcclish(y, scores, beta) == pytest.approx(reference)
+    reference = sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1))
+    assert f1(y, scores) == pytest.approx(reference)
+
+
+@settings(deadline=None)
+@given(rankings())
+def test_roc_curve_is_that_of_scikit_learn(ranking):
+    reference = sklearn.metrics.roc_curve(*ranking, drop_intermediate=False)
+    for ours, theirs in zip(roc_curve(*ranking), reference, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@given(st.permutations(range(12)), st.integers(1, 5))
+def test_the_two_partial_aucs_measure_one_area_without_ties(scores, n_top):
+    y, beta = np.repeat([1, 0], [7, 5]), n_top / 5
+    chance = beta**2 / 2
+    area = chance + (2 * partial_auc_mcclish(y, scores, beta) - 1) * (beta - chance)
+    assert partial_auc(y, scores, beta) == pytest.approx(area / beta)
+
+
+# Invariance
+
+
+@pytest.mark.parametrize("name", METRICS)
+@given(data=st.data())
+def test_permuting_the_rows_changes_no_bit(name, data):
+    y, scores = data.draw(rankings())
+    order = np.array(data.draw(st.permutations(range(len(y)))))
+    assert call(name, y[order], scores[order]) == call(name, y, scores)
+
+
+@pytest.mark.parametrize("name", METRICS.keys() - {"f1"})
+@given(data=st.data())
+def test_an_increasing_map_of_the_scores_changes_nothing(name, data):
+    y, scores = data.draw(rankings())
+    distinct, index = np.unique(scores, return_inverse=True)
+    steps = data.draw(st.lists(st.floats(0.1, 1e3), min_size=len(distinct), max_size=len(distinct)))
+    offset = data.draw(st.floats(-1e3, 1e3))
+    assert call(name, y, offset + np.cumsum(steps)[index]) == call(name, y, scores)
+
+
+def test_f1_depends_on_the_threshold():
+    assert f1([0, 1], [-2.0, 1.0]) == 1
+    assert f1([0, 1], [-1.0, 0.0]) == 0
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([0, 1]),
+        np.array([1, 2], dtype=np.uint8),
+        np.array([False, True]),
+        np.array([-0.5, 2.5]),
+        np.array(["benign", "malignant"]),
+        np.array(["b", "g"], dtype=object),
+    ],
+    ids=str,
+)
+def test_the_greater_label_is_the_positive_one(name, names):
+    y, scores = np.array([-1, 1, -1, 1, -1, -1]), np.array([1.0, 3, 0, 1, -2, 2])
+    assert call(name, names[(y + 1) // 2], scores) == call(name, y, scores)
+    assert call(name, list(names[(y + 1) // 2]), list(scores)) == call(name, y, scores)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_read_only_input_is_accepted_and_left_alone(name):
+    y, scores = np.array([1, -1, 1, -1]), np.array([0.0, 1.0, 2.0, -1.0])
+    y.flags.writeable = scores.flags.writeable = False
+    assert type(call(name, y, scores)) is float
+
+
+# Errors
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    ("y", "scores", "message"),
+    [
+        ([], [], "empty"),
+        ([1, 1], [0.0, 1.0], "all 2 labels are 1"),
+        ([0, 1, 2], [0.0, 1.0, 2.0], "more than two values, among them 0, 1 and 2"),
+        ([0, 1, 1], [0.0, 1.0], "3 labels and 2 scores"),
+        ([[0, 1]], [0.0, 1.0], r"labels have shape \(1, 2\)"),
+        ([0, 1], [[0.0], [1.0]], r"scores have shape \(2, 1\)"),
+        ([0, 1, 1], [0.0, math.nan, 1.0], "index 1 is nan"),
+        ([0, 1, 1], [0.0, 1.0, -math.inf], "index 2 is -inf"),
+        ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "label at index 2 is nan"),
+        ([0, 1], ["a", "b"], "real numbers"),
+        ([None, 1], [0.0, 1.0], "type object"),
+    ],
+)
+def test_malformed_input_is_refused(name, y, scores, message):
+    with pytest.raises(InputError, match=message):
+        call(name, y, scores)
+
+
+@pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish])
+@pytest.mark.parametrize("beta", [0, -0.1, 1.1, math.nan, True, "0.1"])
+def test_beta_is_a_share(metric, beta):
+    with pytest.raises(InputError, match="beta = "):
+        metric([0, 1], [0.0, 1.0], beta)
+
+
+@pytest.mark.parametrize("p", [0, -1, math.inf, math.nan, True, "2"])
+def test_p_is_a_power(p):
+    with pytest.raises(InputError, match="p = "):
+        pnorm_risk([0, 1], [0.0, 1.0], p)
+
+
+def test_unknown_tie_rules_are_refused():
+    with pytest.raises(InputError, match="ties = 'mean'"):
+        precision_at_k([0, 1], [0.0, 1.0], 1, ties="mean")
+    with pytest.raises(InputError, match="tied_pairs = 'best'"):
+        partial_auc([0, 1], [0.0, 1.0], 1, tied_pairs="best")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_docstrings_name_every_parameter(name):
+    documented = inspect.getdoc(METRICS[name])
+    for parameter in inspect.signature(METRICS[name]).parameters:
+        assert f"\n{parameter} : " in documented
