@@ -17,7 +17,7 @@ _HOMES = {
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
 }
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 (names come from __getattr__)
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,14 @@
 """What every solver shares: a linear score, input checks, and how training is observed."""
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,6 +20,12 @@ Trace = Callable[["LinearRanker"], bool | None]
 It may read ``coef_`` and ``n_rows_seen_`` and must change nothing; a true answer ends the fit.
 A trace with an attribute ``next_rows`` is called at the latest after so many rows in all.
 """
+
+K_CONSTRAINT = [
+    Interval(RealNotInt, 0, 1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+]
+"""What `k` may be: a share of the positives or a count of rows."""
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
 _SLICE_VALUES = 2**24
@@ -37,16 +45,24 @@ class Rows(NamedTuple):
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap a checked float64 matrix, C-contiguous or CSR, without copying its values."""
+    """Wrap a checked matrix without copying its values."""
     if not sparse.issparse(X):
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
+    return Rows(X.data, X.indices, X.indptr, X.shape[0])
+
+
+def _with_short_indices(X: sparse.csr_matrix) -> sparse.csr_matrix:
     if X.nnz > np.iinfo(np.int32).max:
         raise InputError(
             f"the sparse matrix has {X.nnz:,} entries and the kernels take at most 2**31 - 1: "
             "train on fewer rows, or in pieces with partial_fit"
         )
-    indices, indptr = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
-    return Rows(X.data, indices, indptr, X.shape[0])
+    if X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    short = sparse.csr_matrix(X.shape)
+    short.data = X.data
+    short.indices, short.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return short
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator):
@@ -112,6 +128,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
         )
         check_classification_targets(y)
+        if sparse.issparse(X):
+            X = _with_short_indices(X)
         if reset:
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:

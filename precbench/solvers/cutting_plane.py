@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
 from precbench.metrics import resolve_k
-from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows
+from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Rows, Trace, as_rows
 from precbench.surrogates import SURROGATES
 
 __all__ = ["CuttingPlane"]
@@ -67,7 +67,7 @@ class CuttingPlane(LinearRanker):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"prec@k"})],
-        "k": [Interval(Real, 0, None, closed="neither")],
+        "k": K_CONSTRAINT,
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -120,11 +120,11 @@ class CuttingPlane(LinearRanker):
         if trace is not None and trace(self):
             return self
         bundle = _Bundle(self.C, X.shape[1])
-        best = np.inf
+        best = float(np.inf)
         while not self.converged_ and self.n_iter_ < self.max_iter:
             offset, slope = _most_violated(rows, labels, self.coef_, k)
             risk = offset + slope @ self.coef_
-            self.primal_ = 0.5 * self.coef_ @ self.coef_ + self.C * risk
+            self.primal_ = float(0.5 * self.coef_ @ self.coef_ + self.C * risk)
             best = min(best, self.primal_)
             self.gap_ = best - self.lower_bound_
             self.n_iter_ += 1

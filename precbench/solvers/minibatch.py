@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from precbench.errors import InputError
 from precbench.kernels import minibatch
 from precbench.metrics import resolve_k
-from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows
+from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Rows, Trace, as_rows
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK"]
 
@@ -39,8 +39,8 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     if shuffle is False:
         return np.arange(n, dtype=np.int32)
     if shuffle == "blocks":
-        blocks = rng.permutation(-(-n // BLOCK_ROWS)).astype(np.int32)
-        order = (blocks[:, None] * BLOCK_ROWS + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
+        starts = rng.permutation(np.arange(0, n, BLOCK_ROWS, dtype=np.int32))
+        order = (starts[:, None] + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
         return order[order < n] if n % BLOCK_ROWS else order
     return rng.permutation(np.arange(n, dtype=np.int32))
 
@@ -66,7 +66,7 @@ class MiniBatchRanker(LinearRanker):
     random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "k": [Interval(Real, 0, None, closed="neither")],
+        "k": K_CONSTRAINT,
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "average": ["boolean"],
@@ -173,7 +173,7 @@ class MiniBatchRanker(LinearRanker):
         scratch = np.empty(2 * b), np.empty(5 * b, dtype=np.int32)
         start = 0
         while start < n:
-            length = rows.per_slice()
+            length = min(n - start, rows.per_slice())
             if trace is not None and hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - self.n_rows_seen_))
             n_batches = -(-length // b)
@@ -213,7 +213,7 @@ class MiniBatchRanker(LinearRanker):
 
 
 def _k_by_positives(k: float | int, batch_size: int) -> NDArray[np.int32]:
-    """k for each number of positives that a batch can have; a count is cut to that number."""
+    """Return k for each number of positives in a batch; a count is cut to that number."""
     counts = [0]
     for n_pos in range(1, batch_size + 1):
         counts.append(resolve_k(min(k, n_pos) if isinstance(k, Integral) else k, n_pos))

@@ -1,0 +1,220 @@
+"""The command line. Nothing heavy is imported before a command needs it."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from precbench.errors import PrecbenchError
+
+_EPILOG = """\
+Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, config or input;
+3 data not to be had; 4 a published number regressed; 130 interrupted.
+"""
+
+
+class _Group(TyperGroup):
+    """Turns our errors into one sentence and the documented exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            return super().invoke(ctx)
+        except PrecbenchError as error:
+            print(f"precbench: {error}", file=sys.stderr)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            print("precbench: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
+)
+data_app = typer.Typer(no_args_is_help=True, help="Fetch, add, verify and describe data sets.")
+app.add_typer(data_app, name="data")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        help="Folder or http address that is asked for data files before the official addresses "
+        "[default: $PRECBENCH_MIRROR]."
+    ),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from precbench import __version__
+
+        print(f"precbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Run, measure and judge published methods for precision at the top of a ranked list.
+
+    First steps:
+
+      precbench run letter              run an experiment; table here, plots in results/letter
+
+      precbench run kdd08 --smoke       the same at a size of seconds
+
+      precbench plot results/           draw tables and figures again
+
+      precbench list solvers            what there is (also datasets, metrics, configs)
+
+      precbench fit mine.csv --label churned --save top.npz
+      precbench score top.npz new.csv --top 100
+    """
+
+
+@app.command()
+def run(
+    configs: Annotated[
+        list[str], typer.Argument(metavar="CONFIG...", help="Names (see list configs) or files.")
+    ],
+    solver: Annotated[
+        list[str] | None, typer.Option(help="Only this solver (its label); repeatable.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only this data set; repeatable.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Only these splits, for example 0,2 or 0-4.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trials at a time.")] = 1,
+    smoke: Annotated[bool, typer.Option("--smoke", help="The config's smoke size.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")
+    ] = False,
+    timing: Annotated[
+        bool,
+        typer.Option("--timing", help="One trial at a time; repeat trials timed beside others."),
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    force: Annotated[bool, typer.Option("--force", help="Run also what is done.")] = False,
+    mirror: Mirror = None,
+    no_stand_in: Annotated[
+        bool, typer.Option("--no-stand-in", help="Missing data are an error, not replaced.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run experiments: train what is not done yet, then tables and plots.
+
+    A run that was stopped goes on where it was; a changed config re-runs only what changed.
+
+    Examples
+    --------
+      precbench run configs/letter.yaml --jobs 2
+
+      precbench run letter --solver sgd-avg --seeds 0-1
+
+      precbench run kdd08 --timing --mirror /data/mirror
+    """
+    from precbench.cli.run import RunOptions, run_configs
+
+    options = RunOptions(
+        solvers=solver,
+        datasets=dataset,
+        seeds=seeds,
+        jobs=jobs,
+        smoke=smoke,
+        dry_run=dry_run,
+        timing=timing,
+        out=out,
+        force=force,
+        mirror=mirror,
+        stand_ins=not no_stand_in,
+        as_json=as_json,
+    )
+    raise typer.Exit(run_configs(configs, options))
+
+
+@app.command()
+def plot(
+    results: Annotated[Path, typer.Argument(help="A folder of results, or one experiment in it.")],
+    as_json: Json = False,
+) -> None:
+    """Draw the tables and figures of finished runs again, from results.csv alone."""
+    from precbench.cli.plot import plot_results
+
+    plot_results(results, as_json)
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(help="solvers, datasets, metrics or configs.")],
+    as_json: Json = False,
+) -> None:
+    """List what there is, with one line about each."""
+    from precbench.cli.listing import list_members
+
+    list_members(what, as_json)
+
+
+@data_app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Data sets, see list datasets.")],
+    mirror: Mirror = None,
+) -> None:
+    """Get data sets from the mirror or the official addresses, verified, into the cache."""
+    from precbench.cli.data import fetch_data
+
+    fetch_data(names, mirror)
+
+
+@data_app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="The data set that the files belong to.")],
+    files: Annotated[list[Path], typer.Argument(help="Files that you brought yourself.")],
+) -> None:
+    """Take files that must be brought by hand (kdd08, ppi) into the cache, verified."""
+    from precbench.cli.data import add_data
+
+    add_data(name, files)
+
+
+@data_app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets; default all.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the cached files of data sets against their checksums."""
+    from precbench.cli.data import verify_data
+
+    raise typer.Exit(verify_data(names, as_json))
+
+
+@data_app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="A data set.")],
+    as_json: Json = False,
+) -> None:
+    """Say what a data set is: its card, and which files are at hand."""
+    from precbench.cli.data import describe_data
+
+    describe_data(name, as_json)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

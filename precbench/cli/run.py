@@ -1,0 +1,169 @@
+"""``precbench run``."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precbench.cli.progress import Progress
+from precbench.errors import InputError
+from precbench.experiment import Experiment, load_experiment
+from precbench.experiment.plan import Plan, make_plan
+from precbench.report import console_tables, write_figures, write_tables
+from precbench.runner import run_plan, to_do
+from precbench.score import write_results
+from precbench.store import Store
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of the command."""
+
+    solvers: Sequence[str] | None
+    datasets: Sequence[str] | None
+    seeds: str | None
+    jobs: int
+    smoke: bool
+    dry_run: bool
+    timing: bool
+    out: Path
+    force: bool
+    mirror: str | None
+    stand_ins: bool
+    as_json: bool
+
+
+def run_configs(names: Sequence[str], options: RunOptions) -> int:
+    """Run configs one after the other and return the exit code."""
+    if options.jobs < 1:
+        raise InputError(f"--jobs is {options.jobs}: at least one trial must run at a time")
+    experiments = [load_experiment(name) for name in names]  # every mistake before any work
+    seeds = None if options.seeds is None else _seeds(options.seeds)
+    parts = [e.select(options.solvers, options.datasets, seeds) for e in experiments]
+    summaries = []
+    for experiment, part in zip(experiments, parts, strict=True):
+        whole = experiment.select(datasets=options.datasets)
+        summaries.append(_run(whole, part, options))
+    if options.as_json:
+        print(json.dumps(summaries, indent=1))
+    return int(any(summary["not_ok"] for summary in summaries))
+
+
+def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
+    say = _Voice(quiet=options.as_json)
+    store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
+    plan = make_plan(
+        experiment, mirror=options.mirror, stand_ins=options.stand_ins, smoke=options.smoke
+    )
+    wanted = plan.keys_of(part.smoke_size() if options.smoke else part)
+    say.announce(plan)
+    trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
+    say(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
+    summary: dict[str, Any] = {
+        "experiment": experiment.name,
+        "folder": str(store.folder),
+        "trials": len(wanted),
+        "cached": len(wanted) - len(trials),
+        "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in],
+        "not_ok": {},
+    }
+    if options.dry_run:
+        for trial in trials.values():
+            sweep = "" if trial.sweep is None else f" {trial.sweep[0]}={trial.sweep[1]}"
+            say(f"  {trial.dataset.name} split {trial.split.index}{sweep} {trial.label}")
+        return summary
+    with store.lock():
+        store.sweep_temporaries()
+        _train(plan, store, trials, options)
+        say("measuring the stored weights")
+        results = write_results(plan, store)
+    if not results.empty:
+        write_tables(store.folder)
+        figures = write_figures(store.folder)
+        say.show(console_tables(store.folder))
+        say(f"tables and records: {store.folder}")
+        for figure in figures:
+            if figure.suffix == ".png":
+                say(f"figure: {figure}")
+    return summary | {"not_ok": _not_ok(results)}
+
+
+def _train(plan: Plan, store: Store, trials: dict[str, Any], options: RunOptions) -> None:
+    n_workers = 1 if options.timing else options.jobs
+    done = 0
+    with Progress(len(trials), store.folder / "running") as progress:
+        finished = run_plan(
+            plan,
+            store,
+            trials,
+            n_workers=n_workers,
+            mirror=options.mirror,
+            stand_ins=options.stand_ins,
+        )
+        try:
+            for job, status in finished:
+                progress.finished(job, status, store.read(job.key) or {})
+                done += 1
+        except KeyboardInterrupt:
+            finished.close()
+            print(
+                f"stopped: {done} of {len(trials)} trials are done and kept in {store.folder}; "
+                "the same command goes on from there",
+                file=sys.stderr,
+            )
+            raise
+
+
+def _not_ok(results: pd.DataFrame) -> dict[str, int]:
+    """Count trials by status, without those that are ok."""
+    trials = results.loc[results["status"] != "ok"]
+    trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    return {str(status): int(n) for status, n in trials["status"].value_counts().items()}
+
+
+def _seeds(text: str) -> list[int]:
+    """Read ``0,2,5-8``."""
+    try:
+        chosen: list[int] = []
+        for piece in text.split(","):
+            first, _, last = piece.partition("-")
+            chosen += range(int(first), int(last or first) + 1)
+        return chosen
+    except ValueError:
+        raise InputError(f"--seeds {text!r}: expected numbers such as 0,2 or 0-4") from None
+
+
+class _Voice:
+    """Prints for people on standard output, or nothing where a program listens."""
+
+    def __init__(self, quiet: bool):
+        from rich.console import Console
+
+        self._console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+
+    def __call__(self, text: str) -> None:
+        self._console.print(text, markup=False)
+
+    def show(self, renderables: Sequence[Any]) -> None:
+        for renderable in renderables:
+            self._console.print(renderable)
+
+    def announce(self, plan: Plan) -> None:
+        experiment = plan.experiment
+        self(f"{experiment.title} ({plan.protocol}; {plan.scaling})")
+        for dataset in plan.datasets.values():
+            n, d = dataset.X.shape
+            share = dataset.n_pos / n
+            text = f"{dataset.title}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
+            self._console.print(text, style="bold" if dataset.stand_in else None, markup=False)
+            if dataset.stand_in:
+                self._console.print(
+                    f"{dataset.name} is not at hand: SYNTHETIC data of the published size stand "
+                    "in for it, and no result below says anything about the real data",
+                    style="bold red",
+                    markup=False,
+                )

@@ -1,0 +1,15 @@
+"""Data sets: cards, files, parsing, splits and scaling."""
+
+from precbench.data.dataset import Dataset
+from precbench.data.load import load_dataset
+from precbench.data.registry import DATASETS, find_card
+from precbench.data.svmlight import iter_svmlight, read_svmlight
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "find_card",
+    "iter_svmlight",
+    "load_dataset",
+    "read_svmlight",
+]

@@ -1,0 +1,236 @@
+"""The card of a data set: where it comes from and what must come out of it.
+
+A card is a YAML file in ``datasets/``, named after its data set.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from precbench.errors import InputError
+
+
+def _https(address: str) -> str:
+    if urlsplit(address).scheme != "https":
+        raise ValueError(f"an official address must be https, found {address!r}")
+    return address
+
+
+# A name becomes part of a path: no separator, no leading dot, ASCII only.
+PlainName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Address = Annotated[str, AfterValidator(_https)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class File(_Strict):
+    """One file as its source serves it.
+
+    Attributes
+    ----------
+    name : str
+    urls : tuple of str
+        Official addresses, https only, in the order to be tried.
+    sha256, md5 : str or None
+        Published checksums. A file without any is checked by what comes out of it.
+    bytes : int or None
+        Exact size, when known.
+    max_bytes : int or None
+        Largest size to accept, when the exact one is not known.
+    """
+
+    name: PlainName
+    urls: tuple[Address, ...] = ()
+    sha256: Sha256 | None = None
+    md5: Md5 | None = None
+    bytes: PositiveInt | None = None
+    max_bytes: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.bytes is None) == (self.max_bytes is None):
+            raise ValueError(f"file {self.name!r} needs either bytes or max_bytes")
+        return self
+
+    @property
+    def limit(self) -> int:
+        """Bytes above which the file cannot be the right one."""
+        return self.bytes or self.max_bytes or 0
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether a published checksum tells the right file."""
+        return self.sha256 is not None or self.md5 is not None
+
+
+class Archive(_Strict):
+    """A zip archive that holds files of the card.
+
+    Attributes
+    ----------
+    name : str
+    urls : tuple of str
+    max_bytes : int
+    members : tuple of str
+        Files of the card; each is the one member with that name, in whatever folder.
+    """
+
+    name: PlainName
+    urls: tuple[Address, ...] = ()
+    max_bytes: PositiveInt
+    members: tuple[PlainName, ...]
+
+
+class Use(_Strict):
+    """How a paper used the data set."""
+
+    paper: str
+    how: str
+
+
+class StandIn(_Strict):
+    """Parameters of the synthetic substitute.
+
+    Attributes
+    ----------
+    density : float
+        Share of non-zero values.
+    noise : float
+        Standard deviation of the label noise, the linear signal having 1.
+    """
+
+    density: Annotated[float, Field(gt=0, le=1)]
+    noise: Annotated[float, Field(ge=0)]
+
+
+class Card(_Strict):
+    """A data set: sources, format, and what must come out.
+
+    Attributes
+    ----------
+    name, title : str
+        The key in ``DATASETS`` and what tables and plots say.
+    folder : str
+        Folder of the files in a cache or a mirror.
+    format : {"svmlight", "csv", "kdd08", "ppi", "synthetic"}
+    files : tuple of File
+        They are joined in this order.
+    archive : Archive or None
+        Another place for the same files.
+    label_column : int or None
+        Column of the label, counted from 1 (csv).
+    positive : str or number or None
+        The label of the positive class, as printed in the files.
+    generator : {"counterexample", "margin"} or None
+        What makes a synthetic data set.
+    gamma : float or None
+        The strong margin of ``generator: margin``.
+    rows, features, positives : int
+    train_rows : int or None
+        The first rows form the provided training part.
+    scaling : {"standardise", "unit", "none"}
+        Recommended scaling.
+    licence, citation : str
+    used_by : tuple of Use
+    note : str
+        What was decided, and why.
+    stand_in : StandIn or None
+        None for synthetic data, which are never missing.
+    """
+
+    name: PlainName
+    title: str
+    folder: PlainName
+    format: Literal["svmlight", "csv", "kdd08", "ppi", "synthetic"]
+    files: tuple[File, ...] = ()
+    archive: Archive | None = None
+    label_column: PositiveInt | None = None
+    positive: str | int | float | None = None
+    generator: Literal["counterexample", "margin"] | None = None
+    gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
+    rows: PositiveInt
+    features: PositiveInt
+    positives: PositiveInt
+    train_rows: PositiveInt | None = None
+    scaling: Literal["standardise", "unit", "none"]
+    licence: str
+    citation: str
+    used_by: tuple[Use, ...] = ()
+    note: str = ""
+    stand_in: StandIn | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        needed = {
+            "files": self.format != "synthetic",
+            "positive": self.format != "synthetic",
+            "stand_in": self.format != "synthetic",
+            "label_column": self.format == "csv",
+            "generator": self.format == "synthetic",
+            "gamma": self.generator == "margin",
+        }
+        for field, wanted in needed.items():
+            if bool(getattr(self, field)) != wanted:
+                raise ValueError(
+                    f"{field} {'is missing' if wanted else 'has no meaning'} "
+                    f"in a card of format {self.format!r}"
+                )
+        if self.positives >= self.rows:
+            raise ValueError(f"{self.positives} positives of {self.rows} rows leave one class")
+        if self.archive and not set(self.archive.members) <= {file.name for file in self.files}:
+            raise ValueError("the members of the archive must be files of the card")
+        return self
+
+
+def read_card(path: Path) -> Card:
+    """Read one card.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        ``NAME.yaml``.
+
+    Returns
+    -------
+    Card
+
+    Raises
+    ------
+    InputError
+        Bad YAML, a wrong or missing key, or a name that is not the file's.
+    """
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not a YAML file: {error}") from error
+    try:
+        # As JSON, a list may stand for a tuple; everything else stays strict.
+        card = Card.model_validate_json(json.dumps(content, default=str))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'card'}: {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise InputError(f"{path}: {problems}") from error
+    if card.name != path.stem:
+        raise InputError(f"{path}: the card is named {card.name!r}, its file {path.stem!r}")
+    return card

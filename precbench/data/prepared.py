@@ -1,0 +1,90 @@
+"""Arrays arrays kept in the cache, so that many processes share one memory map.
+
+``prepared/<name>-<first 16 digits of the sha256>/`` holds one ``.npy`` per array. A folder
+appears whole (written under another name, then renamed) or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.dataset import Arrays
+from precbench.locations import cache_folder
+
+
+def load_prepared(name: str, sha256: str) -> Arrays | None:
+    """Map the arrays of a data set into memory, read-only.
+
+    Parameters
+    ----------
+    name : str
+    sha256 : str
+        Identity of the content.
+
+    Returns
+    -------
+    Arrays or None
+        None when nothing is prepared, or what is there is damaged.
+    """
+    folder = _folder(name, sha256)
+    parts: dict[str, Any]
+    try:
+        shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
+        parts = {path.stem: _mapped(path) for path in folder.glob("*.npy")}
+        if "data" in parts:
+            from scipy.sparse import csr_matrix
+
+            sparse = [parts.pop(part) for part in ("data", "indices", "indptr")]
+            parts["X"] = csr_matrix(sparse, shape=shape)
+        arrays = Arrays(**parts)
+        whole = (arrays.X.shape, arrays.y.shape) == (tuple(shape), (shape[0],))
+        return arrays if whole else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
+    """Write the arrays of a data set into the cache; a cache that cannot be written is no error.
+
+    Parameters
+    ----------
+    name : str
+    sha256 : str
+    arrays : Arrays
+    """
+    folder = _folder(name, sha256)
+    parts = {part: array for part, array in arrays._asdict().items() if array is not None}
+    if not isinstance(arrays.X, np.ndarray):
+        X = parts.pop("X")
+        parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    unfinished = folder.with_name(f".unfinished-{uuid.uuid4().hex}")
+    with contextlib.suppress(OSError):
+        unfinished.mkdir(parents=True)
+        for part, array in parts.items():
+            with (unfinished / f"{part}.npy").open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+        (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
+        if load_prepared(name, sha256) is None:  # else another process was faster
+            shutil.rmtree(folder, ignore_errors=True)
+            unfinished.rename(folder)
+    shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _folder(name: str, sha256: str) -> Path:
+    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}"
+
+
+def _mapped(path: Path) -> NDArray:
+    # A plain view: the class memmap costs time in every small operation.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

@@ -1,0 +1,197 @@
+"""Scale features in place, and gather the two parts of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.dataset import Dataset
+from precbench.data.splits import Split
+from precbench.errors import InputError
+
+if TYPE_CHECKING:
+    from precbench.data.dataset import Matrix
+
+ROWS_AT_ONCE = 4096
+
+Scaling = Literal["standardise", "unit", "none"]
+
+
+class Scaler:
+    """Map every feature x to (x - shift) / scale.
+
+    Parameters
+    ----------
+    kind : {"standardise", "unit", "none"}
+        ``standardise``: to mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and
+        maximum; of a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay.
+        A constant feature keeps its scale.
+
+    Attributes
+    ----------
+    shift, scale : ndarray of shape (n_features,)
+        Known after `fit`; not for ``none``.
+    """
+
+    shift: NDArray[np.float64] | None
+    scale: NDArray[np.float64] | None
+
+    def __init__(self, kind: Scaling) -> None:
+        if kind not in ("standardise", "unit", "none"):
+            raise InputError(f"scaling is 'standardise', 'unit' or 'none', found {kind!r}")
+        self.kind = kind
+        self.shift = self.scale = None
+
+    def fit(self, X: Matrix) -> Self:
+        """Learn shift and scale, a few thousand rows at a time.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Scaler
+            Itself.
+
+        Raises
+        ------
+        InputError
+            To standardise a sparse matrix would fill it.
+        """
+        if self.kind == "none":
+            return self
+        from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+        sparse = not isinstance(X, np.ndarray)
+        if sparse and self.kind == "standardise":
+            raise InputError(
+                "sparse data cannot be standardised, the shift would fill the zeros; use scaling "
+                "'unit' or 'none'"
+            )
+        learner = StandardScaler() if self.kind == "standardise" else MinMaxScaler()
+        if sparse:
+            learner = MaxAbsScaler()
+        for rows in _slices(X.shape[0]):
+            learner.partial_fit(X[rows])
+        if self.kind == "standardise":
+            self.shift, self.scale = learner.mean_, learner.scale_
+        elif sparse:
+            self.shift, self.scale = np.zeros(X.shape[1]), learner.scale_
+        else:
+            spread = learner.data_range_
+            self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
+        return self
+
+    def transform_in_place(self, X: Matrix) -> Matrix:
+        """Scale the rows where they are.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n_samples, n_features)
+            Overwritten.
+
+        Returns
+        -------
+        ndarray or csr_matrix
+            `X` itself.
+
+        Raises
+        ------
+        InputError
+            Another number of features than in `fit`, or sparse rows after a dense fit.
+        """
+        if self.shift is None or self.scale is None:
+            return X
+        if X.shape[1] != len(self.shift):
+            raise InputError(
+                f"the scaling was fitted to {len(self.shift)} features, found {X.shape[1]}"
+            )
+        if isinstance(X, np.ndarray):
+            for rows in _slices(X.shape[0]):
+                X[rows] -= self.shift
+                X[rows] /= self.scale
+        elif self.shift.any():
+            raise InputError(
+                "sparse rows cannot be shifted as the dense ones were; make them dense"
+            )
+        else:
+            for entries in _slices(X.nnz):
+                X.data[entries] /= self.scale[X.indices[entries]]
+        return X
+
+    def to_arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return what a saved model must carry; empty for ``none``.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        if self.shift is None or self.scale is None:
+            return {}
+        return {"shift": self.shift, "scale": self.scale}
+
+    @classmethod
+    def from_arrays(cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]) -> Self:
+        """Rebuild a fitted scaler.
+
+        Parameters
+        ----------
+        kind : {"standardise", "unit", "none"}
+        arrays : mapping
+            As `to_arrays` gave them.
+
+        Returns
+        -------
+        Scaler
+        """
+        scaler = cls(kind)
+        scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")
+        return scaler
+
+
+def training_and_test(
+    dataset: Dataset,
+    split: Split,
+    scaling: Scaling,
+    fitted_on: Literal["train", "all"] = "train",
+) -> tuple[Matrix, NDArray[np.float64], Matrix, NDArray[np.float64]]:
+    """Gather and scale the two parts of a split: one copy of each, no other.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Not changed.
+    split : Split
+    scaling : {"standardise", "unit", "none"}
+    fitted_on : {"train", "all"}
+        The rows from which the scaling is learnt.
+
+    Returns
+    -------
+    X_train : ndarray or csr_matrix of shape (n_train, n_features)
+    y_train : ndarray of shape (n_train,)
+    X_test : ndarray or csr_matrix of shape (n_test, n_features)
+    y_test : ndarray of shape (n_test,)
+
+    Raises
+    ------
+    InputError
+        As `Scaler.fit`.
+    """
+    X_train, X_test = _rows(dataset.X, split.train), _rows(dataset.X, split.test)
+    scaler = Scaler(scaling).fit(X_train if fitted_on == "train" else dataset.X)
+    scaler.transform_in_place(X_train)
+    scaler.transform_in_place(X_test)
+    return X_train, dataset.y[split.train], X_test, dataset.y[split.test]
+
+
+def _rows(X: Matrix, rows: NDArray[np.intp]) -> Matrix:
+    return np.take(X, rows, axis=0) if isinstance(X, np.ndarray) else X[rows]
+
+
+def _slices(n: int) -> Iterator[slice]:
+    return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE))

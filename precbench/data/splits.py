@@ -1,0 +1,230 @@
+"""Which rows train and which test.
+
+Every random stream is keyed by what it is for (seed, data set, index), never by the order of
+calls, so that a split stays the same whatever else is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.dataset import Dataset
+from precbench.errors import InputError
+
+MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
+
+Kind = Literal["random", "kfold", "provided", "none"]
+
+
+class Split(NamedTuple):
+    """Row numbers of a split.
+
+    Attributes
+    ----------
+    train : ndarray of shape (n_train,), intp
+        In random order, so that consecutive rows are a random sample.
+    test : ndarray of shape (n_test,), intp
+        Ascending.
+    index : int
+    """
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+    index: int
+
+
+def split_rows(
+    dataset: Dataset,
+    kind: Kind,
+    index: int,
+    *,
+    n_splits: int = 5,
+    test_size: float = 0.3,
+    stratified: bool = False,
+    seed: int = 0,
+) -> Split:
+    """Return one of several splits of a data set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Rows of one group of ``dataset.groups`` are never parted.
+    kind : {"random", "kfold", "provided", "none"}
+        ``random``: a share `test_size` of the rows (of the groups) tests, drawn anew for each
+        index; ``kfold``: the test parts of the `n_splits` indices partition the rows;
+        ``provided``: the first ``dataset.n_train`` rows train; ``none``: all rows train and test.
+    index : int
+        From 0 to ``n_splits - 1``.
+    n_splits : int
+    test_size : float
+        For ``random``, in (0, 1).
+    stratified : bool
+        Whether both parts get the same share of positives.
+    seed : int
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    InputError
+        An option out of range, a provided split that the data do not have, or one that parts a
+        group, too few rows or groups, or a part with one class only.
+    """
+    if not 0 <= index < n_splits:
+        raise InputError(f"the split index must lie in 0..{n_splits - 1}, found {index}")
+    if not 0 < test_size < 1:
+        raise InputError(f"test_size must lie between 0 and 1, found {test_size}")
+    train, test = _parts(dataset, kind, index, n_splits, test_size, stratified, seed)
+    for part, rows in (("training", train), ("test", test)):
+        n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
+        if n_pos in (0, len(rows)):
+            raise InputError(
+                f"split {index} of {dataset.name}: the {part} part has {n_pos} positives in "
+                f"{len(rows)} rows; both classes are needed (try a stratified split)"
+            )
+    order = _stream(seed, dataset.name, index, "order").permutation(len(train))
+    return Split(train[order], np.sort(test), index)
+
+
+def validation_split(
+    y_train: NDArray[np.float64], share: float, seed_key: Sequence[Hashable]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Set a stratified part of the training rows aside.
+
+    Parameters
+    ----------
+    y_train : ndarray of shape (n_train,)
+        Labels, -1 or +1.
+    share : float
+        Share of the rows to set aside, in (0, 1).
+    seed_key : sequence of str and int
+        What the split is for: the key of its random stream.
+
+    Returns
+    -------
+    fit_rows, validation_rows : ndarray, intp
+        Positions in `y_train`, ascending (which keeps the random order of a training part).
+
+    Raises
+    ------
+    InputError
+        A share out of range, or a class with too few rows for both parts.
+    """
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    if not 0 < share < 1:
+        raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
+    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=_legacy(*seed_key))
+    try:
+        fit_rows, validation_rows = next(splitter.split(np.empty((len(y_train), 0)), y_train))
+    except ValueError as error:
+        raise InputError(
+            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "
+            f"give a validation part of {share:g}: {error}"
+        ) from error
+    fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
+    if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
+        raise InputError(
+            f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
+            f"few for a validation part of {share:g} with both classes"
+        )
+    return fit_rows, validation_rows
+
+
+def _parts(
+    dataset: Dataset,
+    kind: Kind,
+    index: int,
+    n_splits: int,
+    test_size: float,
+    stratified: bool,
+    seed: int,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    rows = np.arange(len(dataset.y))
+    if kind == "none":
+        return rows, rows
+    if kind == "provided":
+        return _provided(dataset, rows)
+    from sklearn import model_selection as ms
+
+    if kind == "random":
+        random_state = _legacy(seed, dataset.name, index, "random")
+        if dataset.groups is not None and stratified:
+            return _random_stratified_groups(dataset, test_size, random_state)
+        if dataset.groups is not None:
+            splitter = ms.GroupShuffleSplit(1, test_size=test_size, random_state=random_state)
+        elif stratified:
+            splitter = ms.StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
+        else:
+            splitter = ms.ShuffleSplit(1, test_size=test_size, random_state=random_state)
+        return _folds(dataset, splitter)[0]
+    if kind == "kfold":
+        random_state = _legacy(seed, dataset.name, "kfold")  # the same folds for every index
+        folds = {
+            (False, False): ms.KFold,
+            (False, True): ms.StratifiedKFold,
+            (True, False): ms.GroupKFold,
+            (True, True): ms.StratifiedGroupKFold,
+        }[dataset.groups is not None, stratified]
+        return _folds(dataset, folds(n_splits, shuffle=True, random_state=random_state))[index]
+    raise InputError(f"a split is 'random', 'kfold', 'provided' or 'none', found {kind!r}")
+
+
+def _provided(
+    dataset: Dataset, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    if dataset.n_train is None:
+        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+    train, test = rows[: dataset.n_train], rows[dataset.n_train :]
+    if dataset.groups is not None:
+        parted = np.intersect1d(dataset.groups[train], dataset.groups[test])
+        if len(parted):
+            raise InputError(
+                f"the provided split of {dataset.name} parts {len(parted)} groups; use 'random' "
+                "or 'kfold'"
+            )
+    return train, test
+
+
+def _random_stratified_groups(
+    dataset: Dataset, test_size: float, random_state: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Test on as many of several stratified folds of groups as make up `test_size`."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    share = Fraction(test_size).limit_denominator(MOST_FOLDS) or Fraction(1, MOST_FOLDS)
+    n_folds = max(share.denominator, 2)
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
+    tests = [test for _, test in _folds(dataset, folds)[: min(share.numerator, n_folds - 1)]]
+    is_test = np.zeros(len(dataset.y), dtype=bool)
+    is_test[np.concatenate(tests)] = True
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _folds(dataset: Dataset, splitter: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    try:
+        return list(splitter.split(np.empty((len(dataset.y), 0)), dataset.y, dataset.groups))
+    except ValueError as error:
+        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
+
+
+def _stream(*key: Hashable) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(_seed_sequence(*key)))
+
+
+def _legacy(*key: Hashable) -> np.random.RandomState:
+    """Return the stream in the form that scikit-learn takes."""
+    return np.random.RandomState(np.random.MT19937(_seed_sequence(*key)))
+
+
+def _seed_sequence(*key: Hashable) -> np.random.SeedSequence:
+    digest = hashlib.sha256("/".join(map(str, key)).encode()).digest()
+    return np.random.SeedSequence(int.from_bytes(digest, "little"))

@@ -1,0 +1,21 @@
+"""Config files as typed, frozen objects, and their expansion into trials.
+
+Everything that can be wrong with a config is found here, before anything runs, and told at once:
+each mistake with file, line and the nearest valid name.
+"""
+
+from precbench.experiment.config import Experiment, list_configs, load_experiment
+from precbench.experiment.sections import FileData, Limit, Metric, NamedData
+from precbench.experiment.trial import Split, Trial
+
+__all__ = [
+    "Experiment",
+    "FileData",
+    "Limit",
+    "Metric",
+    "NamedData",
+    "Split",
+    "Trial",
+    "list_configs",
+    "load_experiment",
+]

@@ -1,0 +1,381 @@
+"""A config file as one frozen object, and its expansion into trials."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from precbench.errors import InputError
+from precbench.experiment.checks import (
+    Problem,
+    at,
+    metric_defaults,
+    metric_problems,
+    parameter_problems,
+    refuse,
+    solver_defaults,
+    unknown,
+)
+from precbench.experiment.sections import (
+    DataEntry,
+    FileData,
+    FittedOn,
+    Items,
+    Metric,
+    MetricEntry,
+    Name,
+    NamedData,
+    Plot,
+    Protocol,
+    Scaling,
+    Section,
+    Smoke,
+    SolverEntry,
+    no_split,
+)
+from precbench.experiment.trial import Split, Trial
+from precbench.locations import shipped
+from precbench.strict_yaml import Document, Keys, did_you_mean, load
+
+
+class Experiment(Section):
+    """A config file; see the files in ``configs`` for the meaning of each key."""
+
+    name: Name
+    title: str
+    source: str | None = None
+    datasets: Items[DataEntry]
+    scaling: Scaling | None = None
+    scaling_fitted_on: FittedOn = "train"
+    rows: PositiveInt | None = None
+    protocol: Protocol = Protocol()
+    solvers: Annotated[dict[str, SolverEntry], Field(min_length=1)]
+    common: dict[str, Any] = Field(default_factory=dict)
+    metrics: Items[MetricEntry]
+    checkpoints: PositiveInt = 20
+    sweep: dict[str, Items[Any]] | None = None
+    timeout: PositiveFloat = 3600.0
+    plots: Items[Plot] | None = Field(default=None, validate_default=True)
+    smoke: Smoke = Smoke()
+
+    @field_validator("datasets")
+    @classmethod
+    def _one_of_each(cls, datasets: tuple[NamedData | FileData, ...]) -> Any:
+        names = [entry.name for entry in datasets]
+        refuse(
+            ((i,), f"a second data set named {name}")
+            for i, name in enumerate(names)
+            if name in names[:i]
+        )
+        return datasets
+
+    @field_validator("solvers", mode="before")
+    @classmethod
+    def _label_is_the_solver(cls, solvers: Any) -> Any:
+        if not isinstance(solvers, dict):
+            return solvers
+        full = {label: {} if entry is None else entry for label, entry in solvers.items()}
+        return {
+            label: {"solver": label, **entry} if isinstance(entry, dict) else entry
+            for label, entry in full.items()
+        }
+
+    @field_validator("common")
+    @classmethod
+    def _common_to_some(cls, common: dict[str, Any], info: ValidationInfo) -> Any:
+        if "solvers" in info.data:
+            refuse(
+                problem
+                for name, value in common.items()
+                for problem in _shared_problems(
+                    (name,), name, {(name,): value}, info.data["solvers"]
+                )
+            )
+        return common
+
+    @field_validator("sweep")
+    @classmethod
+    def _sweeps_something(cls, sweep: dict[str, tuple] | None, info: ValidationInfo) -> Any:
+        if sweep is not None and len(sweep) != 1:
+            refuse(at((), ["should name exactly one parameter"]))
+        if {"solvers", "metrics"} <= set(info.data):
+            for name, values in (sweep or {}).items():
+                refuse(_sweep_problems((name,), name, values, info.data))
+        return sweep
+
+    @field_validator("plots")
+    @classmethod
+    def _possible(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
+        swept = info.data.get("sweep") is not None
+        if plots is None:
+            return ("accuracy-time", "accuracy-sweep") if swept else ("accuracy-time",)
+        if "accuracy-sweep" in plots and "sweep" in info.data and not swept:
+            place = (plots.index("accuracy-sweep"),)
+            refuse(at(place, ["accuracy-sweep needs a sweep, and there is none"]))
+        return plots
+
+    @field_validator("smoke")
+    @classmethod
+    def _part_of_the_whole(cls, smoke: Smoke, info: ValidationInfo) -> Smoke:
+        above, problems = info.data, list[Problem]()
+        if smoke.datasets and "datasets" in above:
+            names = [entry.name for entry in above["datasets"]]
+            for i, name in enumerate(smoke.datasets):
+                problems += at(("datasets", i), unknown("data set of this config", name, names))
+        if smoke.sweep and {"solvers", "metrics", "sweep"} <= set(above):
+            if above["sweep"] is None:
+                problems += at(("sweep",), ["there is no sweep"])
+            else:
+                [name] = above["sweep"]
+                problems += _sweep_problems(("sweep",), name, smoke.sweep, above)
+        refuse(problems)
+        return smoke
+
+    def select(
+        self,
+        solvers: Sequence[str] | None = None,
+        datasets: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> "Experiment":
+        """Return the part of the experiment with these labels, data sets and splits.
+
+        Parameters
+        ----------
+        solvers, datasets : sequence of str, optional
+            Labels and names; None means all.
+        seeds : sequence of int, optional
+            Indices of splits.
+
+        Returns
+        -------
+        Experiment
+
+        Raises
+        ------
+        InputError
+            If one of them is not part of the experiment.
+        """
+        names = [entry.name for entry in self.datasets]
+        wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
+        complaints = [
+            text
+            for what, chosen, known in wanted
+            for name in chosen or ()
+            for text in unknown(f"{what} of {self.name}", name, known)
+        ]
+        indices = self.protocol.indices
+        complaints += [no_split(seed, indices) for seed in seeds or () if seed not in indices]
+        if complaints:
+            raise InputError("\n".join(complaints))
+        changes: dict[str, Any] = {}
+        if solvers is not None:
+            changes["solvers"] = {n: entry for n, entry in self.solvers.items() if n in solvers}
+        if datasets is not None:
+            changes["datasets"] = tuple(entry for entry in self.datasets if entry.name in datasets)
+        if seeds is not None:
+            kept = tuple(index for index in indices if index in seeds)
+            changes["protocol"] = self.protocol.model_copy(update={"splits": kept})
+        return self.model_copy(update=changes)
+
+    def smoke_size(self) -> "Experiment":
+        """Return the same experiment at its smoke size; filter with `select` before, not after."""
+        smoke = self.smoke
+        iterations = {"epochs": smoke.epochs, "max_iter": smoke.max_iter}
+        few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
+        indices = self.protocol.indices[: smoke.n_splits]
+        changes: dict[str, Any] = {
+            "rows": smoke.rows,
+            "datasets": few or self.datasets,
+            "protocol": self.protocol.model_copy(update={"splits": indices}),
+            "solvers": {n: entry.replace(**iterations) for n, entry in self.solvers.items()},
+            "checkpoints": smoke.checkpoints,
+        }
+        if self.sweep is not None:
+            changes["sweep"] = {
+                name: smoke.sweep or (values[0], values[-1])[: len(values)]
+                for name, values in self.sweep.items()
+            }
+        return self.model_copy(update=changes)
+
+    def sweep_points(self) -> list[tuple[str, Any] | None]:
+        """Return the swept parameter with each of its values; ``[None]`` without a sweep."""
+        if self.sweep is None:
+            return [None]
+        return [(name, value) for name, values in self.sweep.items() for value in values]
+
+    def metrics_at(self, sweep: tuple[str, Any] | None) -> tuple[Metric, ...]:
+        """Return the metrics for a point of the sweep."""
+        swept = dict([sweep] if sweep else [])
+        return tuple(metric.replace(**swept) for metric in self.metrics)
+
+    def trials(self) -> list[Trial]:
+        """Return all trials: by split, data set, sweep value, solver.
+
+        Returns
+        -------
+        list of Trial
+            Contestants stand next to each other, so that slow drifts of the machine hit all.
+            Trials that differ only in what is not part of the key share one record.
+        """
+        return [
+            self._trial(index, dataset, sweep, label)
+            for index, dataset, sweep, label in itertools.product(
+                self.protocol.indices, self.datasets, self.sweep_points(), self.solvers
+            )
+        ]
+
+    def _trial(
+        self, index: int, dataset: NamedData | FileData, sweep: tuple[str, Any] | None, label: str
+    ) -> Trial:
+        protocol, entry = self.protocol, self.solvers[label]
+        seed = _seed(protocol.seed, dataset.name, index)
+        one_partition = _seed(protocol.seed, dataset.name, "folds")
+        swept = dict([sweep] if sweep else [])
+        given = {**self.common, **entry.params, **swept}
+        params = {
+            name: given.get(name, value) for name, value in solver_defaults(entry.solver).items()
+        }
+        return Trial(
+            experiment=self.name,
+            dataset=dataset,
+            scaling=self.scaling or _recommended_scaling(dataset),
+            scaling_fitted_on=self.scaling_fitted_on,
+            split=Split(
+                kind=protocol.split,
+                index=index,
+                seed=one_partition if protocol.split == "kfold" else seed,
+                n_splits=protocol.n_splits,
+                test_size=protocol.test_size,
+                stratified=protocol.stratified,
+            ),
+            solver=entry.solver,
+            label=label,
+            params=params,
+            sweep=sweep,
+            metric=self.metrics_at(sweep)[0],
+            validation_size=protocol.validation_size,
+            checkpoints=self.checkpoints,
+            rows=self.rows,
+            seed=seed,
+            timeout=self.timeout,
+            limit=entry.limit,
+        )
+
+
+def load_experiment(config: str | Path) -> Experiment:
+    """Read a config.
+
+    Parameters
+    ----------
+    config : str or path-like
+        The name of a shipped config (see `list_configs`), or a file.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    InputError
+        If there is no such config, or with one line for each mistake in it.
+    """
+    names = list_configs()
+    if str(config) in names:
+        path = shipped("configs") / f"{config}.yaml"
+    elif Path(config).is_file():
+        path = Path(config)
+    else:
+        nearest = did_you_mean(config, names)
+        raise InputError(
+            f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
+        )
+    return from_document(load(path), path.parent)
+
+
+def list_configs() -> list[str]:
+    """Return the names of the shipped configs, sorted."""
+    folder = shipped("configs")
+    names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+    return sorted(name for name in names if not name.endswith(".published"))
+
+
+def from_document(document: Document, folder: Path) -> Experiment:
+    """Check what a config file says.
+
+    Parameters
+    ----------
+    document : Document
+    folder : pathlib.Path
+        Where the relative paths of data files start.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    InputError
+        With one line for each mistake.
+    """
+    try:
+        return Experiment.model_validate(document.data, context=folder)
+    except ValidationError as error:
+        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
+
+
+def _seed(*identity: int | str) -> int:
+    """Return 32 bits that follow from who it is for, never from when it is drawn."""
+    return int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:4], "big")
+
+
+def _recommended_scaling(dataset: NamedData | FileData) -> Scaling:
+    from precbench.data import DATASETS
+
+    return "none" if isinstance(dataset, FileData) else DATASETS[dataset.name].scaling
+
+
+def _shared_problems(
+    path: Keys,
+    name: str,
+    values: Mapping[Keys, Any],
+    solvers: Mapping[str, SolverEntry],
+    metrics: Iterable[Metric] = (),
+) -> list[Problem]:
+    """Return what is wrong with a parameter of every solver and metric that can take it.
+
+    `path` is where its name stands, the keys of `values` are where its values stand.
+    """
+    if name == "random_state":
+        return at(path, parameter_problems("", name, None))
+    takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
+    measures = [metric for metric in metrics if name in metric_defaults(metric.name)]
+    if not takers and not measures:
+        known = {known for entry in solvers.values() for known in solver_defaults(entry.solver)}
+        near = did_you_mean(name, sorted(known))
+        return at(path, [f"none of the solvers has this parameter{near}"])
+    problems = []
+    for place, value in values.items():
+        texts = [text for taker in takers for text in parameter_problems(taker, name, value)]
+        for metric in measures:
+            replaced = metric.replace(**{name: value})
+            texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
+        problems += at(place, texts[:1])  # the others would say the same
+    return problems
+
+
+def _sweep_problems(
+    path: Keys, name: str, values: Sequence[Any], above: Mapping[str, Any]
+) -> list[Problem]:
+    places = {(*path, i): value for i, value in enumerate(values)}
+    return _shared_problems(path, name, places, above["solvers"], above["metrics"])

@@ -1,0 +1,111 @@
+"""An experiment with its data at hand: every trial has the name of its record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from precbench.data import Dataset
+from precbench.experiment.config import Experiment
+from precbench.experiment.material import read_data
+from precbench.experiment.trial import Trial
+from precbench.solvers import SOLVERS
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an experiment comes to.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    datasets : mapping of str to Dataset
+        By name, cut to the rows that the experiment uses.
+    trials : tuple of (Trial, str)
+        Each with its key, in the order of `Experiment.trials`. Trials whose numbers must be the
+        same share a key.
+    smoke : bool
+        Whether this is the smoke size.
+    """
+
+    experiment: Experiment
+    datasets: Mapping[str, Dataset]
+    trials: tuple[tuple[Trial, str], ...]
+    smoke: bool = False
+
+    def keys_of(self, part: Experiment) -> set[str]:
+        """Return the keys of a part of the experiment, see `Experiment.select`."""
+        return {_key(trial, self.datasets) for trial in part.trials()}
+
+    @property
+    def protocol(self) -> str:
+        """The protocol in words."""
+        protocol = self.experiment.protocol
+        n = len(protocol.indices)
+        if protocol.split == "random":
+            train = round(100 * (1 - protocol.test_size))
+            kind = "stratified" if protocol.stratified else "random"
+            return f"{train}/{100 - train} {kind} split, {n} split{'s' * (n != 1)}"
+        if protocol.split == "kfold":
+            kind = "stratified " * protocol.stratified
+            return f"{kind}{protocol.n_splits}-fold cross-validation"
+        if protocol.split == "provided":
+            return "the provided training and test parts"
+        return "trained and measured on all rows"
+
+    @property
+    def scaling(self) -> str:
+        """The scaling in words."""
+        kinds = {trial.scaling for trial, _ in self.trials}
+        words = {
+            "standardise": "standardised",
+            "unit": "scaled to [0, 1]",
+            "none": "as distributed",
+        }
+        where = {"train": "on the training part", "all": "on all rows"}
+        fitted = where[self.experiment.scaling_fitted_on]
+        return ", ".join(
+            words[kind] + (f" {fitted}" if kind != "none" else "") for kind in sorted(kinds)
+        )
+
+
+def make_plan(
+    experiment: Experiment,
+    *,
+    mirror: str | None = None,
+    stand_ins: bool = True,
+    smoke: bool = False,
+) -> Plan:
+    """Load the data of an experiment and name its trials.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    mirror : str, optional
+        Folder or address that is asked for files before the official addresses.
+    stand_ins : bool, default=True
+        False turns ``on_missing: stand-in`` into an error.
+    smoke : bool, default=False
+        Take the smoke size.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    DataUnavailableError
+        If a data set can't be had.
+    InputError
+        If data are malformed.
+    """
+    experiment = experiment.smoke_size() if smoke else experiment
+    datasets = {
+        entry.name: read_data(entry, mirror=mirror, stand_ins=stand_ins, rows=experiment.rows)
+        for entry in experiment.datasets
+    }
+    trials = tuple((trial, _key(trial, datasets)) for trial in experiment.trials())
+    return Plan(experiment, datasets, trials, smoke)
+
+
+def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
+    solver = SOLVERS[trial.solver]()
+    return trial.key(datasets[trial.dataset.name].sha256, solver.algorithm_version)

@@ -1,0 +1,287 @@
+"""The sections of a config: each a frozen pydantic model that refuses what it does not know.
+
+Names and values are checked against the registries where they stand, so a mistake is told with
+its own place in the file.
+"""
+
+import reprlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from precbench.experiment.checks import (
+    Problem,
+    at,
+    in_plain_words,
+    metric_defaults,
+    metric_problems,
+    parameter_problems,
+    refuse,
+    solver_defaults,
+    unknown,
+)
+from precbench.strict_yaml import Keys, did_you_mean
+
+Scaling = Literal["none", "standardise", "unit"]
+FittedOn = Literal["train", "all"]
+SplitKind = Literal["random", "kfold", "provided", "none"]
+Plot = Literal["accuracy-time", "roc", "accuracy-sweep"]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+_Item = TypeVar("_Item")
+
+
+def _not_empty(items: Any) -> Any:
+    refuse(at((), [] if items else ["should not be empty"]))
+    return items
+
+
+Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
+
+
+class Section(BaseModel):
+    """A mapping of the config: unknown keys are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_plain_words(cls, value: Any, handler: Any) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            found = error.errors()
+        return refuse((cls._path(e["loc"]), in_plain_words(e, cls.model_fields)) for e in found)
+
+    @classmethod
+    def _path(cls, loc: Keys) -> Keys:
+        """Return where a field stands in the file."""
+        return loc
+
+
+class NamedData(Section):
+    """A data set that has a card."""
+
+    name: str
+    on_missing: Literal["error", "stand-in"] = "error"
+
+    @field_validator("name")
+    @classmethod
+    def _exists(cls, name: str) -> str:
+        from precbench.data import DATASETS
+
+        refuse(at((), unknown("data set", name, DATASETS)))
+        return name
+
+
+class FileData(Section):
+    """A file of the user's own; a relative path starts at the config's folder."""
+
+    file: Annotated[Path, Strict(False)]
+    name: Name
+    format: Literal["svmlight", "csv", "parquet", "npz"] | None = None
+    label: str | int | None = None
+    positive: str | int | float | bool | None = None
+    groups: str | int | None = None
+    drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
+    categorical: Literal["one-hot"] | None = None
+    missing: Literal["mean", "median", "most-frequent"] | None = None
+
+    @field_validator("file", mode="before")
+    @classmethod
+    def _exists(cls, file: Any, info: ValidationInfo) -> Any:
+        if not isinstance(file, str):
+            return file
+        path = Path(info.context or "", file).expanduser()
+        if not path.is_file():
+            beside = [other.name for other in path.parent.glob("*")]
+            refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
+        return path
+
+
+def _dataset(entry: Any, info: ValidationInfo) -> Any:
+    """Choose the kind of data set first, so that only its own mistakes are told."""
+    if isinstance(entry, str):
+        entry = {"name": entry}
+    if isinstance(entry, dict) and "file" in entry:
+        named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
+        return FileData.model_validate(named, context=info.context)
+    return NamedData.model_validate(entry)
+
+
+DataEntry = Annotated[NamedData | FileData, BeforeValidator(_dataset)]
+
+
+class Protocol(Section):
+    """How the rows are divided."""
+
+    split: SplitKind = "random"
+    test_size: Share = 0.3
+    n_splits: PositiveInt = 5
+    stratified: bool = False
+    seed: Annotated[int, Field(ge=0)] = 0
+    validation_size: Share = 0.2
+    splits: Items[Annotated[int, Field(ge=0)]] | None = None
+    """Which of the splits to run; None means all."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _repeat_only_chance(cls, value: Any) -> Any:
+        """Without a random division one run is enough, unless the config asks for more."""
+        if isinstance(value, dict) and value.get("split") in ("provided", "none"):
+            return {"n_splits": 1, **value}
+        return value
+
+    @model_validator(mode="after")
+    def _fits_the_split(self) -> "Protocol":
+        problems: list[Problem] = []
+        applies = {"test_size": ("random",), "stratified": ("random", "kfold")}
+        for name, kinds in applies.items():
+            if name in self.model_fields_set and self.split not in kinds:
+                problems.append(((name,), f"has no meaning with split: {self.split}"))
+        if self.split == "kfold" and self.n_splits < 2:
+            problems.append((("n_splits",), "kfold needs at least 2"))
+        for i, index in enumerate(self.splits or ()):
+            if index >= self.n_splits:
+                problems.append((("splits", i), no_split(index, range(self.n_splits))))
+        refuse(problems)
+        return self
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The splits to run."""
+        return tuple(range(self.n_splits)) if self.splits is None else self.splits
+
+
+class Limit(Section):
+    """When a solver is stopped; its last iterate counts."""
+
+    times_slowest: PositiveFloat | None = None
+    seconds: PositiveFloat | None = None
+
+
+class SolverEntry(Section):
+    """A solver with the parameters given to it under its label.
+
+    In the file the parameters stand beside ``solver`` and ``limit``. A tuned one is
+    ``{"tune": [candidates]}``.
+    """
+
+    solver: str
+    limit: Limit | None = None
+    params: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_parameters(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        own = {name: value[name] for name in ("solver", "limit") if name in value}
+        return {**own, "params": {n: v for n, v in value.items() if n not in own}}
+
+    @classmethod
+    def _path(cls, loc: Keys) -> Keys:
+        return loc[1:] if loc[:1] == ("params",) else loc
+
+    @field_validator("solver")
+    @classmethod
+    def _exists(cls, solver: str) -> str:
+        from precbench.solvers import SOLVERS
+
+        refuse(at((), unknown("solver", solver, SOLVERS)))
+        return solver
+
+    @field_validator("params")
+    @classmethod
+    def _fit_the_solver(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if "solver" in info.data:
+            refuse(
+                problem
+                for name, value in params.items()
+                for problem in at((name,), parameter_problems(info.data["solver"], name, value))
+            )
+        else:  # perhaps because the key that names it is misspelt
+            near = {name: did_you_mean(name, ["solver", "limit"]) for name in params}
+            refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
+        return params
+
+    def has(self, name: str) -> bool:
+        """Tell whether the solver has this parameter."""
+        return name in solver_defaults(self.solver)
+
+    def replace(self, **params: Any) -> "SolverEntry":
+        """Return a copy in which those of `params` that the solver has are replaced."""
+        given = {name: value for name, value in params.items() if self.has(name)}
+        return self.model_copy(update={"params": {**self.params, **given}})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its parameters."""
+
+    name: str
+    params: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The name in tables, for example ``precision_at_k(k=0.25)``."""
+        given = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"{self.name}({given})" if given else self.name
+
+    def replace(self, **params: Any) -> "Metric":
+        """Return a copy in which those of `params` that the metric has are replaced."""
+        known = metric_defaults(self.name)
+        given = {name: value for name, value in params.items() if name in known}
+        return Metric(self.name, {**self.params, **given})
+
+
+def _metric(entry: Any) -> Metric:
+    from precbench.metrics import METRICS
+
+    if isinstance(entry, str):
+        entry = {entry: {}}
+    if not isinstance(entry, dict) or len(entry) != 1:
+        found = reprlib.repr(entry)
+        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {found}"]))
+    [(name, params)] = entry.items()
+    refuse(at((name,), unknown("metric", name, METRICS)))
+    if not isinstance(params, dict):
+        refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
+    refuse(((name, *path), text) for path, text in metric_problems(name, params))
+    return Metric(name, params)
+
+
+MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
+
+
+class Smoke(Section):
+    """The size at which a config is tried out: it bounds rows and iterations, never time."""
+
+    rows: PositiveInt = 2000
+    n_splits: PositiveInt = 1
+    epochs: PositiveInt = 2
+    max_iter: PositiveInt = 20
+    checkpoints: PositiveInt = 4
+    sweep: Items[Any] | None = None
+    datasets: Items[str] | None = None
+
+
+def no_split(index: int, known: Iterable[int]) -> str:
+    """Return the complaint about a split that does not exist."""
+    return f"there is no split {index}: the splits are {', '.join(map(str, known))}"

@@ -1,0 +1,153 @@
+"""A trial: one solver on one split of one data set."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from precbench.experiment.checks import is_tuned
+from precbench.experiment.sections import (
+    FileData,
+    FittedOn,
+    Limit,
+    Metric,
+    NamedData,
+    Scaling,
+    SplitKind,
+)
+from precbench.store import SCHEMA, key_of
+
+
+@dataclass(frozen=True)
+class Split:
+    """One division of a data set.
+
+    Attributes
+    ----------
+    kind : {"random", "kfold", "provided", "none"}
+    index : int
+        Which one; for ``kfold`` the fold that is tested on.
+    seed : int
+        The same for all folds of a ``kfold``.
+    n_splits : int
+        The number of folds, of use for ``kfold`` only.
+    test_size : float
+        The share of the rows tested on, of use for ``random`` only.
+    stratified : bool
+    """
+
+    kind: SplitKind
+    index: int
+    seed: int
+    n_splits: int
+    test_size: float
+    stratified: bool
+
+    def description(self) -> dict[str, Any]:
+        """Return what makes the split: more repetitions leave the first ones as they were."""
+        names = {
+            "random": ("kind", "seed", "test_size", "stratified"),
+            "kfold": ("kind", "seed", "n_splits", "index", "stratified"),
+        }
+        return {name: getattr(self, name) for name in names.get(self.kind, ("kind",))}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One solver on one split of one data set: all that a worker needs to know.
+
+    Attributes
+    ----------
+    experiment : str
+    dataset : NamedData or FileData
+    scaling : {"none", "standardise", "unit"}
+    scaling_fitted_on : {"train", "all"}
+    split : Split
+    solver : str
+        Name in the registry.
+    label : str
+        Name in the tables.
+    params : dict
+        All parameters but ``random_state``; a tuned one is ``{"tune": [candidates]}``.
+    sweep : tuple of (str, value), or None
+        The swept parameter and its value here.
+    metric : Metric
+        What tuning maximises.
+    validation_size : float
+        The share of the training part on which tuning looks.
+    checkpoints : int
+        Number of points of the curve.
+    rows : int or None
+        At most this many rows of the data set are used.
+    seed : int
+        Follows from the protocol's seed, the data set and the split only, so it is the same for
+        every solver.
+    timeout : float
+        Seconds after which the trial is ended.
+    limit : Limit or None
+        When the solver is stopped, with its last iterate as the result.
+    """
+
+    experiment: str
+    dataset: NamedData | FileData
+    scaling: Scaling
+    scaling_fitted_on: FittedOn
+    split: Split
+    solver: str
+    label: str
+    params: dict[str, Any]
+    sweep: tuple[str, Any] | None
+    metric: Metric
+    validation_size: float
+    checkpoints: int
+    rows: int | None
+    seed: int
+    timeout: float
+    limit: Limit | None
+
+    @property
+    def candidates(self) -> dict[str, list[Any]]:
+        """The parameters to tune and their candidates."""
+        return {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
+
+    def description(self, data_sha256: str, solver_version: int | str) -> dict[str, Any]:
+        """Return all that the trial's numbers depend on, and nothing else.
+
+        Parameters
+        ----------
+        data_sha256 : str
+            Hash of the data as they are read.
+        solver_version : int or str
+            Version of the solver's algorithm.
+
+        Returns
+        -------
+        dict
+            Strict JSON.
+        """
+        preprocessing: dict[str, Any] = {"scaling": self.scaling}
+        if self.scaling != "none":
+            preprocessing["fitted_on"] = self.scaling_fitted_on
+        if isinstance(self.dataset, FileData):
+            preprocessing |= self.dataset.model_dump(mode="json", exclude={"file", "name"})
+        tuning = {
+            "candidates": self.candidates,
+            "metric": asdict(self.metric),
+            "validation_size": self.validation_size,
+        }
+        return {
+            "schema": SCHEMA,
+            "dataset": self.dataset.name,
+            "data_sha256": data_sha256,
+            "rows": self.rows,
+            "preprocessing": preprocessing,
+            "split": self.split.description(),
+            "solver": self.solver,
+            "algorithm_version": solver_version,
+            "params": {n: v for n, v in self.params.items() if not is_tuned(v)},
+            "tuning": tuning if self.candidates else None,
+            "checkpoints": self.checkpoints,
+            "seed": self.seed,
+        }
+
+    def key(self, data_sha256: str, solver_version: int | str) -> str:
+        """Return the name of the trial's record."""
+        return key_of(self.description(data_sha256, solver_version))

@@ -1,0 +1,440 @@
+"""Summary tables: CSV for programs, Markdown and LaTeX for people, rich for the terminal.
+
+`summarise` counts, `make_tables` lays out once, and one short function writes each format.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from precbench.report import Run, read_run
+
+if TYPE_CHECKING:
+    import rich.table
+
+__all__ = ["Cell", "Table", "console_table", "make_tables", "notes", "summarise", "write_tables"]
+
+SMALLER_IS_BETTER = "pnorm_risk"
+_GROUP = ["dataset", "sweep", "metric", "solver"]
+_TRIAL = ["split", "seed"]
+_NOTHING = "–"
+_STAND_IN = "stand-in: synthetic data"
+_MEANS = "Mean ± standard deviation over the splits, best mean in bold."
+_SECONDS = "Times are medians of wall seconds."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text of a table, in bold when it is the best of its column."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table before it is written in any format.
+
+    Attributes
+    ----------
+    title : str
+    stand_in : bool
+        Whether the data are synthetic.
+    header : list of str
+    rows : list of list of Cell
+    notes : list of str
+        Sentences that stand below.
+    """
+
+    title: str
+    stand_in: bool
+    header: list[str]
+    rows: list[list[Cell]]
+    notes: list[str]
+
+
+def summarise(results: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the trials of each solver.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        As in ``results.csv``, read by `precbench.report.read_run`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``dataset``, ``sweep``, ``metric`` and ``solver``, with
+
+        - ``trials``, ``n`` (those that are ok) and ``outcomes`` in words;
+        - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
+          final values;
+        - ``seconds``: median wall time to the final weights;
+        - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
+          of the trial's own curve;
+        - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
+          trials are never related to those of sequential ones, so they have none beside them;
+        - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
+          ``timing`` ("parallel" if any trial was) and ``stand_in``.
+    """
+    groups = results.groupby(_GROUP, sort=False)
+    summary = pd.DataFrame([_summary_of(*item) for item in groups])
+    where = [summary["dataset"], summary["sweep"]]
+    alone = summary["seconds"].where(summary["timing"] == "sequential")
+    comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
+    fastest = comparable.groupby(where).transform("min")
+    return summary.assign(relative_time=comparable / fastest)
+
+
+def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
+    trials = rows.groupby(_TRIAL, sort=False)[["status", "reason", "stopped", "timing"]].max()
+    ok = rows[rows["status"] == "ok"]
+    final = ok[ok["final"] & ok["value"].notna()]
+    values = final["value"]
+    smaller = key[_GROUP.index("metric")].startswith(SMALLER_IS_BETTER)
+    to_99 = [_seconds_to_99(curve, smaller) for _, curve in ok.groupby(_TRIAL)]
+    parallel = (trials["timing"] == "parallel").any()
+    return {
+        **dict(zip(_GROUP, key, strict=True)),
+        "stand_in": rows["stand_in"].any(),
+        "trials": len(trials),
+        "n": len(values),
+        "mean": values.mean(),
+        "std": values.std(ddof=1),
+        **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
+        "seconds": final["wall_seconds"].median(),
+        "relative_time": None,  # set beside the others
+        "seconds_to_99": pd.Series(to_99, dtype=float).median(),
+        "stopped": int((trials["stopped"] == "limit").sum()),
+        "failed": int((trials["status"] != "ok").sum()),
+        "outcomes": _outcomes(trials),
+        "timing": "parallel" if parallel else "sequential",
+    }
+
+
+def _seconds_to_99(curve: pd.DataFrame, smaller: bool) -> float:
+    curve = curve.sort_values("checkpoint", kind="stable")
+    gain = -curve["value"] if smaller else curve["value"]
+    reached = curve["wall_seconds"][gain >= gain.max() - 0.01 * abs(gain.max())]
+    return reached.iloc[0] if len(reached) else float("nan")
+
+
+def _outcomes(trials: pd.DataFrame) -> str:
+    """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
+    parts = []
+    for status, same in trials.groupby("status", sort=False):
+        reasons = {" ".join(reason.split()): None for reason in same["reason"] if reason.strip()}
+        because = f": {'; '.join(reasons)}" if reasons and status != "ok" else ""
+        parts.append((status != "ok", f"{len(same)} {status}{because}"))
+    return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``summary.csv``, ``summary.md`` and ``summary.tex``.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<experiment>``, with ``results.csv`` and ``experiment.json``.
+
+    Returns
+    -------
+    list of pathlib.Path
+        What was written; the same results give the same bytes.
+
+    Raises
+    ------
+    InputError
+        If the folder lacks the results or they are malformed.
+    """
+    run = read_run(folder)
+    tables = make_tables(run)
+    summary = summarise(run.results)
+    summary.insert(0, "experiment", run.name)
+    contents = {
+        "summary.csv": summary.to_csv(index=False, lineterminator="\n"),
+        "summary.md": _markdown(run, tables),
+        "summary.tex": _latex(run, tables),
+    }
+    for name, content in contents.items():
+        (run.folder / name).write_text(content, encoding="utf-8")
+    return [run.folder / name for name in contents]
+
+
+def make_tables(run: Run) -> list[Table]:
+    """Lay out the tables of an experiment.
+
+    Parameters
+    ----------
+    run : Run
+        From `precbench.report.read_run`.
+
+    Returns
+    -------
+    list of Table
+        One per data set: solvers against metrics and times. With a sweep, one per data set and
+        metric: solvers against swept values; and one of the times.
+    """
+    summary = summarise(run.results)
+    make = _table if run.sweep is None else _sweep_tables
+    return [
+        table
+        for dataset in run.datasets
+        for table in make(run, dataset, summary[summary["dataset"] == dataset])
+    ]
+
+
+def _table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+    columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
+    main = columns[run.metrics[0]]
+    header = ["solver", *(run.metric_name(metric) for metric in columns)]
+    header += ["time to final (s)", "relative time", "time to 99 % (s)"]
+    cells = [_means(metric, rows) for metric, rows in columns.items()]
+    cells += [_times(main, column) for column in ("seconds", "relative_time", "seconds_to_99")]
+    about = [
+        _MEANS,
+        f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
+        f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
+        "fastest solver's time to final.",
+        *notes(summary),
+    ]
+    return [_assemble(run, dataset, "", header, cells, about)]
+
+
+def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+    header = ["solver", *run.sweep_points]
+    tables: list[Table] = []
+    times: list[list[Cell]] = []
+    for metric in run.metrics:
+        points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
+        columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
+        cells = [_means(label, rows) for (label, _), rows in columns.items()]
+        times = times or [_times(rows, "seconds") for rows in columns.values()]
+        about = [_MEANS, *notes(summary, times=False)]
+        tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
+    about = [_SECONDS, *notes(summary)]
+    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about)]
+
+
+def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
+    """Return a row per solver, empty for one that has none."""
+    rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
+    return rows.set_index("solver").reindex(solvers)
+
+
+def _assemble(
+    run: Run,
+    dataset: str,
+    of: str,
+    header: list[str],
+    columns: list[list[Cell]],
+    about: list[str],
+) -> Table:
+    title = run.dataset_title(dataset)
+    return Table(
+        title=f"{title}: {of}" if of else title,
+        stand_in=run.is_stand_in(dataset),
+        header=header,
+        rows=[[Cell(solver), *cells] for solver, *cells in zip(run.solvers, *columns, strict=True)],
+        notes=[run.protocol_of(dataset), *about],
+    )
+
+
+def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
+    """Return the sentences about trials that failed, were stopped or timed in parallel.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        Rows of `summarise`, of one data set.
+    times : bool, default True
+        Whether times are shown.
+
+    Returns
+    -------
+    list of str
+    """
+    trials = summary.drop_duplicates(["sweep", "solver"])
+    sentences = []
+    for column, text in (
+        ("stopped", "‡ Stopped by a limit, the last iterate counts: {}."),
+        ("failed", "Without a result: {}."),
+    ):
+        affected = trials[trials[column] > 0]
+        if column == "stopped":
+            said = affected["stopped"].astype(str) + " of " + affected["trials"].astype(str)
+        else:
+            said = affected["outcomes"]
+        where = affected["sweep"].map(lambda sweep: f" at {sweep}" if sweep else "")
+        told = affected["solver"] + where + " (" + said.astype(str) + ")"
+        if len(told):
+            sentences.append(text.format(", ".join(told)))
+    if times and (trials["timing"] == "parallel").any():
+        sentences.append(
+            "† Timed while other trials ran in parallel: not comparable with sequential times."
+        )
+    return sentences
+
+
+def _means(metric: str, rows: pd.DataFrame) -> list[Cell]:
+    """Write a column of means; those over fewer trials than others have do not compete."""
+    competing = rows["mean"].where(rows["n"] == rows["n"].max())
+    best = competing.min() if metric.startswith(SMALLER_IS_BETTER) else competing.max()
+    return [
+        Cell(_mean(row), bold=bool(mean == best))
+        for (_, row), mean in zip(rows.iterrows(), competing, strict=True)
+    ]
+
+
+def _mean(row: pd.Series) -> str:
+    if not row["n"] > 0:
+        return _gap(row)
+    fixed = abs(row["mean"]) < 1e5
+    decimals = int(np.clip(4 - np.floor(np.log10(max(abs(row["mean"]), 1))), 0, 4))
+    form = f".{decimals}f" if fixed else ".4e"
+    text = f"{row['mean']:{form}}"
+    if not np.isnan(row["std"]):
+        text += f" ± {row['std']:{form}}"
+    if row["n"] < row["trials"]:
+        text += f" ({row['n']:.0f} of {row['trials']:.0f})"
+    return f"{text} ‡" if row["stopped"] > 0 else text
+
+
+def _gap(row: pd.Series) -> str:
+    """Return why there is nothing, if it can be said in a word."""
+    outcomes = row["outcomes"]
+    if isinstance(outcomes, str) and row["trials"] > 0:
+        number, _, status = outcomes.partition(":")[0].partition(" ")
+        if number == f"{row['trials']:.0f}" and status != "ok":
+            return status
+    return _NOTHING
+
+
+def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
+    return [Cell(_time(row, column)) for _, row in rows.iterrows()]
+
+
+def _time(row: pd.Series, column: str) -> str:
+    if np.isnan(row[column]):
+        return _NOTHING
+    marks = "†" * (row["timing"] == "parallel") + "‡" * (row["stopped"] > 0)
+    return f"{three_digits(row[column])} {marks}".rstrip()
+
+
+def three_digits(value: float) -> str:
+    """Return a number with three significant digits and no exponent."""
+    if value == 0:
+        return "0"
+    text = np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="k")
+    return text.rstrip(".")
+
+
+def console_table(table: Table) -> "rich.table.Table":
+    """Return a table for the terminal.
+
+    Parameters
+    ----------
+    table : Table
+        One of `make_tables`.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    import rich.box
+    import rich.table
+    from rich.text import Text
+
+    title = Text(table.title, style="bold")
+    if table.stand_in:
+        title.append(f"\n{_STAND_IN}", style="bold yellow")
+    shown = rich.table.Table(
+        title=title,
+        caption=Text("\n".join(table.notes)),
+        box=rich.box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
+    for i, heading in enumerate(table.header):
+        shown.add_column(Text(heading), justify="right" if i else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(cell.text, style="bold" if cell.bold else "") for cell in row))
+    return shown
+
+
+def _markdown(run: Run, tables: Iterable[Table]) -> str:
+    lines = [f"# {_escaped_markdown(run.title)}", ""]
+    if run.source:
+        lines += [f"After {_escaped_markdown(run.source)}.", ""]
+    for table in tables:
+        lines += [f"## {_escaped_markdown(table.title)}", ""]
+        if table.stand_in:
+            lines += [f"**{_STAND_IN}**", ""]
+        lines += [
+            _markdown_row(_escaped_markdown(heading) for heading in table.header),
+            _markdown_row(["---"] + ["---:"] * (len(table.header) - 1)),
+            *(_markdown_row(map(_markdown_cell, row)) for row in table.rows),
+            "",
+            _escaped_markdown(" ".join(table.notes)),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = _escaped_markdown(cell.text)
+    return f"**{text}**" if cell.bold else text
+
+
+def _latex(run: Run, tables: Iterable[Table]) -> str:
+    lines = [f"% {' '.join(run.title.split())}; needs \\usepackage{{booktabs}}"]
+    for table in tables:
+        stand_in = f"\\textbf{{{_escaped_latex(_STAND_IN)}.}} " if table.stand_in else ""
+        notes = _escaped_latex(" ".join(table.notes))
+        lines += [
+            "",
+            "\\begin{table}",
+            "\\centering",
+            f"\\caption{{{_escaped_latex(table.title)}. {stand_in}{notes}}}",
+            f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
+            "\\toprule",
+            _latex_row(_escaped_latex(heading) for heading in table.header),
+            "\\midrule",
+            *(_latex_row(map(_latex_cell, row)) for row in table.rows),
+            "\\bottomrule",
+            "\\end{tabular}",
+            "\\end{table}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(texts: Iterable[str]) -> str:
+    return f"{' & '.join(texts)} \\\\"
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = _escaped_latex(cell.text)
+    return f"\\textbf{{{text}}}" if cell.bold else text
+
+
+def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
+    table = str.maketrans(replacements)
+    return lambda text: " ".join(text.split()).translate(table)
+
+
+_escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|"})
+_escaped_latex = _escaper(
+    {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+    | {"<": "$<$", ">": "$>$", "≥": "$\\geq$", "≤": "$\\leq$", "±": "$\\pm$", "×": "$\\times$"}
+    | {"–": "--", "†": "$\\dagger$", "‡": "$\\ddagger$", "κ": "$\\kappa$"}
+)

@@ -1,0 +1,94 @@
+"""Jobs to worker processes; a worker that dies costs the trial that killed it and no other."""
+
+import ctypes
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+
+from joblib import Parallel, delayed, parallel_config
+
+from precbench.errors import PrecbenchError
+from precbench.runner.work import Job, base_record, run_job
+from precbench.store import Store
+
+_PR_SET_PDEATHSIG = 1
+
+
+def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
+    """Run jobs in worker processes and yield each with its status as it ends.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        None of them has a record.
+    n_workers : int
+        How many run at a time, each with one BLAS thread. Also one job at a time runs in a
+        process of its own, so that its death is not ours.
+
+    Yields
+    ------
+    job, status : Job, str
+        In the order in which they end. When a worker dies, what was running is run again, one
+        at a time; what dies again is recorded as crashed, or as timed out.
+    """
+    waiting = {job.key: job for job in jobs}
+    while waiting:
+        n_waiting = len(waiting)
+        try:
+            for key, status in _pool(list(waiting.values()), n_workers):
+                yield waiting.pop(key), status
+        except BrokenProcessPool as error:
+            for job in list(waiting.values()):
+                status = _alone(job) if job.mark.exists() else _recorded(job)
+                if status is not None:
+                    yield waiting.pop(job.key), status
+            if len(waiting) == n_waiting:
+                raise PrecbenchError(f"the worker processes die at once: {error}") from error
+
+
+def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
+    # At least two workers, for joblib runs a pool of one in this very process; how many trials
+    # run at a time is what pre_dispatch says.
+    with parallel_config(backend="loky", inner_max_num_threads=1, initializer=_start_worker):
+        pool = Parallel(
+            n_jobs=max(2, n_workers),
+            pre_dispatch=n_workers,
+            batch_size=1,
+            return_as="generator_unordered",
+        )
+        yield from pool(delayed(_run)(job) for job in jobs)
+
+
+def _run(job: Job) -> tuple[str, str]:
+    return job.key, run_job(job)
+
+
+def _alone(job: Job) -> str:
+    """Run a job that a dead worker may be due to with no other beside it."""
+    started = time.monotonic()
+    try:
+        [(_, status)] = _pool([job], 1)
+        return status
+    except BrokenProcessPool:
+        if time.monotonic() - started > job.trial.timeout:
+            status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
+        else:
+            status, reason = "crashed", "the process died twice while working on it"
+    Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
+    job.mark.unlink(missing_ok=True)
+    return status
+
+
+def _recorded(job: Job) -> str | None:
+    """Return the status of a job whose record was written although its answer was lost."""
+    record = Store(job.folder).read(job.key)
+    return None if record is None else str(record["status"])
+
+
+def _start_worker() -> None:
+    """Let a worker die with its parent, however that dies, and leave Ctrl-C to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,102 @@
+"""The trace of a trial: weights and times at growing distances, with the clock stopped."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.solvers import LinearRanker
+
+_BEAT_SECONDS = 0.2
+
+
+class Recorder:
+    """Copies the weights at checkpoints and keeps two clocks that stand still meanwhile.
+
+    The first call, which solvers make when their input is checked, starts the clocks and is
+    checkpoint 0. The later ones lie at row counts that grow by a constant factor.
+
+    Parameters
+    ----------
+    first_rows : int
+        Rows seen at checkpoint 1.
+    factor : float
+        Of the row counts of successive checkpoints; more than 1.
+    limit : float, default=inf
+        Seconds of training after which the solver is told to stop.
+    beat : callable, optional
+        Called with the solver and the seconds so far a few times a second.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time of the training so far.
+    stopped : {"", "limit"}
+    next_rows : int
+        When the solver should call next at the latest.
+    """
+
+    def __init__(
+        self,
+        first_rows: int,
+        factor: float,
+        limit: float = np.inf,
+        beat: Callable[[LinearRanker, float], None] | None = None,
+    ):
+        self.next_rows = first_rows
+        self.seconds = 0.0
+        self.stopped = ""
+        self._factor = factor
+        self._limit = limit
+        self._beat = beat
+        self._next_beat = 0.0
+        self._cpu_seconds = 0.0
+        self._marks: list[tuple[int, float, float, int]] = []
+        self._weights: list[NDArray[np.float64]] = []
+        self._wall = self._cpu = 0.0
+
+    def __call__(self, solver: LinearRanker) -> bool:
+        """Note a checkpoint if one is due; return whether the limit is reached."""
+        if self._marks:
+            self._cpu_seconds += time.process_time() - self._cpu
+            self.seconds += time.perf_counter() - self._wall
+        if not self._marks or solver.n_rows_seen_ >= self.next_rows:
+            self._note(solver)
+            if solver.n_rows_seen_:
+                grown = int(solver.n_rows_seen_ * self._factor)
+                self.next_rows = max(solver.n_rows_seen_ + 1, grown)
+        if self._beat is not None and self.seconds >= self._next_beat:
+            self._beat(solver, self.seconds)
+            self._next_beat = self.seconds + _BEAT_SECONDS
+        if self.seconds >= self._limit:
+            self.stopped = "limit"
+        self._cpu = time.process_time()
+        self._wall = time.perf_counter()
+        return bool(self.stopped)
+
+    def finish(self, solver: LinearRanker) -> dict[str, NDArray]:
+        """Add the final weights as the last checkpoint and return all of them.
+
+        Returns
+        -------
+        dict of ndarray
+            ``rows_seen, wall_seconds, cpu_seconds, mistakes`` of shape (n_checkpoints,) and
+            ``coef`` of shape (n_checkpoints, n_features); mistakes is -1 for a solver that does
+            not count them.
+        """
+        if self._marks[-1][0] != solver.n_rows_seen_:
+            self._note(solver)
+        rows, wall, cpu, mistakes = zip(*self._marks, strict=True)
+        return {
+            "rows_seen": np.array(rows),
+            "wall_seconds": np.array(wall),
+            "cpu_seconds": np.array(cpu),
+            "mistakes": np.array(mistakes),
+            "coef": np.array(self._weights),
+        }
+
+    def _note(self, solver: LinearRanker) -> None:
+        mistakes = getattr(solver, "n_mistakes_", -1)
+        self._marks.append((solver.n_rows_seen_, self.seconds, self._cpu_seconds, mistakes))
+        self._weights.append(np.array(solver.coef_))

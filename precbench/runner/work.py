@@ -1,0 +1,247 @@
+"""What a worker process does with one trial, from the data to the record."""
+
+import contextlib
+import faulthandler
+import functools
+import gc
+import itertools
+import json
+import math
+import os
+import signal
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from precbench.errors import PrecbenchError
+from precbench.experiment import FileData, NamedData, Trial
+from precbench.experiment.material import TrainingPart, read_data, training_part
+from precbench.metrics import METRICS
+from precbench.runner.recorder import Recorder
+from precbench.solvers import SOLVERS, LinearRanker
+from precbench.store import Store
+
+_GRACE_SECONDS = 5.0
+_UNKNOWN_LENGTH_FACTOR = 1.3
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial with all that its worker needs besides.
+
+    Attributes
+    ----------
+    trial : Trial
+    key : str
+    folder : str
+        Of the experiment's results.
+    data : NamedData or FileData
+    mirror : str or None
+    stand_ins : bool
+    limit : float
+        Seconds of training after which the solver is stopped and its last iterate counts.
+    timing : {"sequential", "parallel"}
+    environment : str
+        Id of the machine record.
+    """
+
+    trial: Trial
+    key: str
+    folder: str
+    mirror: str | None
+    stand_ins: bool
+    limit: float
+    timing: str
+    environment: str
+
+    @property
+    def mark(self) -> Path:
+        """The file that says that the trial is being worked on, and how far it is."""
+        return Path(self.folder, "running", f"{self.key}.json")
+
+
+class TrialTimeoutError(Exception):
+    """The trial has used up its time."""
+
+
+def base_record(job: Job) -> dict[str, Any]:
+    """Return the fields of a record that are known before the trial is run."""
+    trial = job.trial
+    return {
+        "key": job.key,
+        "experiment": trial.experiment,
+        "label": trial.label,
+        "solver": trial.solver,
+        "dataset": trial.dataset.name,
+        "split": trial.split.index,
+        "seed": trial.seed,
+        "sweep": None if trial.sweep is None else list(trial.sweep),
+        "timing": job.timing,
+        "environment": job.environment,
+    }
+
+
+def run_job(job: Job) -> str:
+    """Run a trial and write its record, whatever happens; return its status.
+
+    Interruption (Ctrl-C) and the death of the process leave no record but the mark.
+    """
+    _write_mark(job)
+    record, arrays = base_record(job), None
+    try:
+        with _hard_limit(job.trial.timeout):
+            outcome, arrays = _trained(job)
+        record |= outcome
+    except TrialTimeoutError:
+        record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
+    except (Exception, MemoryError) as error:
+        record |= {"status": "failed", "reason": _reason(error)}
+    Store(job.folder).write(record, arrays)
+    job.mark.unlink(missing_ok=True)
+    return str(record["status"])
+
+
+def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    trial = job.trial
+    dataset = _dataset(trial.dataset, job.mirror, job.stand_ins, trial.rows)
+    part = training_part(trial, dataset)
+    chosen, tuning_seconds = _tuned(trial, part, job.limit)
+    params = {**trial.params, **chosen}
+    solver = _solver(trial, params)
+    total = params["epochs"] * len(part.y) if "epochs" in params else None
+    recorder = Recorder(
+        *_checkpoint_schedule(trial, params, len(part.y)),
+        limit=job.limit,
+        beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        solver.fit(part.X, part.y, trace=recorder)
+    finally:
+        gc.enable()
+    arrays = recorder.finish(solver)
+    finite = bool(np.isfinite(arrays["coef"]).all())
+    return {
+        "status": "ok" if finite else "diverged",
+        "reason": "" if finite else "the weights are not finite: take shorter steps",
+        "description": trial.description(dataset.sha256, solver.algorithm_version),
+        "title": dataset.title,
+        "stand_in": dataset.stand_in,
+        "n_train": len(part.y),
+        "chosen": chosen,
+        "tuning_seconds": tuning_seconds,
+        "stopped": recorder.stopped,
+        "seconds": recorder.seconds,
+        "limit_seconds": job.limit,
+        "fitted": _scalars(solver),
+    }, arrays
+
+
+@functools.lru_cache(maxsize=1)
+def _dataset(entry: NamedData | FileData, mirror: str | None, stand_ins: bool, rows: int | None):
+    return read_data(entry, mirror=mirror, stand_ins=stand_ins, rows=rows)
+
+
+def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
+    solver = SOLVERS[trial.solver](**params)
+    if "random_state" in solver.get_params():
+        solver.set_params(random_state=trial.seed)
+    return solver
+
+
+def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, Any], float]:
+    """Choose the parameters that do best on the validation part; ties go to the first."""
+    if not trial.candidates:
+        return {}, 0.0
+    start = time.perf_counter()
+    measure = METRICS[trial.metric.name]
+    names, best, chosen = list(trial.candidates), -math.inf, {}
+    for values in itertools.product(*trial.candidates.values()):
+        candidate = dict(zip(names, values, strict=True))
+        solver = _solver(trial, {**trial.params, **candidate})
+        deadline = time.perf_counter() + limit
+        solver.fit(
+            part.X[: part.n_fit],
+            part.y[: part.n_fit],
+            trace=lambda _, deadline=deadline: time.perf_counter() > deadline,
+        )
+        if not np.isfinite(solver.coef_).all():
+            continue
+        scores = solver.decision_function(part.X[part.n_fit :])
+        value = measure(part.y[part.n_fit :], scores, **trial.metric.params)
+        if value > best:
+            best, chosen = value, candidate
+    if not chosen:
+        raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
+    return chosen, time.perf_counter() - start
+
+
+def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> tuple[int, float]:
+    """Return the rows seen at the first checkpoint, and the factor between two."""
+    if "epochs" not in params:
+        return 1, _UNKNOWN_LENGTH_FACTOR
+    first = min(params["batch_size"], n_train)
+    total = params["epochs"] * n_train
+    return first, max(1.001, (total / first) ** (1 / max(1, trial.checkpoints - 1)))
+
+
+def _scalars(solver: LinearRanker) -> dict[str, Any]:
+    """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
+    names = [name for name in dir(solver) if name.endswith("_") and not name.startswith("_")]
+    values = {name: getattr(solver, name) for name in names}
+    return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
+
+
+@contextlib.contextmanager
+def _hard_limit(seconds: float) -> Iterator[None]:
+    """Raise after so many seconds; if compiled code does not let go, end the process a bit later.
+
+    The parent then finds the mark and no record.
+    """
+
+    def ring(*_: Any) -> None:
+        raise TrialTimeoutError
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, previous)
+        silent.close()
+
+
+def _write_mark(
+    job: Job, rows_seen: int = 0, seconds: float = 0.0, total: int | None = None
+) -> None:
+    job.mark.parent.mkdir(parents=True, exist_ok=True)
+    state = {
+        "label": job.trial.label,
+        "dataset": job.trial.dataset.name,
+        "split": job.trial.split.index,
+        "rows_seen": rows_seen,
+        "total": total,
+        "seconds": seconds,
+    }
+    job.mark.write_text(json.dumps(state), encoding="utf-8")
+
+
+def _reason(error: BaseException) -> str:
+    """Return one line: the sentence of our own errors, else kind, text and place."""
+    if isinstance(error, PrecbenchError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}" if str(error) else "out of memory"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,184 @@
+"""From stored weights to the tables that everything else is made of.
+
+``results.csv`` has one row per solver, split, checkpoint and metric, ``roc.csv`` the vertices of
+the ROC curve of each trial's final weights, ``experiment.json`` what the tables and figures say
+about the experiment. All three are rebuilt from the records whenever a run ends.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from precbench.errors import InputError
+from precbench.experiment import Metric, Trial
+from precbench.experiment.material import test_part
+from precbench.experiment.plan import Plan
+from precbench.metrics import METRICS, roc_curve
+from precbench.store import Store
+
+__all__ = ["write_results"]
+
+COLUMNS = [
+    "experiment",
+    "dataset",
+    "title",
+    "stand_in",
+    "solver",
+    "split",
+    "seed",
+    "sweep",
+    "part",
+    "checkpoint",
+    "rows_seen",
+    "cpu_seconds",
+    "wall_seconds",
+    "metric",
+    "value",
+    "status",
+    "reason",
+    "stopped",
+    "timing",
+    "final",
+]
+_ROC_VERTICES = 400
+
+
+def write_results(plan: Plan, store: Store) -> pd.DataFrame:
+    """Measure every record of a plan on its test part and write the three files.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : Store
+
+    Returns
+    -------
+    pandas.DataFrame
+        The content of ``results.csv``. Trials without a record have no row; those that are not
+        ok have one row per metric, with the reason in place of a value.
+    """
+    rows: list[dict[str, Any]] = []
+    curves: list[pd.DataFrame] = []
+    with threadpool_limits(1):  # the last bits of a product must not depend on the machine's cores
+        for trials in _by_test_part(plan):
+            X, y = None, None
+            for trial, key in trials:
+                record = store.read(key)
+                if record is None:
+                    continue
+                about = _about(plan, trial, record)
+                if record["status"] != "ok":
+                    for metric in plan.experiment.metrics_at(trial.sweep):
+                        rows.append(about | {"metric": _label(metric, trial.sweep)})
+                    continue
+                if X is None:
+                    X, y = test_part(trial, plan.datasets[trial.dataset.name])
+                arrays = store.arrays(key)
+                scores = np.asarray(X @ arrays["coef"].T)
+                rows += _measured(plan, trial, about, arrays, scores, y)
+                curves.append(_roc(about, y, scores[:, -1]))
+    results = pd.DataFrame(rows, columns=COLUMNS)
+    results.to_csv(store.folder / "results.csv", index=False)
+    roc = pd.concat(curves) if curves else pd.DataFrame(columns=["dataset"])
+    roc.to_csv(store.folder / "roc.csv", index=False)
+    text = json.dumps(_description(plan), indent=1) + "\n"
+    Path(store.folder, "experiment.json").write_text(text, encoding="utf-8")
+    return results
+
+
+def _by_test_part(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
+    """Group the trials that are measured on the same rows, so that these are gathered once."""
+    groups: dict[Any, list[tuple[Trial, str]]] = {}
+    for trial, key in plan.trials:
+        groups.setdefault((trial.dataset.name, trial.split), []).append((trial, key))
+    yield from groups.values()
+
+
+def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
+    dataset = plan.datasets[trial.dataset.name]
+    return {
+        "experiment": plan.experiment.name,
+        "dataset": dataset.name,
+        "title": dataset.title,
+        "stand_in": dataset.stand_in,
+        "solver": trial.label,
+        "split": trial.split.index,
+        "seed": trial.seed,
+        "sweep": "" if trial.sweep is None else f"{trial.sweep[0]}={trial.sweep[1]}",
+        "part": "test",
+        "status": record["status"],
+        "reason": record["reason"],
+        "stopped": record.get("stopped", ""),
+        "timing": record["timing"],
+    }
+
+
+def _measured(
+    plan: Plan,
+    trial: Trial,
+    about: dict[str, Any],
+    arrays: dict[str, NDArray],
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+) -> Iterator[dict[str, Any]]:
+    last = scores.shape[1] - 1
+    for metric in plan.experiment.metrics_at(trial.sweep):
+        about = about | {"metric": _label(metric, trial.sweep)}
+        for checkpoint in range(last + 1):
+            try:
+                value = METRICS[metric.name](y, scores[:, checkpoint], **metric.params)
+            except InputError as error:  # for example k beyond the positives of the test part
+                yield about | {"status": "failed", "reason": f"not measured: {error}"}
+                break
+            yield about | {
+                "checkpoint": checkpoint,
+                "rows_seen": arrays["rows_seen"][checkpoint],
+                "cpu_seconds": arrays["cpu_seconds"][checkpoint],
+                "wall_seconds": arrays["wall_seconds"][checkpoint],
+                "value": value,
+                "final": checkpoint == last,
+            }
+
+
+def _label(metric: Metric, sweep: tuple[str, Any] | None) -> str:
+    """Name a metric; a swept parameter stands in the column ``sweep`` instead."""
+    swept = None if sweep is None else sweep[0]
+    return Metric(metric.name, {n: v for n, v in metric.params.items() if n != swept}).label
+
+
+def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
+    """Return the curve, thinned on a scale that keeps the top of the list in full."""
+    fpr, tpr, _ = roc_curve(y, scores)
+    if len(fpr) > _ROC_VERTICES:
+        places = np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1
+        kept = np.unique(places)
+        fpr, tpr = fpr[kept], tpr[kept]
+    named = {name: about[name] for name in ("dataset", "title", "solver", "split", "sweep")}
+    return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
+
+
+def _description(plan: Plan) -> dict[str, Any]:
+    experiment = plan.experiment
+    sweep = None
+    if experiment.sweep is not None:
+        [(name, values)] = experiment.sweep.items()
+        sweep = {"name": name, "values": list(values)}
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "plots": list(experiment.plots or ()),
+        "metrics": [_label(m, experiment.sweep_points()[0]) for m in experiment.metrics],
+        "solvers": list(experiment.solvers),
+        "datasets": [entry.name for entry in experiment.datasets],
+        "sweep": sweep,
+        "protocol": plan.protocol,
+        "scaling": plan.scaling,
+        "smoke": plan.smoke,
+    }

@@ -1,0 +1,355 @@
+"""Trial records on disk: written whole or not at all.
+
+``<folder>/trials/<key>.json`` is one record and ``<key>.npz`` its arrays. The arrays are written
+first and the JSON last, so the JSON is the commit mark: whatever was killed before it never was.
+"""
+
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from precbench.errors import InputError, PrecbenchError
+
+SCHEMA = 1
+STATUSES = ("ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted")
+
+_PACKAGES = (
+    "precbench",
+    "joblib",
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "scipy",
+    "threadpoolctl",
+)
+
+
+def key_of(description: Mapping[str, Any]) -> str:
+    """Return the name of a record: the sha256 of its description as canonical JSON.
+
+    Parameters
+    ----------
+    description : mapping
+        Strict JSON only. The order of the keys does not matter; ``1`` and ``1.0`` differ.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite.
+    """
+    return hashlib.sha256(_canonical(description)).hexdigest()
+
+
+class Store:
+    """The records of one experiment.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<experiment>``; it is made when something is written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder)
+        self._trials = self.folder / "trials"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder against a second run; the system lets go when the process dies.
+
+        Raises
+        ------
+        InputError
+            If another run holds it; the message names the process.
+        """
+        with _disk(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            stream = (self.folder / ".lock").open("a+")
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                stream.seek(0)
+                raise InputError(
+                    f"{self.folder} is in use by process {stream.read().strip() or 'unknown'}: "
+                    "wait until it is done, or write elsewhere with --out"
+                ) from None
+            with _disk(self.folder):
+                stream.truncate(0)
+                stream.write(str(os.getpid()))
+                stream.flush()
+            yield
+
+    def write(
+        self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
+    ) -> None:
+        """Write one record; when this returns, it survives a crash of the machine.
+
+        Parameters
+        ----------
+        record : mapping
+            At least ``key`` and ``status`` (one of `STATUSES`). NumPy scalars are welcome;
+            a number that is not finite becomes null.
+        arrays : mapping of str to ndarray, optional
+            No objects.
+
+        Raises
+        ------
+        PrecbenchError
+            If the disk is full.
+        """
+        if record["status"] not in STATUSES:
+            raise ValueError(f"status {record['status']!r} is none of {', '.join(STATUSES)}")
+        json_file = self._file(record["key"])
+        npz_file = json_file.with_suffix(".npz")
+        contents = {npz_file: _npz(arrays)} if arrays else {}
+        contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
+        with _disk(self._trials):
+            _write_whole(contents)
+            if not arrays:
+                npz_file.unlink(missing_ok=True)
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """Return the record of this key, None if there is none.
+
+        Raises
+        ------
+        InputError
+            If a newer precbench wrote it, or if it was damaged from outside.
+        """
+        path = self._file(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            record = json.loads(content, parse_constant=_no_constant)
+            schema, found = record["schema"], record["key"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(path) from error
+        if schema > SCHEMA:
+            raise InputError(
+                f"{path} was written by a newer precbench (schema {schema}, this one knows "
+                f"{SCHEMA}): update precbench, or write elsewhere with --out"
+            )
+        if found != key:
+            raise _damaged(path)
+        return record
+
+    def remove(self, key: str) -> None:
+        """Forget the record of this key, if there is one."""
+        path = self._file(key)
+        path.unlink(missing_ok=True)
+        path.with_suffix(".npz").unlink(missing_ok=True)
+
+    def arrays(self, key: str) -> dict[str, np.ndarray]:
+        """Return the arrays of this key; empty if it has none.
+
+        Raises
+        ------
+        InputError
+            If the file was damaged or removed from outside.
+        """
+        record = self.read(key)
+        if record is None or not record.get("arrays"):
+            return {}
+        path = self._file(key).with_suffix(".npz")
+        try:
+            with np.load(path, allow_pickle=False) as loaded:
+                return {name: loaded[name] for name in record["arrays"]}
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise _damaged(path) from error
+
+    def keys(self) -> list[str]:
+        """Return the keys of all records, sorted."""
+        return sorted(path.stem for path in self._trials.glob("*.json"))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield all records in the order of their keys."""
+        for key in self.keys():
+            record = self.read(key)
+            if record is not None:
+                yield record
+
+    def add_environment(self, description: Mapping[str, Any]) -> str:
+        """Store a machine record (see `environment`) once, and return its id."""
+        name = hashlib.sha256(_canonical(_plain(description))).hexdigest()[:12]
+        path = self.folder / "environments" / f"{name}.json"
+        with _disk(self.folder):
+            if not path.exists():
+                _write_whole({path: _json(description)})
+        return name
+
+    def sweep_temporaries(self) -> int:
+        """Remove what killed runs left behind and return how many files; call it under `lock`."""
+        stray = [*self.folder.glob("*/.*.tmp")]
+        stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
+        for path in stray:
+            path.unlink()
+        return len(stray)
+
+    def _file(self, key: str) -> Path:
+        return self._trials / f"{key}.json"
+
+
+def environment() -> dict[str, Any]:
+    """Describe machine and software, without user name, host name or paths.
+
+    Returns
+    -------
+    dict
+        ``os, machine, cpu, cores`` (usable by this process), ``memory_gib, python, packages,
+        blas`` (the libraries loaded so far), ``commit`` and ``dirty`` (None outside a checkout).
+    """
+    from threadpoolctl import threadpool_info
+
+    blas = [
+        {name: value for name, value in library.items() if name not in ("filepath", "prefix")}
+        for library in threadpool_info()
+    ]
+    commit = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+    return {
+        "os": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "blas": sorted(blas, key=_canonical),
+        "commit": commit,
+        "dirty": None if changes is None else bool(changes),
+    }
+
+
+def _cpu_model() -> str:
+    if sys.platform == "darwin":
+        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
+    with Path("/proc/cpuinfo").open() as lines:
+        models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(models, platform.machine())
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git(*arguments: str) -> str | None:
+    root = Path(__file__).parent.parent
+    return _output("git", "-C", str(root), *arguments) if (root / ".git").exists() else None
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return what strict JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+    return content.getvalue()
+
+
+def _write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder; the last is the commit mark of the others.
+
+    Nothing gets its name before everything is safely on the disk.
+    """
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    mark = list(contents)[-1]
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        for path, content in contents.items():
+            with temporary[path].open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        if len(contents) > 1:
+            mark.unlink(missing_ok=True)  # an old mark must not vouch for new contents
+        for path in contents:
+            temporary[path].replace(path)
+    except BaseException:
+        for path in contents:
+            temporary[path].unlink(missing_ok=True)
+        raise
+    folder = os.open(mark.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new names too must survive a power cut
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _disk(place: Path) -> Iterator[None]:
+    """Turn what the disk refuses into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise PrecbenchError(
+                f"disk full while writing to {place}; finished trials are kept; "
+                "free space and run the same command again"
+            ) from error
+        raise PrecbenchError(f"cannot write to {place}: {error.strerror or error}") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"{path} is damaged (precbench writes whole files only): remove it and run again"
+    )

@@ -1,0 +1,537 @@
+"""Configs: what they may say, how mistakes are told, and which trials come out."""
+
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from precbench.errors import InputError
+from precbench.experiment import FileData, list_configs, load_experiment
+from precbench.experiment.config import from_document
+from precbench.locations import shipped
+from precbench.metrics import precision_at_k
+from precbench.solvers import SOLVERS
+from precbench.store import SCHEMA
+from precbench.strict_yaml import Document, load
+
+CONFIGS = [
+    "adult",
+    "cod_rna",
+    "covtype",
+    "ijcnn1",
+    "kar2015/counterexample",
+    "kar2015/fig3-batch",
+    "kar2015/fig3-kappa",
+    "kdd08",
+    "letter",
+    "ppi",
+    "w8a",
+]
+SMALL = """\
+name: small
+title: A small one
+datasets: [letter, adult]
+protocol: {n_splits: 2}
+common: {k: 0.5, epochs: 3}
+solvers:
+  perceptron-avg:
+  sgd-avg: {eta0: {tune: [0.1, 1.0]}}
+  "svm, soft": {solver: linear-svm, C: 0.1, limit: {seconds: 5}}
+metrics: [{precision_at_k: {k: 0.5}}, auc]
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text):
+        path = tmp_path / "c.yaml"
+        path.write_text(text)
+        return load_experiment(path)
+
+    return read
+
+
+@pytest.fixture
+def complaints(read, tmp_path):
+    def complaints(text):
+        with pytest.raises(InputError) as caught:
+            read(text)
+        assert caught.value.exit_code == 2
+        return [line.removeprefix(f"{tmp_path}/") for line in str(caught.value).splitlines()]
+
+    return complaints
+
+
+def key(trial, **changes):
+    return dataclasses.replace(trial, **changes).key("0" * 64, 1)
+
+
+def keys(experiment):
+    return {key(trial) for trial in experiment.trials()}
+
+
+# Shipped configs
+
+
+def test_every_config_is_listed_and_loads():
+    assert set(CONFIGS) <= set(list_configs())
+    assert not [name for name in list_configs() if "published" in name]
+    for name in CONFIGS:
+        experiment = load_experiment(name)
+        assert experiment.trials()
+        assert len(keys(experiment)) == len(experiment.trials())
+        smoke = experiment.smoke_size()
+        assert 0 < len(smoke.trials()) <= 12
+        assert all(trial.rows <= 4000 for trial in smoke.trials())
+    assert len({load_experiment(name).name for name in CONFIGS}) == len(CONFIGS)
+
+
+def test_the_headline_follows_the_paper():
+    trials = load_experiment("kdd08").trials()
+    assert len(trials) == 8 * 5
+    for trial in trials:
+        assert trial.split.kind == "random"
+        assert trial.split.test_size == 0.3
+        assert trial.params.get("k", 0.25) == 0.25
+        assert trial.params.get("epochs", 25) == 25
+        assert trial.params.get("batch_size", 500) == 500
+        assert trial.dataset.on_missing == "stand-in"
+    [limit] = {trial.limit.times_slowest for trial in trials if trial.limit}
+    assert limit == 50
+
+
+def test_counts_stay_counts():
+    trials = load_experiment("kar2015/counterexample").trials()
+    assert [type(trial.params["k"]) for trial in trials] == [int] * 5
+    struct = next(trial for trial in trials if trial.label == "sgd-struct")
+    assert struct.solver == "sgd-avg"
+    assert struct.params["surrogate"] == "struct"
+    assert struct.params["radius"] == 2.0
+
+
+def test_the_counterexample_holds():
+    X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
+    y = np.array([1, 1, 1, -1, -1, -1])
+    found = {}
+    for trial in load_experiment("kar2015/counterexample").smoke_size().trials():
+        solver = SOLVERS[trial.solver](**trial.params)
+        if "random_state" in solver.get_params():
+            solver.set_params(random_state=trial.seed)
+        solver.fit(X, y)
+        found[trial.label] = precision_at_k(y, solver.decision_function(X), **trial.metric.params)
+    right = {"sgd-avg": 1.0, "perceptron-avg": 1.0}
+    assert found == dict.fromkeys(("1pmb", "cutting-plane", "sgd-struct"), 0.0) | right
+
+
+# Every key of every shipped config, mutated
+
+
+def entries(data, path=()):
+    """Yield the path of every key of every mapping."""
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    for name, value in items:
+        if isinstance(data, dict):
+            yield (*path, name)
+        if isinstance(value, (dict, list)):
+            yield from entries(value, (*path, name))
+
+
+def is_free_label(path, document):
+    entry = document.data["solvers"].get(path[1]) if len(path) == 2 else None
+    return path[0] == "solvers" and bool(entry) and "solver" in entry
+
+
+@pytest.fixture(params=CONFIGS)
+def shipped_config(request):
+    return load(shipped("configs") / f"{request.param}.yaml")
+
+
+def written(document):
+    with open(document.file, encoding="utf-8") as stream:  # noqa: PTH123 (a name, not a path)
+        return stream.read().splitlines()
+
+
+def test_a_misspelt_key_is_found(shipped_config, complaints):
+    for path in entries(shipped_config.data):
+        if is_free_label(path, shipped_config):
+            continue
+        line, column = shipped_config.where[path]
+        lines = written(shipped_config)
+        name = path[-1]
+        before, after = lines[line - 1][: column - 1], lines[line - 1][column - 1 :]
+        lines[line - 1] = before + name[0] + after  # the first letter twice
+        found = complaints("\n".join(lines))
+        [text] = [text for text in found if f"did you mean '{name}'?" in text]
+        assert text.startswith(f"c.yaml:{line}:"), found
+
+
+def test_a_repeated_key_is_found(shipped_config, complaints):
+    for path in entries(shipped_config.data):
+        line, column = shipped_config.where[path]
+        lines = written(shipped_config)
+        before, after = lines[line - 1][: column - 1], lines[line - 1][column - 1 :]
+        if before.strip():
+            again = f"c.yaml:{line}:{column + len(path[-1]) + 5}: "
+            lines[line - 1] = f"{before}{path[-1]}: 0, {after}"
+        else:
+            again = f"c.yaml:{line + 1}:{column}: "
+            lines.insert(line - 1, f"{before}{path[-1]}: 0")
+        [text] = complaints("\n".join(lines))
+        assert text.startswith(again)
+        assert f"duplicate key '{path[-1]}', first in line {line}" in text
+
+
+def replaced(data, path, value=None):
+    """Return a copy with another value at a path; without a value, the key is gone."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = replaced(data[path[0]], path[1:], value)
+    if len(path) == 1 and value is None:
+        del copy[path[0]]
+    return copy
+
+
+def holds(data, path):
+    try:
+        return not path or holds(data[path[0]], path[1:])
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
+def complaint_about(data, document):
+    where = {path: place for path, place in document.where.items() if holds(data, path)}
+    with pytest.raises(InputError) as caught:
+        from_document(Document("c.yaml", data, where), shipped("configs"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [{"wrong": "type"}, -0.5])
+def test_a_value_of_a_wrong_type_is_found(shipped_config, wrong):
+    for path in entries(shipped_config.data):
+        text = complaint_about(replaced(shipped_config.data, path, wrong), shipped_config)
+        line = shipped_config.where[path][0]
+        assert all(found.startswith(f"c.yaml:{line}:") for found in text.splitlines()), path
+
+
+def test_a_missing_key_is_found(shipped_config):
+    required = [(name,) for name in ("name", "title", "datasets", "solvers", "metrics")]
+    for path in entries(shipped_config.data):
+        if path in required or path[-2:] == ("precision_at_k", "k"):
+            text = complaint_about(replaced(shipped_config.data, path), shipped_config)
+            line, column = shipped_config.where[path[:-1]]
+            assert text.startswith(f"c.yaml:{line}:{column}: ")
+            assert "is missing" in text or "needs the parameter k" in text
+
+
+# Mistakes
+
+
+def test_all_mistakes_are_told_at_once_and_in_the_order_of_the_file(complaints):
+    found = complaints(
+        """\
+name: let ter
+titel: x
+datasets: [lettr, {name: letter, on_missing: standin}, {file: nope.csv, labell: 3}, 3]
+scaling: standardize
+protocol: {split: kfol, n_splits: 1.5, seeds: 4}
+solvers:
+  perceptron-agv:
+  sgd-avg: {eta: 1, eta0: {tune: [1, -1]}, k: true, random_state: 3, limit: {sec: 3}}
+metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
+plots: [acc]
+smoke: {row: 3, epochs: 0}
+timeout: -1
+"""
+    )
+    expected = [
+        ("1:1", "title: is missing"),
+        ("1:1", "name: may hold letters, digits, - and _ only, found 'let ter'"),
+        ("2:1", "titel: unknown key (did you mean 'title'?)"),
+        ("3:12", "datasets[0].name: unknown data set 'lettr' (did you mean 'letter'?)"),
+        ("3:34", "on_missing: 'standin' is none of error, stand-in (did you mean 'stand-in'?)"),
+        ("3:57", "datasets[2].file: no such file"),
+        ("3:73", "datasets[2].labell: unknown key (did you mean 'label'?)"),
+        ("3:85", "datasets[3]: should be a mapping (key: value), found 3"),
+        ("4:1", "(did you mean 'standardise'?)"),
+        ("5:12", "(did you mean 'kfold'?)"),
+        ("5:25", "protocol.n_splits: should be a valid integer, found 1.5"),
+        ("5:40", "protocol.seeds: unknown key (did you mean 'seed'?)"),
+        ("7:3", "unknown solver 'perceptron-agv' (did you mean 'perceptron-avg'?)"),
+        ("8:13", "unknown parameter of sgd-avg (did you mean 'eta0'?)"),
+        ("8:21", "must be a float in the range (0.0, inf). Got -1 instead."),
+        ("8:44", "solvers.sgd-avg.k: should not be true or false"),
+        ("8:53", "solvers.sgd-avg.random_state: can't be set: seeds follow"),
+        ("8:78", "solvers.sgd-avg.limit.sec: unknown key (did you mean 'seconds'?)"),
+        ("9:12", "k = 25.0 is neither a share"),
+        ("9:40", "unknown metric 'acu' (did you mean 'auc'?)"),
+        ("9:46", "partial_auc: needs the parameter beta"),
+        ("10:9", "plots[0]: 'acc' is none of accuracy-time, roc, accuracy-sweep"),
+        ("11:9", "smoke.row: unknown key (did you mean 'rows'?)"),
+        ("11:17", "smoke.epochs: should be greater than 0, found 0"),
+        ("12:1", "timeout: should be greater than 0, found -1"),
+    ]
+    assert len(found) == len(expected)
+    for place, words in expected:
+        assert any(t.startswith(f"c.yaml:{place}: ") and words in t for t in found), (place, words)
+    assert found == sorted(found, key=lambda t: tuple(map(int, t.split(":")[1:3])))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "epochs: 3",
+            "epoch: 3",
+            "5:18: common.epoch: none of the solvers has this parameter (did",
+        ),
+        ("epochs: 3", "epochs: 0", "5:18: common.epochs: The 'epochs' parameter"),
+        ("epochs: 3", "random_state: 0", "5:18: common.random_state: can't be set"),
+        ("[letter, adult]", "[letter, letter]", "3:20: datasets[1]: a second data set named"),
+        ("[letter, adult]", "[]", "3:1: datasets: should not be empty"),
+        ("[letter, adult]", "letter", "3:1: datasets: should be a list, found 'letter'"),
+        ("tune: [0.1, 1.0]", "tune: [0.1]", "should be a value, or {tune: [two or more values]}"),
+        ("tune: [0.1, 1.0]", "tune: 0.1", "should be a value, or {tune: [two or more values]}"),
+        ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3: solvers.perceptron-avg: should be"),
+        ("linear-svm", "linear-svn", "9:17: solvers.svm, soft.solver: unknown solver"),
+        ("n_splits: 2", "split: kfold, n_splits: 1", "4:26: protocol.n_splits: kfold needs"),
+        ("n_splits: 2", "split: provided, test_size: 0.3", "test_size: has no meaning with split"),
+        ("n_splits: 2", "split: none, stratified: true", "stratified: has no meaning with split"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1]: there is no split 2"),
+        ("n_splits: 2", "test_size: 1.0", "protocol.test_size: should be less than 1"),
+        ("auc]", "auc: 3]", "metrics[1].auc: should be a mapping of parameters, found 3"),
+        ("auc]", "3]", "metrics[1]: should be a name, or {name: {parameters}}, found 3"),
+        ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9: sweep.kk: none of the solvers"),
+        ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18: sweep.k[1]: k = 1.5 is neither"),
+        ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
+        ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
+        ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
+        (
+            "auc]\n",
+            "auc]\nsmoke: {datasets: [adul]}\n",
+            "of this config 'adul' (did you mean 'adult'",
+        ),
+    ],
+)
+def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
+    assert old in SMALL
+    [text] = complaints(SMALL.replace(old, new))
+    assert expected in text
+
+
+def test_an_unknown_config_names_the_nearest():
+    with pytest.raises(InputError, match=r"no config 'lettre' \(did you mean 'letter'\?\)"):
+        load_experiment("lettre")
+
+
+# Trials
+
+
+def test_trials_interleave_the_contestants(read):
+    trials = read(SMALL + "sweep: {k: [1, 1.0]}\n").trials()
+    order = [(t.split.index, t.dataset.name, t.sweep, t.label) for t in trials]
+    assert order[:4] == [
+        (0, "letter", ("k", 1), "perceptron-avg"),
+        (0, "letter", ("k", 1), "sgd-avg"),
+        (0, "letter", ("k", 1), "svm, soft"),
+        (0, "letter", ("k", 1.0), "perceptron-avg"),
+    ]
+    assert len(order) == 2 * 2 * 2 * 3
+    assert order == sorted(order, key=lambda o: (o[0], o[1] == "adult", isinstance(o[2][1], float)))
+
+
+def test_parameters_are_resolved(read):
+    first, tuned, svm = read(SMALL).trials()[:3]
+    assert first.params["k"] == 0.5
+    assert first.params["epochs"] == 3
+    assert first.params["batch_size"] == 500
+    assert "random_state" not in first.params
+    assert tuned.candidates == {"eta0": [0.1, 1.0]}
+    assert svm.params["C"] == 0.1
+    assert "k" not in svm.params
+    assert svm.limit.seconds == 5
+    assert first.scaling == "standardise"
+    assert first.metric.label == "precision_at_k(k=0.5)"
+    assert pickle.loads(pickle.dumps(svm)) == svm
+
+
+def test_the_sweep_reaches_solvers_and_metrics(read):
+    experiment = read(SMALL + "sweep: {k: [0.1, 7]}\n")
+    assert experiment.plots == ("accuracy-time", "accuracy-sweep")
+    for trial in experiment.trials():
+        value = trial.sweep[1]
+        assert trial.metric.params == {"k": value}
+        assert trial.params.get("k", value) == value
+        assert experiment.metrics_at(trial.sweep)[0] == trial.metric
+    assert read(SMALL).plots == ("accuracy-time",)
+
+
+def test_seeds_follow_from_identity_and_pair_the_solvers(read):
+    trials = read(SMALL).trials()
+    assert len({(t.seed, t.dataset.name, t.split.index) for t in trials}) == 4
+    assert len({t.seed for t in trials}) == 4
+    other = read(SMALL.replace("[letter, adult]", "[adult]").replace("n_splits: 2", "n_splits: 9"))
+    assert {t.seed for t in other.trials()} > {t.seed for t in trials if t.dataset.name == "adult"}
+    moved = read(SMALL.replace("n_splits: 2", "n_splits: 2, seed: 1"))
+    assert not {t.seed for t in moved.trials()} & {t.seed for t in trials}
+
+
+def test_folds_are_of_one_partition(read):
+    trials = read(SMALL.replace("n_splits: 2", "split: kfold, n_splits: 3")).trials()
+    letter = [t for t in trials if t.dataset.name == "letter"]
+    assert len({t.split.seed for t in letter}) == 1
+    assert len({t.seed for t in letter}) == 3
+    assert len({key(t) for t in letter}) == 9
+
+
+def test_the_description_is_strict_json_and_complete(read):
+    first, tuned, _ = read(SMALL).trials()[:3]
+    description = tuned.description("ab" * 32, 4)
+    assert json.loads(json.dumps(description, allow_nan=False)) == description
+    assert description == {
+        "schema": SCHEMA,
+        "dataset": "letter",
+        "data_sha256": "ab" * 32,
+        "rows": None,
+        "preprocessing": {"scaling": "standardise", "fitted_on": "train"},
+        "split": {
+            "kind": "random",
+            "seed": tuned.seed,
+            "test_size": 0.3,
+            "stratified": False,
+        },
+        "solver": "sgd-avg",
+        "algorithm_version": 4,
+        "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
+        "tuning": {
+            "candidates": {"eta0": [0.1, 1.0]},
+            "metric": {"name": "precision_at_k", "params": {"k": 0.5}},
+            "validation_size": 0.2,
+        },
+        "checkpoints": 20,
+        "seed": tuned.seed,
+    }
+    assert first.description("ab" * 32, 4)["tuning"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("name: small", "name: other\nsource: x"),
+        ("A small one", "Another title"),
+        ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"),
+        ('"svm, soft"', "svm"),
+        ("seconds: 5", "times_slowest: 50"),
+        ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
+        ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
+        ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
+        ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),
+        ("metrics:", "scaling_fitted_on: train\nmetrics:"),
+    ],
+)
+def test_keys_do_not_see_what_changes_no_number(read, old, new):
+    assert old in SMALL
+    assert keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
+
+
+def test_a_changed_config_reruns_only_what_changed(read):
+    before = keys(read(SMALL))
+    assert len(before) == 12
+    assert keys(read(SMALL.replace("n_splits: 2", "n_splits: 3"))) > before
+    assert keys(read(SMALL.replace("auc]", "auc]\ncheckpoints: 5"))).isdisjoint(before)
+    more = keys(read(SMALL.replace("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n")))
+    assert more > before
+    assert len(more) == 16
+    assert len(keys(read(SMALL.replace("C: 0.1", "C: 0.2"))) & before) == 8
+    assert len(keys(read(SMALL.replace("[0.1, 1.0]", "[0.1, 2.0]"))) & before) == 8
+    # Only what is tuned depends on the metric.
+    metric = SMALL.replace("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}")
+    assert len(keys(read(metric)) & before) == 8
+    assert len(keys(read(SMALL.replace("metrics:", "scaling: unit\nmetrics:"))) & before) == 0
+
+
+def test_the_key_depends_on_data_version_and_rows(read):
+    trial = read(SMALL).trials()[0]
+    found = {
+        trial.key("0" * 64, 1),
+        trial.key("1" * 64, 1),
+        trial.key("0" * 64, 2),
+        key(trial, rows=100),
+        key(trial, seed=1),
+    }
+    assert len(found) == 5
+    assert key(trial, timeout=1.0, limit=None, label="x", experiment="y") == key(trial)
+
+
+# One's own files
+
+
+def test_own_files(read, complaints, tmp_path):
+    (tmp_path / "mine.csv").write_text("a,b\n")
+    entry = (
+        "{file: mine.csv, label: churned, positive: 'yes', groups: customer, drop: [id, 3], "
+        "categorical: one-hot, missing: median, format: csv}"
+    )
+    experiment = read(SMALL.replace("[letter, adult]", f"[letter, {entry}]"))
+    own = experiment.datasets[1]
+    assert isinstance(own, FileData)
+    assert own.file == tmp_path / "mine.csv"
+    assert (own.name, own.label, own.positive, own.drop) == ("mine", "churned", "yes", ("id", 3))
+    trial = experiment.trials()[3]
+    assert trial.dataset == own
+    assert trial.scaling == "none"
+    description = trial.description("0" * 64, 1)
+    assert description["preprocessing"] == {
+        "scaling": "none",
+        "format": "csv",
+        "label": "churned",
+        "positive": "yes",
+        "groups": "customer",
+        "drop": ["id", 3],
+        "categorical": "one-hot",
+        "missing": "median",
+    }
+    assert str(tmp_path) not in json.dumps(description)
+    [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.cvs}]"))
+    assert "did you mean 'mine.csv'?" in text
+    [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]"))
+    assert "3:29: datasets[0].name: may hold letters" in text
+
+
+# Filters and smoke size
+
+
+def test_select(read):
+    experiment = read(SMALL)
+    part = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1])
+    [trial] = part.trials()
+    assert trial == experiment.trials()[-1]
+    assert experiment.select().trials() == experiment.trials()
+
+
+def test_select_refuses_what_is_not_there(read):
+    with pytest.raises(InputError) as caught:
+        read(SMALL).select(solvers=["sgd-agv"], datasets=["letter", "lettr"], seeds=[0, 2])
+    assert str(caught.value).splitlines() == [
+        "unknown solver of small 'sgd-agv' (did you mean 'sgd-avg'?)",
+        "unknown data set of small 'lettr' (did you mean 'letter'?)",
+        "there is no split 2: the splits are 0, 1",
+    ]
+
+
+def test_smoke_size(read):
+    smoke = "smoke: {rows: 70, epochs: 1, max_iter: 9, checkpoints: 2, datasets: [adult]}\n"
+    experiment = read(SMALL + "sweep: {batch_size: [10, 20, 40]}\n" + smoke)
+    trials = experiment.smoke_size().trials()
+    assert {t.dataset.name for t in trials} == {"adult"}
+    assert {t.split.index for t in trials} == {0}
+    assert {t.sweep[1] for t in trials} == {10, 40}
+    assert {t.rows for t in trials} == {70}
+    assert {t.checkpoints for t in trials} == {2}
+    assert {t.params["epochs"] for t in trials if "epochs" in t.params} == {1}
+    assert {t.params["max_iter"] for t in trials if "max_iter" in t.params} == {9}
+    assert experiment.trials()[0].params["epochs"] == 3
+    letter = experiment.select(datasets=["letter"]).smoke_size().trials()
+    assert {t.dataset.name for t in letter} == {"letter"}

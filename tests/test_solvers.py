@@ -1,0 +1,374 @@
+"""The laws of all solvers, and what holds for some only."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from precbench.errors import InputError
+from precbench.metrics import precision_at_k
+from precbench.solvers import SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK
+from precbench.solvers.minibatch import MiniBatchRanker, visiting_order
+from tests.twins import minibatch_path
+
+MINIBATCH = {
+    "perceptron-avg": (PerceptronAtK("avg"), "perceptron-avg"),
+    "perceptron-max": (PerceptronAtK("max"), "perceptron-max"),
+    "sgd-avg": (SGDAtK("avg"), "avg"),
+    "sgd-max": (SGDAtK("max"), "max"),
+    "sgd-ramp": (SGDAtK("ramp"), "ramp"),
+    "sgd-struct": (SGDAtK("struct"), "struct"),
+    "1pmb": (OnePMB(), "struct"),
+}
+each_solver = pytest.mark.parametrize("name", SOLVERS)
+each_minibatch = pytest.mark.parametrize("name", MINIBATCH)
+
+
+def problem(n=400, d=7, share=0.2, seed=0, integers=False):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
+    noisy = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    y = np.full(n, -1)
+    y[np.argsort(-noisy)[: int(share * n)]] = 1
+    return X, y
+
+
+def quick(name, **params):
+    """Return a solver that is done soon, with only those parameters that it has."""
+    solver = MINIBATCH[name][0] if name in MINIBATCH else SOLVERS[name]()
+    wanted = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200, **params}
+    known = solver.get_params()
+    return clone(solver).set_params(**{p: v for p, v in wanted.items() if p in known})
+
+
+def leaves(cls):
+    below = cls.__subclasses__()
+    return [leaf for sub in below for leaf in leaves(sub)] if below else [cls]
+
+
+def test_every_solver_is_registered():
+    own = {c for c in leaves(LinearRanker) if c.__module__.startswith("precbench.")}
+    assert own == {type(solver()) for solver in SOLVERS.values()}
+
+
+@parametrize_with_checks([solver() for solver in SOLVERS.values()])
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+# --- kernel and twin ---------------------------------------------------------------------------
+
+
+@each_minibatch
+@pytest.mark.parametrize("k", [0.25, 1.0, 1, 3])
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("radius", [None, 0.7])
+def test_twin_follows_the_kernel(name, k, average, radius):
+    X, y = problem()
+    solver = quick(name, k=k, average=average, radius=radius, batch_size=37)
+    params = solver.get_params()
+    order = np.random.default_rng(1).permutation(len(y))
+    path, mistakes = minibatch_path(
+        X, y, order, MINIBATCH[name][1], k, 37, params.get("eta0"), params.get("radius")
+    )
+    for stop in (37, 5 * 37, len(y)):
+        piece = clone(solver).partial_fit(X, y, order=order[:stop])
+        seen = path[: -(-stop // 37)]
+        assert_allclose(piece.coef_, seen.mean(axis=0) if average else seen[-1], atol=1e-10)
+        assert piece.t_ == len(seen)
+    if name.startswith("perceptron"):
+        assert piece.n_mistakes_ == mistakes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_twin_follows_the_kernel_through_ties(data):
+    """Few small integers: ties everywhere, and sums of products are exact."""
+    name = data.draw(st.sampled_from(sorted(MINIBATCH)))
+    n = data.draw(st.integers(2, 40))
+    d = data.draw(st.integers(1, 19))
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    X = rng.integers(-1, 2, (n, d)).astype(float)
+    y = np.where(rng.random(n) < data.draw(st.sampled_from([0.1, 0.5, 0.9])), 1, -1)
+    y[:2] = [1, -1]
+    k = data.draw(st.sampled_from([0.25, 0.5, 1.0, 1, 2]))
+    batch_size = data.draw(st.integers(1, 12))
+    # a step length of 1 keeps everything dyadic as long as t is a power of four
+    order = rng.permutation(n)[: batch_size if not name.startswith("perceptron") else n]
+    path, _ = minibatch_path(
+        X, y, order, MINIBATCH[name][1], k, batch_size, None if "perc" in name else 1.0
+    )
+    solver = quick(name, k=k, batch_size=batch_size, eta0=1.0, average=False)
+    solver.partial_fit(X, y, order=order, classes=[-1, 1])
+    compressed = clone(solver).partial_fit(sparse.csr_matrix(X), y, order=order, classes=[-1, 1])
+    assert_allclose(solver.coef_, path[-1], atol=1e-12)
+    assert_allclose(compressed.coef_, solver.coef_, atol=1e-12)
+
+
+@each_minibatch
+def test_a_batch_of_positives_only(name):
+    X, y = problem()
+    order = np.concatenate([np.flatnonzero(y > 0)[:50], np.flatnonzero(y < 0)[:50]])
+    solver = quick(name, average=False).partial_fit(X, y, order=order)
+    eta0 = solver.get_params().get("eta0")
+    path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], 0.25, 50, eta0)
+    assert_allclose(solver.coef_, path[-1], atol=1e-10)
+    assert solver.n_empty_batches_ == 1
+
+
+# --- laws of all solvers -----------------------------------------------------------------------
+
+
+@each_solver
+def test_dense_equals_sparse(name):
+    X, y = problem(integers=True)
+    dense = quick(name).fit(X, y)
+    for container in (sparse.csr_matrix, sparse.csr_array, sparse.coo_matrix, sparse.csc_array):
+        assert_allclose(quick(name).fit(container(X), y).coef_, dense.coef_, atol=1e-6)
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert_allclose(quick(name).fit(wide, y).coef_, dense.coef_, atol=1e-6)
+
+
+@each_minibatch
+def test_dense_equals_sparse_to_the_last_bits(name):
+    X, y = problem(integers=True)
+    dense, compressed = quick(name), quick(name)
+    assert_allclose(
+        dense.fit(X, y).coef_, compressed.fit(sparse.csr_matrix(X), y).coef_, atol=1e-10
+    )
+
+
+@each_solver
+def test_trace_changes_nothing(name):
+    X, y = problem()
+
+    class Trace:
+        next_rows = 1
+        calls = 0
+
+        def __call__(self, solver):
+            assert solver.coef_.shape == (7,)
+            self.calls += 1
+            self.next_rows = solver.n_rows_seen_ + 20
+
+    trace = Trace()
+    traced = quick(name).fit(X, y, trace=trace)
+    assert_array_equal(traced.coef_, quick(name).fit(X, y).coef_)
+    assert trace.calls >= 2
+    ended = quick(name).fit(X, y, trace=lambda solver: True)
+    assert ended.n_rows_seen_ == 0
+    assert_array_equal(ended.coef_, np.zeros(7))
+
+
+@each_solver
+def test_same_seed_same_bits(name):
+    X, y = problem()
+    assert_array_equal(quick(name).fit(X, y).coef_, quick(name).fit(X, y).coef_)
+
+
+@each_solver
+def test_inputs_stay_as_they_are(name):
+    X, y = problem()
+    before = X.copy()
+    X.flags.writeable = False
+    y.flags.writeable = False
+    quick(name).fit(X, y)
+    assert_array_equal(X, before)
+    S = sparse.csr_matrix(X)
+    for part in (S.data, S.indices, S.indptr):
+        part.flags.writeable = False
+    quick(name).fit(S, y)
+    assert_array_equal(S.toarray(), before)
+
+
+@each_solver
+def test_memory_maps_are_accepted(name, tmp_path):
+    X, y = problem()
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert_array_equal(quick(name).fit(mapped, y).coef_, quick(name).fit(X, y).coef_)
+
+
+@each_solver
+def test_permuted_features_permute_the_weights(name):
+    X, y = problem(integers=True)
+    turn = np.random.default_rng(2).permutation(X.shape[1])
+    coef = quick(name).fit(X, y).coef_
+    assert_allclose(quick(name).fit(X[:, turn], y).coef_, coef[turn], atol=1e-5)
+
+
+@each_solver
+@pytest.mark.parametrize("k", [0.25, 1.0])
+def test_separable_rows_are_ranked_without_mistake(name, k):
+    solver = quick(name, k=k, epochs=60, batch_size=500)
+    struct = name in ("1pmb", "cutting-plane")
+    if struct and k < 1:
+        pytest.skip("the struct surrogate need not separate for k < n_pos (kar2015 3.1)")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 5))
+    margin = X @ np.array([1.0, -2.0, 0.5, 0.0, 1.0])
+    X, margin = X[abs(margin) > 0.5], margin[abs(margin) > 0.5]
+    y = np.where(margin > 0, 1, -1)
+    if name == "cutting-plane":
+        solver.set_params(C=1e4, max_iter=2000)
+    assert precision_at_k(y, solver.fit(X, y).decision_function(X), k) == 1.0
+
+
+@each_solver
+def test_labels_of_any_two_values(name):
+    X, y = problem()
+    reference = quick(name).fit(X, y)
+    for labels in (np.where(y > 0, 1, 0), np.where(y > 0, "sick", "healthy"), y > 0):
+        solver = quick(name).fit(X, labels)
+        assert_array_equal(solver.coef_, reference.coef_)
+        assert set(solver.predict(X)) <= set(labels)
+
+
+@each_solver
+def test_one_class_is_refused(name):
+    X, _ = problem()
+    with pytest.raises(ValueError, match="one class"):
+        quick(name).fit(X, np.ones(len(X)))
+
+
+@each_solver
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(name, value):
+    X, y = problem()
+    X[3, 2] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        quick(name).fit(X, y)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if "k" in SOLVERS[name]().get_params()])
+def test_k_beyond_the_positives_shows_both_numbers(name):
+    X, y = problem()
+    with pytest.raises(InputError, match=r"81.*80"):
+        quick(name, k=81).fit(X, y)
+    quick(name, k=80).fit(X, y)
+    quick(name, k=1).fit(X, y)
+
+
+@each_solver
+def test_zero_rows_and_constant_scores(name):
+    X, y = problem()
+    solver = quick(name).fit(np.zeros_like(X), y)
+    assert_array_equal(solver.coef_, np.zeros(7))
+    X[::2] = 0
+    assert np.isfinite(quick(name).fit(sparse.csr_matrix(X), y).coef_).all()
+
+
+@each_solver
+def test_pickle_and_clone(name):
+    X, y = problem()
+    solver = quick(name).fit(X, y)
+    copy = pickle.loads(pickle.dumps(solver))
+    assert_array_equal(copy.decision_function(X), solver.decision_function(X))
+    assert clone(solver).get_params() == solver.get_params()
+
+
+# --- mini-batch methods ------------------------------------------------------------------------
+
+
+@each_minibatch
+def test_pieces_equal_the_whole(name):
+    X, y = problem()
+    whole = quick(name).partial_fit(X, y)
+    pieces = quick(name)
+    for start in range(0, 400, 100):
+        pieces.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
+    assert_array_equal(pieces.coef_, whole.coef_)
+    assert (pieces.t_, pieces.n_rows_seen_) == (whole.t_, whole.n_rows_seen_)
+
+
+@each_minibatch
+def test_an_unshuffled_fit_is_a_chain_of_partial_fits(name):
+    X, y = problem()
+    chain = quick(name)
+    for _ in range(3):
+        chain.partial_fit(X, y)
+    assert_array_equal(quick(name, shuffle=False, epochs=3).fit(X, y).coef_, chain.coef_)
+
+
+@each_minibatch
+def test_a_batch_without_positives_is_counted_and_changes_nothing(name):
+    X, y = problem()
+    solver = quick(name, average=False).partial_fit(X, y)
+    before = solver.coef_.copy()
+    negatives = X[y < 0][:100]
+    solver.partial_fit(negatives, np.full(100, -1))
+    assert solver.n_empty_batches_ == 2
+    assert_array_equal(solver.coef_, before)
+
+
+def test_labels_that_were_not_announced_are_refused():
+    X, y = problem()
+    solver = quick("sgd-avg").partial_fit(X, y)
+    with pytest.raises(InputError, match="neither"):
+        solver.partial_fit(X, np.where(y > 0, 2, -1))
+
+
+def test_an_order_out_of_range_is_refused():
+    X, y = problem()
+    with pytest.raises(InputError, match="rows 0 to 399"):
+        quick("sgd-avg").partial_fit(X, y, order=[0, 400])
+
+
+@pytest.mark.parametrize("shuffle", [False, True, "rows", "blocks"])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1000])
+def test_every_epoch_visits_every_row_once(shuffle, n):
+    order = visiting_order(n, shuffle, np.random.default_rng(0))
+    assert order.dtype == np.int32
+    assert_array_equal(np.sort(order), np.arange(n))
+    if shuffle is False:
+        assert_array_equal(order, np.arange(n))
+
+
+def test_1pmb_is_sgd_on_the_struct_surrogate():
+    X, y = problem()
+    assert_array_equal(quick("1pmb").fit(X, y).coef_, quick("sgd-struct").fit(X, y).coef_)
+
+
+def test_average_is_the_mean_of_the_path():
+    X, y = problem()
+    last, path = quick("sgd-avg", average=False, batch_size=20), []
+    for start in range(0, 400, 20):
+        path.append(last.partial_fit(X[start : start + 20], y[start : start + 20]).coef_)
+    mean = quick("sgd-avg", average=True, batch_size=20).partial_fit(X, y)
+    assert_allclose(mean.coef_, np.mean(path, axis=0), atol=1e-13)
+
+
+def test_the_ball_is_kept():
+    X, y = problem()
+    solver = quick("sgd-struct", radius=0.3, average=False).fit(X, y)
+    assert np.linalg.norm(solver.coef_) <= 0.3 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [0.25, 1.0])
+@pytest.mark.parametrize("variant", ["avg", "max"])
+def test_mistake_bounds_hold(variant, k):
+    """Theorems 7 and 9 with k the largest k of a batch, at many w."""
+    from precbench.surrogates import SURROGATES
+
+    rng = np.random.default_rng(5)
+    X, y = problem(n=300, d=4, seed=5)
+    solver = quick(f"perceptron-{variant}", k=k, batch_size=30, shuffle=False, epochs=1).fit(X, y)
+    radius = np.linalg.norm(X, axis=1).max()
+    batches = [slice(i, i + 30) for i in range(0, 300, 30) if (y[i : i + 30] > 0).any()]
+    k_max = max(int(np.ceil(k * (y[b] > 0).sum())) for b in batches)
+    for _ in range(50):
+        w = rng.standard_normal(4) * rng.exponential()
+        loss = sum(SURROGATES[variant].value(X[b] @ w, y[b], k) for b in batches)
+        bound = (np.linalg.norm(w) * radius * np.sqrt(4 * k_max) + np.sqrt(loss)) ** 2
+        assert solver.n_mistakes_ <= bound
+
+
+def test_classes_are_mini_batch_rankers():
+    assert all(isinstance(solver, MiniBatchRanker) for solver, _ in MINIBATCH.values())

@@ -1,0 +1,242 @@
+"""Records: whole or not at all, whatever happens to the writer."""
+
+import errno
+import getpass
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precbench.errors import InputError, PrecbenchError
+from precbench.store import SCHEMA, Store, environment, key_of
+
+KEY = key_of({"a": 1})
+ARRAYS = {"coef": np.arange(6.0).reshape(2, 3), "file": np.array([1, 2]), "names": np.array(["é"])}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results" / "letter")
+
+
+def files(store):
+    return sorted(path.name for path in (store.folder / "trials").iterdir())
+
+
+def test_key_is_the_same_for_ever_and_ignores_the_order_of_names():
+    assert KEY == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
+    assert key_of({"a": 1, "b": {"c": 2, "d": 0.1}}) == key_of({"b": {"d": 0.1, "c": 2}, "a": 1})
+
+
+def test_key_tells_a_count_from_a_share_and_refuses_nan():
+    assert key_of({"k": 1}) != key_of({"k": 1.0})
+    with pytest.raises(ValueError, match="JSON"):
+        key_of({"k": float("nan")})
+
+
+def test_what_is_written_is_read(store):
+    record = {"key": KEY, "status": "ok", "label": "é", "n": np.int64(3), "x": np.float64(0.1)}
+    store.write(record, ARRAYS)
+    assert store.read(KEY) == {
+        "key": KEY,
+        "status": "ok",
+        "label": "é",
+        "n": 3,
+        "x": 0.1,
+        "schema": SCHEMA,
+        "arrays": ["coef", "file", "names"],
+    }
+    read = store.arrays(KEY)
+    assert list(read) == sorted(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(read[name], array)
+        assert read[name].dtype == array.dtype
+    assert store.keys() == [KEY]
+    assert [r["label"] for r in store.records()] == ["é"]
+    assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
+
+
+def test_an_empty_store_has_nothing(store):
+    assert store.read(KEY) is None
+    assert store.arrays(KEY) == {}
+    assert store.keys() == []
+    assert store.sweep_temporaries() == 0
+    assert not store.folder.exists()
+
+
+def test_what_is_not_finite_becomes_null(store):
+    values = [float("nan"), np.inf, {"gap": -np.inf, "a": np.array([1.0, np.nan])}]
+    store.write({"key": KEY, "status": "diverged", "values": values})
+    assert store.read(KEY)["values"] == [None, None, {"gap": None, "a": [1.0, None]}]
+    assert "NaN" not in (store.folder / "trials" / f"{KEY}.json").read_text()
+
+
+def test_writing_again_replaces_everything(store):
+    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+    store.write({"key": KEY, "status": "failed"})
+    assert store.read(KEY)["status"] == "failed"
+    assert store.arrays(KEY) == {}
+    assert files(store) == [f"{KEY}.json"]
+
+
+def test_no_pickle_goes_in_or_comes_out(store):
+    with pytest.raises(ValueError, match="Object arrays"):
+        store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
+    assert not store.folder.exists()
+    store.write({"key": KEY, "status": "ok"}, {"evil": np.zeros(1)})
+    np.savez(store.folder / "trials" / f"{KEY}.npz", evil=np.array([{}], dtype=object))
+    with pytest.raises(InputError, match=r"npz is damaged"):
+        store.arrays(KEY)
+
+
+def test_an_unknown_status_is_a_mistake_of_the_caller(store):
+    with pytest.raises(ValueError, match="status 'fine'"):
+        store.write({"key": KEY, "status": "fine"})
+
+
+def test_a_newer_schema_is_refused_with_a_sentence(store):
+    store.write({"key": KEY, "status": "ok"})
+    path = store.folder / "trials" / f"{KEY}.json"
+    path.write_text(json.dumps({"schema": SCHEMA + 1, "key": KEY}))
+    with pytest.raises(InputError, match=r"written by a newer precbench .* update precbench"):
+        store.read(KEY)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"schema": 1}', '{"schema": NaN, "key": 1}']
+)
+def test_damage_from_outside_names_the_file(store, content):
+    store.write({"key": KEY, "status": "ok"})
+    (store.folder / "trials" / f"{KEY}.json").write_text(content)
+    with pytest.raises(InputError, match=rf"{KEY}\.json is damaged"):
+        store.read(KEY)
+
+
+def test_a_record_under_another_name_is_damage(store):
+    store.write({"key": KEY, "status": "ok"})
+    other = "0" * 64
+    (store.folder / "trials" / f"{KEY}.json").rename(store.folder / "trials" / f"{other}.json")
+    with pytest.raises(InputError, match="damaged"):
+        store.read(other)
+
+
+def test_missing_or_cut_arrays_are_damage(store):
+    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+    path = store.folder / "trials" / f"{KEY}.npz"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(InputError, match="damaged"):
+        store.arrays(KEY)
+    path.unlink()
+    with pytest.raises(InputError, match="damaged"):
+        store.arrays(KEY)
+
+
+@pytest.mark.parametrize("failing", ["fsync", "open"])
+def test_a_full_disk_keeps_what_was_there(store, monkeypatch, failing):
+    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((os, "fsync") if failing == "fsync" else (Path, "open")), full)
+        with pytest.raises(
+            PrecbenchError, match=r"disk full .* finished trials are kept"
+        ) as caught:
+            store.write({"key": KEY, "status": "failed"}, ARRAYS)
+    assert caught.value.exit_code == 1
+    assert store.read(KEY)["status"] == "ok"
+    assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PrecbenchError, match="cannot write to"):
+        Store(tmp_path / "file" / "letter").write({"key": KEY, "status": "ok"})
+    with pytest.raises(PrecbenchError, match="cannot write to"), Store(tmp_path / "file").lock():
+        pass
+
+
+WRITER = """
+import sys, numpy as np
+from precbench.store import Store, key_of
+store = Store(sys.argv[1])
+print("ready", flush=True)
+for i in range(int(sys.argv[2]), 10**9):
+    store.write({"key": key_of({"i": i % 7}), "status": "ok", "i": i}, {"a": np.full(100_000, i)})
+"""
+
+
+def test_a_killed_writer_leaves_no_half_record(store):
+    rng = random.Random(0)
+    for round_ in range(6):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(store.folder), str(round_ * 10**6)],
+            stdout=subprocess.PIPE,
+        )
+        writer.stdout.readline()
+        time.sleep(rng.uniform(0.02, 0.15))
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        for record in store.records():
+            assert set(store.arrays(record["key"])["a"]) == {record["i"]}
+        store.sweep_temporaries()
+        names = files(store)
+        assert {name.split(".", 1)[1] for name in names} <= {"json", "npz"}
+        assert len(names) == 2 * len(store.keys())
+    assert store.keys()
+
+
+HOLDER = """
+import sys, time
+from precbench.store import Store
+with Store(sys.argv[1]).lock():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_lock_names_its_holder_and_dies_with_it(store):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
+    )
+    assert holder.stdout.readline() == b"held\n"
+    with (
+        pytest.raises(InputError, match=rf"letter is in use by process {holder.pid}"),
+        store.lock(),
+    ):
+        pass
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    with store.lock():
+        assert (store.folder / ".lock").read_text() == str(os.getpid())
+    with store.lock():
+        pass
+
+
+def test_the_environment_is_stored_once_and_names_nobody(store):
+    machine = environment()
+    assert {"os", "cpu", "cores", "memory_gib", "python", "packages", "blas", "commit"} <= set(
+        machine
+    )
+    assert machine["packages"]["numpy"] == np.__version__
+    assert machine["blas"][0]["num_threads"] >= 1
+    text = json.dumps(machine)
+    for private in (str(Path.home()), str(Path.cwd()), sys.prefix, socket.gethostname()):
+        assert private not in text
+    assert f'"{getpass.getuser()}"' not in text
+    name = store.add_environment(machine)
+    assert store.add_environment(environment()) == name
+    [path] = (store.folder / "environments").iterdir()
+    assert path.stem == name
+    assert json.loads(path.read_text()) == machine

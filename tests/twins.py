@@ -1,0 +1,47 @@
+"""Slow twins of the kernels: the papers' algorithms in a few lines of NumPy."""
+
+import numpy as np
+
+from precbench.metrics import resolve_k
+from precbench.surrogates import SURROGATES
+
+
+def perceptron_coefficients(scores, positive, k, variant):
+    """kar2015, Algorithms 1 and 2: what is taken from w, as weights of the rows."""
+    ranking = np.argsort(-scores, kind="stable")
+    top = np.zeros(len(scores), dtype=bool)
+    top[ranking[:k]] = True
+    false_pos = top & ~positive
+    missed = [i for i in ranking if positive[i] and not top[i]]
+    coefficients = false_pos.astype(float)
+    n_false = int(false_pos.sum())
+    if n_false:
+        if variant == "avg":
+            coefficients[missed] = -n_false / len(missed)
+        else:
+            coefficients[missed[:n_false]] = -1.0
+    return coefficients, n_false
+
+
+def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None):
+    """Return w after each batch, shape (n_batches, n_features), and the mistakes."""
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    w, path, mistakes = np.zeros(X.shape[1]), [], 0
+    for t, start in enumerate(range(0, len(order), batch_size), start=1):
+        rows = order[start : start + batch_size]
+        positive = y[rows] > 0
+        n_pos = int(positive.sum())
+        if n_pos:
+            share = isinstance(k, float)
+            batch_k = resolve_k(k, n_pos) if share else min(k, n_pos)
+            scores = X[rows] @ w
+            if rule.startswith("perceptron"):
+                c, n_false = perceptron_coefficients(scores, positive, batch_k, rule[11:])
+                mistakes += n_false
+            else:
+                c = SURROGATES[rule]._evaluate(scores, positive, batch_k)[1]
+            w = w - (1.0 if eta0 is None else eta0 / np.sqrt(t)) * (X[rows].T @ c)
+            if radius is not None and np.linalg.norm(w) > radius:
+                w = w * (radius / np.linalg.norm(w))
+        path.append(w)
+    return np.array(path), mistakes
