@@ -1,8 +1,8 @@
 """precbench runs, measures and judges methods for precision at the top of a ranked list.
 
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
-``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members, and
-``load_dataset(name)`` reads a data set.
+``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
+``load_dataset(name)`` reads a data set, and ``Model`` is a fitted ranking to save and use.
 """
 
 from importlib import import_module
@@ -16,6 +16,7 @@ _HOMES = {
     "DATASETS": "precbench.data",
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
+    "Model": "precbench.model",
 }
 __all__ = [*_HOMES, "__version__"]
 

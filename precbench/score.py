@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from precbench.errors import InputError
-from precbench.experiment import Metric, Trial
+from precbench.experiment import Trial
 from precbench.experiment.material import test_part
 from precbench.experiment.plan import Plan
 from precbench.metrics import METRICS, roc_curve
@@ -67,7 +67,7 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     curves: list[pd.DataFrame] = []
     with threadpool_limits(1):  # the last bits of a product must not depend on the machine's cores
         for trials in _by_test_part(plan):
-            X, y = None, None
+            part: tuple[Any, NDArray[np.float64]] | None = None
             for trial, key in trials:
                 record = store.read(key)
                 if record is None:
@@ -75,10 +75,10 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 about = _about(plan, trial, record)
                 if record["status"] != "ok":
                     for metric in plan.experiment.metrics_at(trial.sweep):
-                        rows.append(about | {"metric": _label(metric, trial.sweep)})
+                        rows.append(about | {"metric": metric.label})
                     continue
-                if X is None:
-                    X, y = test_part(trial, plan.datasets[trial.dataset.name])
+                part = part or test_part(trial, plan.datasets[trial.dataset.name])
+                X, y = part
                 arrays = store.arrays(key)
                 scores = np.asarray(X @ arrays["coef"].T)
                 rows += _measured(plan, trial, about, arrays, scores, y)
@@ -129,7 +129,7 @@ def _measured(
 ) -> Iterator[dict[str, Any]]:
     last = scores.shape[1] - 1
     for metric in plan.experiment.metrics_at(trial.sweep):
-        about = about | {"metric": _label(metric, trial.sweep)}
+        about = about | {"metric": metric.label}
         for checkpoint in range(last + 1):
             try:
                 value = METRICS[metric.name](y, scores[:, checkpoint], **metric.params)
@@ -144,12 +144,6 @@ def _measured(
                 "value": value,
                 "final": checkpoint == last,
             }
-
-
-def _label(metric: Metric, sweep: tuple[str, Any] | None) -> str:
-    """Name a metric; a swept parameter stands in the column ``sweep`` instead."""
-    swept = None if sweep is None else sweep[0]
-    return Metric(metric.name, {n: v for n, v in metric.params.items() if n != swept}).label
 
 
 def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
@@ -174,7 +168,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "title": experiment.title,
         "source": experiment.source,
         "plots": list(experiment.plots or ()),
-        "metrics": [_label(m, experiment.sweep_points()[0]) for m in experiment.metrics],
+        "metrics": [metric.label for metric in experiment.metrics],
         "solvers": list(experiment.solvers),
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": sweep,

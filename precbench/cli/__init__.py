@@ -72,16 +72,12 @@ def about(
 ) -> None:
     """Run, measure and judge published methods for precision at the top of a ranked list.
 
+    \b
     First steps:
-
-      precbench run letter              run an experiment; table here, plots in results/letter
-
-      precbench run kdd08 --smoke       the same at a size of seconds
-
-      precbench plot results/           draw tables and figures again
-
-      precbench list solvers            what there is (also datasets, metrics, configs)
-
+      precbench run letter           run an experiment; plots in results/letter
+      precbench run kdd08 --smoke    the same at a size of seconds
+      precbench plot results/        draw tables and figures again
+      precbench list solvers         what there is (datasets, metrics, configs)
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
@@ -169,6 +165,77 @@ def list_(
     from precbench.cli.listing import list_members
 
     list_members(what, as_json)
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz.")],
+    save: Annotated[Path, typer.Option(help="The model file to write.")],
+    label: Annotated[str | None, typer.Option(help="Column of the labels (tables).")] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The positive label; not needed for 0/1 and -1/1.")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column whose equal values stay together in the trial split.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column that is no feature; repeatable.")
+    ] = None,
+    categorical: Annotated[str, typer.Option(help="Text columns: error or one-hot.")] = "error",
+    missing: Annotated[
+        str, typer.Option(help="Missing values: error, mean, median or most-frequent.")
+    ] = "error",
+    solver: Annotated[str, typer.Option(help="See list solvers.")] = "sgd-avg",
+    param: Annotated[
+        list[str] | None, typer.Option(help="Parameter of the solver, NAME=VALUE; repeatable.")
+    ] = None,
+    k: Annotated[
+        str, typer.Option("--k", help="Top of the list: a share of the positives, or a count.")
+    ] = "0.25",
+    scaling: Annotated[
+        str | None,
+        typer.Option(help="standardise, unit or none [default: standardise, sparse rows none]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the trial split and the visiting order.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Fit a ranking to a file of your own, say how good it is, and save it.
+
+    The measures come from a trial: fitted to 70 % of the rows, measured on the others. The saved
+    model is then fitted to all rows.
+    """
+    from precbench.cli.model import FitOptions, fit_model
+
+    options = FitOptions(
+        label=label,
+        positive=positive,
+        groups=groups,
+        drop=drop or [],
+        categorical=categorical,
+        missing=missing,
+        solver=solver,
+        params=param or [],
+        k=k,
+        scaling=scaling,
+        seed=seed,
+    )
+    fit_model(file, save, options, as_json)
+
+
+@app.command()
+def score(
+    model: Annotated[Path, typer.Argument(help="A model file, see fit.")],
+    file: Annotated[Path, typer.Argument(help="Rows to rank; a label column is not needed.")],
+    top: Annotated[int | None, typer.Option(help="How many rows to list; default all.")] = None,
+    row_id: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows (tables).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the rows of a file and list the top, as CSV: rank, row (from 1), id, score."""
+    from precbench.cli.model import score_rows
+
+    score_rows(model, file, top, row_id, as_json)
 
 
 @data_app.command()

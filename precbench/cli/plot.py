@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from precbench.errors import InputError
-from precbench.report import write_figures, write_tables
+from precbench.report.figures import write_figures
+from precbench.report.tables import write_tables
 
 
 def plot_results(results: Path, as_json: bool) -> None:

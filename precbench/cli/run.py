@@ -13,7 +13,9 @@ from precbench.cli.progress import Progress
 from precbench.errors import InputError
 from precbench.experiment import Experiment, load_experiment
 from precbench.experiment.plan import Plan, make_plan
-from precbench.report import console_tables, write_figures, write_tables
+from precbench.report import read_run
+from precbench.report.figures import write_figures
+from precbench.report.tables import console_table, make_tables, write_tables
 from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.store import Store
@@ -84,7 +86,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
     if not results.empty:
         write_tables(store.folder)
         figures = write_figures(store.folder)
-        say.show(console_tables(store.folder))
+        say.show([console_table(table) for table in make_tables(read_run(store.folder))])
         say(f"tables and records: {store.folder}")
         for figure in figures:
             if figure.suffix == ".png":
@@ -101,8 +103,6 @@ def _train(plan: Plan, store: Store, trials: dict[str, Any], options: RunOptions
             store,
             trials,
             n_workers=n_workers,
-            mirror=options.mirror,
-            stand_ins=options.stand_ins,
         )
         try:
             for job, status in finished:

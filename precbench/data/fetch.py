@@ -275,10 +275,8 @@ def _inspected(card: Card, file: File, *, anew: bool = False) -> FileReport:
     if path is None:
         return FileReport(file.name, "missing", file.sha256 or file.md5)
     earlier = _remembered(path)
-    if earlier is not None and earlier.are_of(path) and not anew:
-        now = earlier
-    else:
-        now = _checksums(path)
+    unchanged = not anew and earlier is not None and earlier.are_of(path)
+    now = earlier if earlier and unchanged else _checksums(path)
     came_with = earlier.sha256 if earlier else now.sha256
     status: Status
     if file.has_checksum:
@@ -572,10 +570,11 @@ def _request(address: str, file: _NewFile, bar: _Bar | None) -> None:
     try:
         downloader(address, file, None)
     except requests.HTTPError as error:
-        status = error.response.status_code
+        answer = error.response
+        assert answer is not None
         raise _Rejected(
-            f"the server answers {status} {error.response.reason}",
-            transient=status >= 500 or status == 429,
+            f"the server answers {answer.status_code} {answer.reason}",
+            transient=answer.status_code >= 500 or answer.status_code == 429,
         ) from error
     except requests.RequestException as error:
         cause = error.args[0] if error.args else error

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from precbench.data import parse, stand_in, synthetic
 from precbench.data.dataset import Arrays, Dataset
 from precbench.data.fetch import fetch, parse_cached
@@ -92,7 +94,7 @@ def load_dataset(
 
 def _read_only(arrays: Arrays) -> Arrays:
     X = arrays.X
-    parts = [X] if not hasattr(X, "indptr") else [X.data, X.indices, X.indptr]
+    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     for array in (*parts, arrays.y, arrays.groups, arrays.optimum):
         if array is not None:
             array.flags.writeable = False

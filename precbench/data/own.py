@@ -234,7 +234,7 @@ def read_own_file(
     path = Path(path)
     found = _format(path, format)
     if found in _TABLES:
-        own = _own_table(path, found, label, groups, drop, categorical, missing)
+        own = _own_table(path, found, label, positive, groups, drop, categorical, missing)
     else:
         only_tables = {
             "label": label is not None,
@@ -246,7 +246,10 @@ def read_own_file(
         if any(only_tables.values()):
             wrong = _listed(option for option, given in only_tables.items() if given)
             raise InputError(f"{path}: {wrong} has no meaning for {found}, which has no columns")
-        own = _own_svmlight(path) if found == "svmlight" else _own_npz(path, groups)
+        if found == "svmlight":
+            own = _own_svmlight(path, positive)
+        else:
+            own = _own_npz(path, positive, groups)
 
     options = [VERSION, found, label, positive, groups, list(drop), categorical, missing]
     digest = hashlib.sha256(json.dumps(options).encode())
@@ -258,9 +261,9 @@ def read_own_file(
         name=name,
         title=name,
         X=own.X,
-        y=_signs(path, own.labels, positive),
+        y=own.y,
         sha256=digest.hexdigest(),
-        groups=None if own.groups is None else _numbered(path, own.groups),
+        groups=own.groups,
         feature_names=own.encoding.feature_names,
     )
     return dataset, own.encoding
@@ -268,8 +271,8 @@ def read_own_file(
 
 class _Own(NamedTuple):
     X: Matrix
-    labels: Sequence[object]
-    groups: Sequence[object] | None
+    y: NDArray[np.float64]
+    groups: NDArray[np.int64] | None
     encoding: Encoding
 
 
@@ -277,6 +280,7 @@ def _own_table(
     path: Path,
     found: Format,
     label: str | None,
+    positive: str | float | None,
     groups: str | None,
     drop: Sequence[str],
     categorical: str,
@@ -285,8 +289,10 @@ def _own_table(
     table = _table(path, found)
     if label is None:
         raise InputError(f"{path}: name the label column, one of {_listed(table.columns)}")
-    labels = _column(table, label, str(path)).tolist()
-    group_values = None if groups is None else _column(table, groups, str(path)).tolist()
+    y = _signs(path, _column(table, label, str(path)).tolist(), positive)
+    numbered = None
+    if groups is not None:
+        numbered = _numbered(path, _column(table, groups, str(path)).tolist())
     others = [label, *drop, *([groups] if groups else [])]
     for name in drop:
         _column(table, name, str(path))
@@ -296,26 +302,25 @@ def _own_table(
     columns = tuple(_learnt(table[name], categorical, missing, str(path)) for name in names)
     width = sum(1 if column.categories is None else len(column.categories) for column in columns)
     encoding = Encoding(found, width, dense=True, columns=columns)
-    return _Own(encoding.encode(table, str(path)), labels, group_values, encoding)
+    return _Own(encoding.encode(table, str(path)), y, numbered, encoding)
 
 
-def _own_svmlight(path: Path) -> _Own:
+def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
     X: Matrix
-    X, y = read_svmlight(path)
+    X, labels = read_svmlight(path)
+    y = _signs(path, labels.tolist(), positive)
     if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
-    return _Own(X, y.tolist(), None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
+    return _Own(X, y, None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
 
 
-def _own_npz(path: Path, groups: str | None) -> _Own:
+def _own_npz(path: Path, positive: str | float | None, groups: str | None) -> _Own:
     X, arrays = _npz(path)
-    n_samples = X.shape[0]
-    return _Own(
-        X,
-        _vector(path, arrays, "y", n_samples),
-        None if groups is None else _vector(path, arrays, groups, n_samples),
-        Encoding("npz", X.shape[1], isinstance(X, np.ndarray)),
-    )
+    y = _signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
+    numbered = None
+    if groups is not None:
+        numbered = _numbered(path, _vector(path, arrays, groups, X.shape[0]))
+    return _Own(X, y, numbered, Encoding("npz", X.shape[1], isinstance(X, np.ndarray)))
 
 
 # --- files ---
@@ -431,8 +436,11 @@ def _vector(path: Path, arrays: dict[str, NDArray], name: str, length: int) -> l
 def _column(table: pd.DataFrame, name: str, where: str) -> pd.Series:
     if name in table.columns:
         return table[name]
-    near = difflib.get_close_matches(name, map(str, table.columns), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {_listed(table.columns)}"
+    by_lower_case = {str(column).lower(): str(column) for column in table.columns}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    hint = (
+        f"did you mean {by_lower_case[near[0]]!r}?" if near else f"it has {_listed(table.columns)}"
+    )
     raise InputError(f"{where}: no column {name!r}; {hint}")
 
 
@@ -502,7 +510,7 @@ def _codes(
     import pandas as pd
 
     text = _filled(values, values.astype(str).to_numpy(dtype=object), fill, where)
-    return pd.Index(categories, dtype=object).get_indexer(text)
+    return pd.Index(categories, dtype=object).get_indexer(pd.Index(text))
 
 
 def _filled(values: pd.Series, array: NDArray, fill: float | str | None, where: str) -> NDArray:

@@ -86,8 +86,8 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1
     table = pd.concat([_table(path, ",", text_column=label) for path in paths])
-    y = _signs(table.pop(label).to_numpy(), str(card.positive))
-    return Arrays(_values(table), y)
+    y = _signs(table[label].to_numpy(), str(card.positive))
+    return Arrays(_values(table.drop(columns=label)), y)
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:

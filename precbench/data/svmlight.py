@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,14 +158,13 @@ def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
     """Parse the source block by block."""
     name = _name(source)
     limit = LARGEST_INDEX if n_features is None else n_features
-    n_rows = n_lines = 0
+    n_rows = 0
     scratch = _Scratch(0)
     with _opened(source) as stream:
-        for text, stop in _whole_lines(stream, name):
+        for text, stop, n_lines in _whole_lines(stream, name):
             if scratch.n_bytes < stop:
                 scratch = _Scratch(len(text))
             rows = scratch.parse(text, stop, limit, name, n_lines)
-            n_lines += text.count(b"\n", 0, stop)
             n_rows += len(rows.labels)
             yield rows
     if n_rows == 0:
@@ -201,7 +200,10 @@ class _Scratch:
         if status != Status.OK:
             line = n_lines + 1 + text.count(b"\n", 0, position)
             column = position - text.rfind(b"\n", 0, position)
-            what = _WHAT_IS_WRONG[Status(status)].format(token=_token(text, position), limit=limit)
+            token = _token(text, position)
+            what = _WHAT_IS_WRONG[Status(status)].format(token=token, limit=limit)
+            if token.startswith("'qid:"):
+                what = f"query ids are not supported, found {token}; remove them"
             raise InputError(f"{name}:{line}:{column}: {what}")
         return _Rows(
             self.data[:n_entries].copy(),
@@ -220,10 +222,10 @@ def _token(text: bytearray, position: int) -> str:
     return repr(words[0].decode("ascii", "backslashreplace"))
 
 
-def _whole_lines(stream: IO[bytes], name: str) -> Iterator[tuple[bytearray, int]]:
-    """Yield a buffer and how much of it is whole lines; the rest moves to its front."""
+def _whole_lines(stream: IO[bytes], name: str) -> Iterator[tuple[bytearray, int, int]]:
+    """Yield a buffer, how much of it is whole lines, and the number of lines before it."""
     buffer = bytearray(BLOCK_BYTES)
-    filled = 0
+    filled = n_lines = 0
     at_start = True
     while True:
         n_read = _read_into(stream, buffer, filled, name)
@@ -236,27 +238,30 @@ def _whole_lines(stream: IO[bytes], name: str) -> Iterator[tuple[bytearray, int]
         if n_read == 0:
             if filled:
                 buffer[filled] = ord("\n")
-                yield buffer, filled + 1
+                yield buffer, filled + 1, n_lines
             return
         stop = buffer.rfind(b"\n", 0, filled) + 1
         if stop:
-            yield buffer, stop
+            yield buffer, stop, n_lines
+            n_lines += buffer.count(b"\n", 0, stop)
             buffer[: filled - stop] = buffer[stop:filled]
             filled -= stop
         elif filled > LONGEST_LINE:
-            raise InputError(f"{name}: a line is longer than {LONGEST_LINE:,} bytes")
+            raise InputError(
+                f"{name}:{n_lines + 1}: the line is longer than {LONGEST_LINE:,} bytes"
+            )
         elif filled == len(buffer) - 1:
             buffer += bytes(len(buffer))
 
 
-def _read_into(stream: IO[bytes], buffer: bytearray, start: int, name: str) -> int:
+def _read_into(stream: Any, buffer: bytearray, start: int, name: str) -> int:
     """Fill the buffer from `start`, but for its last byte; return 0 only at the end."""
     import lzma
     import zlib
 
     with memoryview(buffer) as view:
         try:
-            return stream.readinto(view[start:-1])  # type: ignore[attr-defined]
+            return stream.readinto(view[start:-1])
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             raise InputError(f"{name}: the file cannot be read: {error}") from error
 
@@ -272,24 +277,23 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
     """Open the source, through the decompressor that its first bytes ask for."""
     if isinstance(source, (str, os.PathLike)):
         try:
-            file: IO[bytes] = Path(source).open("rb")
+            with Path(source).open("rb") as file, _decompressed(file) as stream:
+                yield stream
         except OSError as error:
-            raise InputError(f"{source}: the file cannot be opened: {error.strerror}") from error
-        with file, _decompressed(file) as stream:
-            yield stream
+            raise InputError(f"{source}: the file cannot be read: {error.strerror}") from error
         return
-    buffered = source if hasattr(source, "peek") else io.BufferedReader(source)  # type: ignore[arg-type]
+    buffered = source if hasattr(source, "peek") else io.BufferedReader(cast("Any", source))
     try:
         with _decompressed(buffered) as stream:
             yield stream
     finally:
         if buffered is not source:
-            buffered.detach()  # or closing it would close the caller's file
+            cast("Any", buffered).detach()  # or closing it would close the caller's file
 
 
 @contextmanager
-def _decompressed(file: IO[bytes]) -> Iterator[IO[bytes]]:
-    head = file.peek(6)  # type: ignore[attr-defined]
+def _decompressed(file: Any) -> Iterator[Any]:
+    head = file.peek(6)
     if head.startswith(b"\x1f\x8b"):
         import gzip
 

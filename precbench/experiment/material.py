@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data import Dataset, load_dataset, read_own_file
+from precbench.data import Dataset, load_dataset
+from precbench.data.own import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows, validation_split
 from precbench.experiment.sections import FileData, NamedData
@@ -40,7 +41,7 @@ def read_data(
     """
     if isinstance(entry, FileData):
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset = replace(read_own_file(entry.file, **options).dataset, name=entry.name)
+        dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name)
     else:
         on_missing = entry.on_missing if stand_ins else "error"
         dataset = load_dataset(entry.name, mirror=mirror, on_missing=on_missing)
@@ -49,7 +50,7 @@ def read_data(
 
 @dataclass(frozen=True, eq=False)
 class TrainingPart:
-    """The training rows in random order; the last ones serve as the validation part.
+    """The training rows in random order, those of the validation part last.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class TrainingPart:
         Scaled.
     y : ndarray of shape (n_train,)
     n_fit : int
-        The rows before this one are the validation's counterpart.
+        Rows before the validation part; all of them where nothing is tuned.
     """
 
     X: Any
@@ -68,16 +69,15 @@ class TrainingPart:
 def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
     """Gather and scale the training rows: the one copy that a trial makes of them."""
     rows, _ = _divided(trial, dataset)
-    fit, validation = validation_split(
-        dataset.y[rows],
-        trial.validation_size,
-        trial.seed,
-        groups=None if dataset.groups is None else dataset.groups[rows],
-    )
-    rows = rows[np.concatenate([fit, validation])]
+    n_fit = len(rows)
+    if trial.candidates:
+        fit, validation = validation_split(
+            dataset.y[rows], trial.validation_size, [trial.seed, "validation"]
+        )
+        rows, n_fit = rows[np.concatenate([fit, validation])], len(fit)
     X = dataset.X[rows]
     _scaler(trial, dataset, X).transform_in_place(X)
-    return TrainingPart(X, dataset.y[rows], len(fit))
+    return TrainingPart(X, dataset.y[rows], n_fit)
 
 
 def test_part(trial: Trial, dataset: Dataset) -> tuple[Any, NDArray[np.float64]]:

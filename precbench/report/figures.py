@@ -1,33 +1,45 @@
-"""Figures: accuracy against time, against a swept parameter, and ROC curves.
+"""Figures: accuracy against time, accuracy against a swept parameter, and ROC curves.
 
 Each is written as PNG and PDF with the numbers drawn beside it as CSV. Curves are medians over the
 splits, bands reach from the lower to the upper quartile. A solver looks the same in every figure.
 """
 
+import itertools
 import os
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from precbench.report import Run
+from precbench.errors import InputError
+from precbench.report import Run, metric_name, read_csv, read_run
+from precbench.report.tables import notes, summarise
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["Style", "roc", "solver_styles", "value_against_sweep", "value_against_time"]
-__all__ += ["write_figures"]
+__all__ = [
+    "Style",
+    "roc",
+    "solver_styles",
+    "value_against_sweep",
+    "value_against_time",
+    "write_figures",
+]
 
 # Okabe and Ito's palette; grey replaces its yellow, which cannot be seen on paper.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
     *("#56B4E9", "#E69F00", "#000000", "#7F7F7F"),
 )
-_LINES = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
+_DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 # The position fixes the style: append only. The first eight, of kar2015, differ in colour.
 _SOLVERS = (
@@ -35,18 +47,20 @@ _SOLVERS = (
     *("cutting-plane", "logistic-regression", "2pmb", "psg", "ftrl", "pnorm-push", "ir-push"),
     *("rankboost", "bbr", "lcbr", "oam", "adaoam", "pgd", "spam"),
 )
-_STATISTICS = ["n_splits", "q25", "median", "q75"]
-_ROC_TEXT, _ROC_NUMBERS = ("dataset", "title", "solver", "sweep"), ("split", "fpr", "tpr")
 _AXIS_LABELS = {
     "k": "k (share of the positives)",
     "batch_size": "batch length (rows)",
     "epochs": "passes over the training part",
 }
-_WIDTH, _HEIGHT = 6.4, 4.4  # inches, notes below come on top
-_LINE = 0.16  # inches for a line of small print
-_LOOK = {
+_WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
+_LINE = 0.15  # inches for a line of small print
+_TITLE_LINE = 0.2
+_MARGIN = 0.08
+_DENSE = 12  # points of a curve; with more, not each has a marker
+_LOOK: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,
+    "axes.titlesize": 9,
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
@@ -88,16 +102,20 @@ def solver_styles(labels: Sequence[str]) -> dict[str, Style]:
         that no public name has, in the colours least used so far.
     """
     positions = {label: _SOLVERS.index(label) for label in labels if label in _SOLVERS}
-    free = list(range(len(_SOLVERS), len(_COLOURS) * len(_LINES) + len(labels)))
+    free = list(range(len(_SOLVERS), len(_COLOURS) * len(_DASHES) + len(labels)))
     for label in labels:
         if label not in positions:
             used = [position % len(_COLOURS) for position in positions.values()]
             positions[label] = min(free, key=lambda i: used.count(i % len(_COLOURS)))
             free.remove(positions[label])
-    return {
-        label: Style(*(each[positions[label] % len(each)] for each in (_COLOURS, _LINES, _MARKERS)))
-        for label in labels
-    }
+    return {label: _style(positions[label]) for label in labels}
+
+
+def _style(i: int) -> Style:
+    """Return the i-th style; the numbers of colours, dashes and markers have no common factor."""
+    return Style(
+        _COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)]
+    )
 
 
 def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
@@ -118,19 +136,16 @@ def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
         ``n_splits``, ``q25``, ``median`` and ``q75``.
     """
     steps = trials[(trials["wall_seconds"] > 0) & trials["value"].notna()]
+    steps = steps.sort_values("wall_seconds", kind="stable")
     curves = [
-        curve.sort_values("wall_seconds", kind="stable") for _, curve in steps.groupby("split")
+        (curve["wall_seconds"].to_numpy(), curve["value"].to_numpy())
+        for _, curve in steps.groupby("split")
     ]
-    if not curves:
-        return _statistics("seconds", np.empty(0), np.empty((0, 0)))
-    start = max(curve["wall_seconds"].iloc[0] for curve in curves)
-    times = np.unique(steps["wall_seconds"])
-    times = times[times >= start]
-    values = [
-        curve["value"].to_numpy()[np.searchsorted(curve["wall_seconds"], times, "right") - 1]
-        for curve in curves
-    ]
-    return _statistics("seconds", times, np.array(values))
+    start = max((times[0] for times, _ in curves), default=np.inf)
+    grid = np.unique(steps["wall_seconds"].to_numpy())
+    grid = grid[grid >= start]
+    values = [values[np.searchsorted(times, grid, "right") - 1] for times, values in curves]
+    return _quartiles("seconds", grid, values)
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
@@ -152,33 +167,37 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
         np.interp(fpr, curve["fpr"], curve["tpr"])
         for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
     ]
-    return _statistics("fpr", fpr, np.array(curves))
+    return _quartiles("fpr", fpr if curves else fpr[:0], curves)
 
 
-def value_against_sweep(finals: pd.DataFrame) -> pd.DataFrame:
+def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
     """Summarise the final values of one solver over its splits.
 
     Parameters
     ----------
     finals : pandas.DataFrame
-        The columns ``x`` (the swept value) and ``value`` of one metric.
+        The columns `parameter` (the swept value) and ``value`` of one metric.
+    parameter : str
 
     Returns
     -------
     pandas.DataFrame
-        ``x``, ``n_splits``, ``q25``, ``median`` and ``q75``.
+        `parameter`, ``n_splits``, ``q25``, ``median`` and ``q75``.
     """
-    groups = finals[finals["value"].notna()].groupby("x", sort=False)["value"]
-    points = [_statistics("x", np.array([x]), values.to_numpy()[:, None]) for x, values in groups]
-    empty = _statistics("x", np.empty(0), np.empty((0, 0)))
-    return pd.concat(points, ignore_index=True) if points else empty
+    groups = finals[finals["value"].notna()].groupby(parameter, sort=False)["value"]
+    points = [
+        _quartiles(parameter, np.array([x]), [np.array([value]) for value in values])
+        for x, values in groups
+    ]
+    return pd.concat(points or [_quartiles(parameter, np.empty(0), [])], ignore_index=True)
 
 
-def _statistics(name: str, x: np.ndarray, values: np.ndarray) -> pd.DataFrame:
-    """Return the quartiles over the rows of `values`, of shape (n_splits, n)."""
-    quartiles = np.quantile(values, [0.25, 0.5, 0.75], axis=0) if values.size else np.empty((3, 0))
-    columns = dict(zip(_STATISTICS[1:], quartiles, strict=True))
-    return pd.DataFrame({name: x, "n_splits": len(values), **columns})
+def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Return the quartiles over curves that are read at the same `x`."""
+    q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
+    return pd.DataFrame(
+        {name: x, "n_splits": len(curves), "q25": q[0], "median": q[1], "q75": q[2]}
+    )
 
 
 def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
@@ -193,7 +212,7 @@ def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        A PNG, a PDF and a CSV for each figure; the same results give the same bytes. A data set
+        A CSV, a PDF and a PNG for each figure; the same results give the same bytes. A data set
         without any finished trial has no figure.
 
     Raises
@@ -223,14 +242,15 @@ class _Page:
     kind: str
     dataset: str
     sweep: str  # the point of the sweep, if it shows only one
-    data: pd.DataFrame  # solver, x, and the statistics
     what: str  # the title, after that of the data set
-    draw: Callable[["_Page", "Figure", "_Lines"], None]
-    timed: bool = False
+    data: pd.DataFrame  # solver, x, and the statistics
+    draw: Callable[["Figure", "_Lines", pd.DataFrame], None]
+    timed: bool = False  # an axis is time
+    legend: str = "outside right upper"
 
 
 class _Lines:
-    """Draws the line of each solver, in its style, and remembers it for the legend."""
+    """Draws the line of each solver in its style, and remembers it for the legend."""
 
     def __init__(self, styles: dict[str, Style]):
         self.styles = styles
@@ -244,125 +264,123 @@ class _Lines:
             [self.handles[solver]] = axes.plot(
                 rows[x],
                 rows["median"],
-                **style._asdict(),
                 drawstyle="steps-post" if step else "default",
-                markevery=(0.15 * i / len(shown), 0.15) if len(rows) > _MANY else None,
+                markevery=(0.15 * i / len(shown), 0.15) if len(rows) > _DENSE else None,
+                **style._asdict(),
             )
-            if len(rows) > 1:
-                axes.fill_between(
-                    rows[x],
-                    rows["q25"],
-                    rows["q75"],
-                    step="post" if step else None,
-                    color=style.color,
-                    alpha=0.15,
-                    linewidth=0,
-                )
-            else:
+            if len(rows) == 1:
                 axes.vlines(rows[x], rows["q25"], rows["q75"], color=style.color)
+            axes.fill_between(
+                rows[x],
+                rows["q25"],
+                rows["q75"],
+                step="post" if step else None,
+                color=style.color,
+                alpha=0.15,
+                linewidth=0,
+            )
 
 
 def _time_pages(run: Run) -> Iterator[_Page]:
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        metric = run.metric_at(run.metrics[0], sweep)
-        rows = _finished(run, dataset, sweep, metric)
+        label = run.metric_at(run.metrics[0], sweep)
+        metric = metric_name(label)
         yield _Page(
             kind="accuracy-time",
             dataset=dataset,
             sweep=sweep,
-            data=_per_solver(run, rows, value_against_time),
-            what=f"{metric_name(metric)} against training time",
-            draw=partial(_draw_time, metric=metric_name(metric)),
+            what=f"{metric} against training time",
+            data=_per_solver(run, _ok(run, dataset, sweep, label), value_against_time),
+            draw=partial(_draw_time, metric=metric),
             timed=True,
         )
 
 
-def _draw_time(page: _Page, figure: "Figure", lines: _Lines, metric: str) -> None:
+def _draw_time(figure: "Figure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
     axes = figure.add_subplot()
-    lines.draw(axes, page.data, "seconds", step=True)
+    lines.draw(axes, data, "seconds", step=True)
     axes.set_xscale("log")
-    axes.set_xlabel("training time (wall seconds)")
+    axes.set_xlabel("training time (wall seconds, log scale)")
     axes.set_ylabel(f"{metric} on the test part")
 
 
 def _roc_pages(run: Run) -> Iterator[_Page]:
-    everything = read_csv(run.folder / "roc.csv", _ROC_TEXT, _ROC_NUMBERS)
+    numbers, text = ("split", "fpr", "tpr"), ("dataset", "title", "solver", "sweep")
+    everything = read_csv(run.folder / "roc.csv", text, numbers)
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         vertices = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
-        positive = vertices["fpr"][vertices["fpr"] > 0]
-        left = 10 ** np.floor(np.log10(min(positive, default=1)) - 1e-9)
+        left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
         grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
         yield _Page(
             kind="roc",
             dataset=dataset,
             sweep=sweep,
+            what="ROC curves, full and at the top of the list",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
-            what="ROC curve, full and at the top of the list",
             draw=partial(_draw_roc, left=left),
+            legend="outside lower center",
         )
 
 
-def _draw_roc(page: _Page, figure: "Figure", lines: _Lines, left: float) -> None:
+def _decade_below(fpr: float) -> float:
+    return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
+
+
+def _draw_roc(figure: "Figure", lines: _Lines, data: pd.DataFrame, left: float) -> None:
+    """Draw all of the curves, and those parts from no false positive to 90 % of the positives."""
     full, top = figure.subplots(1, 2, sharey=True)
-    reached = page.data["fpr"][page.data["median"] >= 0.9].min()
-    right = min(1.0, max(10 * left, 10 ** np.ceil(np.log10(max(reached, left)))))
-    zoomed = page.data[page.data["fpr"].between(left, right)]
-    lines.draw(full, page.data, "fpr")
-    lines.draw(top, zoomed, "fpr")
-    chance = np.geomspace(left, right, 101)
-    for axes, x in ((full, chance), (top, chance)):
-        axes.plot(x, x, color="#7F7F7F", linewidth=0.8, zorder=1)
-    full.plot([0, 1], [0, 1], color="#7F7F7F", linewidth=0.8, zorder=1)
-    top.set_xscale("log")
-    top.set_xlim(left, right)
-    top.set_title("top of the list (log scale)", fontsize=9)
-    full.set_title("full", fontsize=9)
-    full.set_ylabel("true positive rate")
-    figure.supxlabel("false positive rate", fontsize=9)
+    right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.9].min()), left)
+    for axes in (full, top):
+        axes.plot(*[[0, *np.geomspace(left, 1, 101)]] * 2, color="0.5", linewidth=0.8, zorder=1)
+    lines.draw(full, data, "fpr")
+    lines.draw(top, data[data["fpr"].between(left, right)], "fpr")
+    full.set(title="full", xlabel="false positive rate", ylabel="true positive rate")
+    top.set(title="top of the list", xlabel="false positive rate (log scale)")
+    top.set(xscale="log", xlim=(left, right))
 
 
 def _sweep_pages(run: Run) -> Iterator[_Page]:
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
-    values = run.sweep["values"]
+    name, values = run.sweep["name"], run.sweep["values"]
+    metric = run.metric_name(run.metrics[0])
+    counts = name == "k" and all(isinstance(value, int) for value in values)
+    label = "k (rows)" if counts else _AXIS_LABELS.get(name, name)
     for dataset in run.datasets:
-        finals = pd.concat(
-            rows[rows["final"]].assign(x=value)
-            for value, sweep in zip(values, run.sweep_points, strict=True)
-            for rows in [_finished(run, dataset, sweep, run.metric_at(run.metrics[0], sweep))]
-        )
-        metric = run.metric_name(run.metrics[0])
-        label = _axis_label(run.sweep["name"], values)
+        points = [
+            _ok(run, dataset, sweep, run.metric_at(run.metrics[0], sweep)).assign(**{name: value})
+            for sweep, value in zip(run.sweep_points, values, strict=True)
+        ]
+        finals = pd.concat(points)
+        statistics = partial(value_against_sweep, parameter=name)
         yield _Page(
             kind="accuracy-sweep",
             dataset=dataset,
             sweep="",
-            data=_per_solver(run, finals, value_against_sweep).rename(
-                columns={"x": run.sweep["name"]}
-            ),
             what=f"{metric} against {label.partition(' (')[0]}",
-            draw=partial(
-                _draw_sweep, x=run.sweep["name"], values=values, label=label, metric=metric
-            ),
+            data=_per_solver(run, finals[finals["final"]], statistics),
+            draw=partial(_draw_sweep, name=name, values=values, label=label, metric=metric),
         )
 
 
 def _draw_sweep(
-    page: _Page,
     figure: "Figure",
     lines: _Lines,
-    x: str,
-    values: list[Any],
+    data: pd.DataFrame,
+    name: str,
+    values: Sequence[Any],
     label: str,
     metric: str,
 ) -> None:
     axes = figure.add_subplot()
-    numeric = all(isinstance(value, int | float) for value in values)
-    places = dict(zip(values, values if numeric else range(len(values)), strict=True))
-    lines.draw(axes, page.data.assign(**{x: page.data[x].map(places)}), x)
-    if numeric and min(values) > 0 and max(values) > 10 * min(values):
+    numbers = all(isinstance(value, int | float) for value in values)
+    places = dict(zip(values, values if numbers else range(len(values)), strict=True))
+    placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
+    lines.draw(axes, data=placed, x=name)
+    if numbers and min(values) > 0 and max(values) > 10 * min(values):
         axes.set_xscale("log")
         axes.minorticks_off()
+        label += ", log scale"
     axes.set_xticks(list(places.values()), [str(value) for value in values])
     axes.set_xlabel(label)
     axes.set_ylabel(f"{metric} on the test part")
@@ -375,13 +393,7 @@ _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
 }
 
 
-def _axis_label(parameter: str, values: Sequence[Any]) -> str:
-    if parameter == "k" and all(isinstance(value, int) for value in values):
-        return "k (rows)"
-    return _AXIS_LABELS.get(parameter, parameter)
-
-
-def _finished(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
+def _ok(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
     rows = run.results
     wanted = {"dataset": dataset, "sweep": sweep, "metric": metric, "status": "ok"}
     for column, value in wanted.items():
@@ -392,12 +404,12 @@ def _finished(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Put the statistics of the solvers that have any below each other."""
-    by_solver = {solver: same for solver, same in rows.groupby("solver")}
-    parts = {s: statistics(by_solver[s]) for s in run.solvers if s in by_solver}
-    filled = [part.assign(solver=solver) for solver, part in parts.items() if len(part)]
-    data = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame({"solver": []})
-    return data[["solver", *data.columns.drop("solver")]]
+    """Return the statistics of each solver below each other, in the order of the tables."""
+    parts = [statistics(rows[rows["solver"] == solver]) for solver in run.solvers]
+    for part, solver in zip(parts, run.solvers, strict=True):
+        part.insert(0, "solver", solver)
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]
 
 
 def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
@@ -405,51 +417,73 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
 
     parts = (page.kind, page.dataset, page.sweep)
     stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts if part)
-    paths = [run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png")]
+    table, pdf, png = (
+        run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png")
+    )
     if page.data.empty:
-        for path in paths:
+        for path in (table, pdf, png):  # of earlier results
             path.unlink(missing_ok=True)
         return []
-    paths[0].parent.mkdir(exist_ok=True)
-    page.data.to_csv(paths[0], index=False, lineterminator="\n")
+    table.parent.mkdir(exist_ok=True)
+    page.data.to_csv(table, index=False, lineterminator="\n")
     with style.context(["default", _LOOK]):
-        figure = _drawn(page, run, summary)
-        figure.savefig(paths[1], metadata={"Creator": "precbench", "CreationDate": None})
-        figure.savefig(paths[2], metadata={"Software": "precbench"})
-    return paths
+        figure = _drawn(page, run, summary[summary["dataset"] == page.dataset])
+        figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
+        figure.savefig(png, metadata={"Software": "precbench"})
+    return [table, pdf, png]
 
 
 def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
+    """Draw the title, the protocol, the curves, the legend and the notes below each other."""
     from matplotlib.figure import Figure
 
-    here = summary[summary["dataset"] == page.dataset]
-    if page.sweep:
-        here = here[here["sweep"] == page.sweep]
-    title = f"{run.dataset_title(page.dataset)}: {page.what}"
-    if page.sweep:
-        title += f", {page.sweep}"
-    spread = " Median and quartiles over the splits." if run.n_splits(page.dataset) > 1 else ""
-    head = textwrap.wrap(title, 70)
-    small = textwrap.wrap(run.protocol_of(page.dataset) + spread, 96)
-    foot = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 96)]
+    at = f", {page.sweep}" if page.sweep else ""
+    here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
+    spread = "Median and quartiles over the splits." if run.n_splits(page.dataset) > 1 else ""
+    title = textwrap.wrap(f"{run.dataset_title(page.dataset)}: {page.what}{at}", 70)
+    protocol = textwrap.wrap(f"{run.protocol_of(page.dataset)} {spread}", 100)
+    below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 100)]
+
+    head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
+    foot = (_MARGIN + _LINE * len(below)) if below else 0.0
+    height = head + _HEIGHT + foot
+    figure = Figure(figsize=(_WIDTH, height))
+    figure.set_layout_engine("constrained", rect=(0, foot / height, 1, _HEIGHT / height))
 
     lines = _Lines(solver_styles(run.solvers))
-    above = 0.1 + 0.2 * len(head) + _LINE * len(small)
-    below = _LINE * len(foot) + 0.08 * bool(foot)
-    height = _HEIGHT + above + below
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - (above + below) / height))
-    page.draw(page, figure, lines)
-    _legend(page, figure, lines, run, here)
-    top = height - 0.08
-    for texts, step, look in (
-        (head, 0.2, {"fontsize": 10, "fontweight": "bold"}),
-        (small, _LINE, {"fontsize": 8}),
-    ):
-        for text in texts:
-            figure.text(0.08 / _WIDTH, top / height, text, va="top", parse_math=False, **look)
-            top -= step
-    for i, text in enumerate(reversed(foot)):
-        y = (0.06 + i * _LINE) / height
-        figure.text(0.08 / _WIDTH, y, text, va="bottom", parse_math=False, fontsize=8)
+    page.draw(figure, lines, page.data)
+    _legend(page, figure, lines, here)
+    y = height - _MARGIN
+    for text in title:
+        _print(figure, y, text, fontsize=10, fontweight="bold")
+        y -= _TITLE_LINE
+    for text in protocol:
+        _print(figure, y, text)
+        y -= _LINE
+    for i, text in enumerate(below):
+        _print(figure, foot - i * _LINE, text)
     return figure
+
+
+def _print(figure: "Figure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
+    """Print a line whose upper edge is `y` inches above the lower edge of the figure."""
+    x, y = _MARGIN / figure.get_figwidth(), y / figure.get_figheight()
+    figure.text(x, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
+
+
+def _legend(page: _Page, figure: "Figure", lines: _Lines, summary: pd.DataFrame) -> None:
+    """Name the solvers: with how many trials they have, and with the marks of the notes."""
+    legend = figure.legend(
+        list(lines.handles.values()),
+        [""] * len(lines.handles),
+        loc=page.legend,
+        ncols=3 if "lower" in page.legend else 1,
+    )
+    for text, solver in zip(legend.get_texts(), lines.handles, strict=True):
+        mine = summary[summary["solver"] == solver]
+        n, trials = mine["n"].min(), mine["trials"].max()
+        label = solver if n == trials else f"{solver} ({n} of {trials})"
+        label += " ‡" * (mine["stopped"] > 0).any()
+        label += " †" * (page.timed and (mine["timing"] == "parallel").any())
+        text.set_text(label)
+        text.set_parse_math(False)

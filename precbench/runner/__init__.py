@@ -1,6 +1,6 @@
 """Runs trials, and is the only place with a clock."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
@@ -59,10 +59,7 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
-    mirror: str | None = None,
-    stand_ins: bool = True,
-    on_start: Callable[[list[Job]], None] | None = None,
-) -> Iterator[tuple[Job, str]]:
+) -> Generator[tuple[Job, str]]:
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
     Trials that get a multiple of the time of others come after them.
@@ -75,10 +72,6 @@ def run_plan(
         By key, see `to_do`.
     n_workers : int, default=1
         Trials at a time. With more than one their times are marked as not comparable.
-    mirror, stand_ins
-        As the plan was made.
-    on_start : callable, optional
-        Told the jobs before each of the two rounds.
 
     Yields
     ------
@@ -93,8 +86,7 @@ def run_plan(
                 trial=trial,
                 key=key,
                 folder=str(store.folder),
-                mirror=mirror,
-                stand_ins=stand_ins,
+                dataset=plan.datasets[trial.dataset.name],
                 limit=_limit(plan, store, trial),
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine,
@@ -102,8 +94,6 @@ def run_plan(
             for key, trial in trials.items()
             if _waits(trial) == second_round
         ]
-        if on_start is not None and jobs:
-            on_start(jobs)
         try:
             yield from dispatch(jobs, n_workers)
         except (KeyboardInterrupt, GeneratorExit):

@@ -41,9 +41,9 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
                 yield waiting.pop(key), status
         except BrokenProcessPool as error:
             for job in list(waiting.values()):
-                status = _alone(job) if job.mark.exists() else _recorded(job)
-                if status is not None:
-                    yield waiting.pop(job.key), status
+                ended = _alone(job) if job.mark.exists() else _recorded(job)
+                if ended is not None:
+                    yield waiting.pop(job.key), ended
             if len(waiting) == n_waiting:
                 raise PrecbenchError(f"the worker processes die at once: {error}") from error
 

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from precbench.data import Dataset
 from precbench.errors import PrecbenchError
-from precbench.experiment import FileData, NamedData, Trial
-from precbench.experiment.material import TrainingPart, read_data, training_part
+from precbench.experiment import Trial
+from precbench.experiment.material import TrainingPart, training_part
 from precbench.metrics import METRICS
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
@@ -30,7 +31,7 @@ _GRACE_SECONDS = 5.0
 _UNKNOWN_LENGTH_FACTOR = 1.3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """A trial with all that its worker needs besides.
 
@@ -40,9 +41,8 @@ class Job:
     key : str
     folder : str
         Of the experiment's results.
-    data : NamedData or FileData
-    mirror : str or None
-    stand_ins : bool
+    dataset : Dataset
+        Passed on as memory maps: joblib copies no large array.
     limit : float
         Seconds of training after which the solver is stopped and its last iterate counts.
     timing : {"sequential", "parallel"}
@@ -53,8 +53,7 @@ class Job:
     trial: Trial
     key: str
     folder: str
-    mirror: str | None
-    stand_ins: bool
+    dataset: Dataset
     limit: float
     timing: str
     environment: str
@@ -108,8 +107,7 @@ def run_job(job: Job) -> str:
 
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     trial = job.trial
-    dataset = _dataset(trial.dataset, job.mirror, job.stand_ins, trial.rows)
-    part = training_part(trial, dataset)
+    part = training_part(trial, job.dataset)
     chosen, tuning_seconds = _tuned(trial, part, job.limit)
     params = {**trial.params, **chosen}
     solver = _solver(trial, params)
@@ -130,9 +128,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the weights are not finite: take shorter steps",
-        "description": trial.description(dataset.sha256, solver.algorithm_version),
-        "title": dataset.title,
-        "stand_in": dataset.stand_in,
+        "description": trial.description(job.dataset.sha256, solver.algorithm_version),
+        "title": job.dataset.title,
+        "stand_in": job.dataset.stand_in,
         "n_train": len(part.y),
         "chosen": chosen,
         "tuning_seconds": tuning_seconds,
@@ -141,11 +139,6 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "limit_seconds": job.limit,
         "fitted": _scalars(solver),
     }, arrays
-
-
-@functools.lru_cache(maxsize=1)
-def _dataset(entry: NamedData | FileData, mirror: str | None, stand_ins: bool, rows: int | None):
-    return read_data(entry, mirror=mirror, stand_ins=stand_ins, rows=rows)
 
 
 def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
@@ -166,11 +159,8 @@ def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, An
         candidate = dict(zip(names, values, strict=True))
         solver = _solver(trial, {**trial.params, **candidate})
         deadline = time.perf_counter() + limit
-        solver.fit(
-            part.X[: part.n_fit],
-            part.y[: part.n_fit],
-            trace=lambda _, deadline=deadline: time.perf_counter() > deadline,
-        )
+        stop = functools.partial(_is_past, deadline)
+        solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=stop)
         if not np.isfinite(solver.coef_).all():
             continue
         scores = solver.decision_function(part.X[part.n_fit :])
@@ -180,6 +170,10 @@ def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, An
     if not chosen:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
     return chosen, time.perf_counter() - start
+
+
+def _is_past(deadline: float, _: LinearRanker) -> bool:
+    return time.perf_counter() > deadline
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> tuple[int, float]:

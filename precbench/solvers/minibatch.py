@@ -1,5 +1,6 @@
 """Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
 
+import functools
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -212,6 +213,7 @@ class MiniBatchRanker(LinearRanker):
         return eta0 / np.sqrt(np.arange(self.t_ + 1, self.t_ + n_batches + 1))
 
 
+@functools.lru_cache(maxsize=8, typed=True)
 def _k_by_positives(k: float | int, batch_size: int) -> NDArray[np.int32]:
     """Return k for each number of positives in a batch; a count is cut to that number."""
     counts = [0]

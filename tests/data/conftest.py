@@ -1,0 +1,76 @@
+"""A cache of one's own for every test, the mirror with real data, and a loopback server."""
+
+import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache; no mirror unless the test asks for one, and no way to the network."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
+    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setattr("precbench.data.fetch.FIRST_WAIT", 0.0)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mirror():
+    """The folder with the real files, laid out like a mirror."""
+    configured = os.environ.get("PRECBENCH_MIRROR")
+    folder = Path(configured) if configured else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} does not exist, and PRECBENCH_MIRROR names no folder")
+    return folder
+
+
+class Server:
+    """A loopback server: path -> list of answers (status, headers, body), the last one repeats."""
+
+    def __init__(self):
+        self.answers = {}
+        self.requests = []
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):  # noqa: N802 (the name that http.server asks for)
+                owner.requests.append(self.path)
+                answers = owner.answers.get(self.path, [(404, {}, b"")])
+                status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def serve(self, path, *answers):
+        self.answers[path] = [
+            answer if isinstance(answer, tuple) else (200, {}, answer) for answer in answers
+        ]
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.close()
