@@ -46,9 +46,8 @@ def describe_data(name: str, as_json: bool) -> None:
         return
     share = card.positives / card.rows
     print(f"{card.title} ({name})")
-    print(
-        f"  {card.rows:,} rows, {card.features:,} features, {card.positives:,} positive ({share:.2%})"
-    )
+    size = f"{card.rows:,} rows, {card.features:,} features, {card.positives:,} positive"
+    print(f"  {size} ({share:.2%})")
     for field in ("positive", "scaling", "note", "used_by", "licence", "citation"):
         value = getattr(card, field, None)
         if value:

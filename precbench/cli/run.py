@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from precbench.bounds import write_bounds
 from precbench.cli.progress import Progress
 from precbench.errors import InputError
 from precbench.experiment import Experiment, load_experiment
@@ -83,6 +84,8 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         _train(plan, store, trials, options)
         say("measuring the stored weights")
         results = write_results(plan, store)
+        if experiment.theorems:
+            write_bounds(plan, store)
     if not results.empty:
         write_tables(store.folder)
         figures = write_figures(store.folder)

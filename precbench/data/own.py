@@ -7,6 +7,7 @@ import hashlib
 import json
 import lzma
 import os
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -348,16 +349,22 @@ def _table(path: Path, found: Format) -> pd.DataFrame:
             table = pd.read_parquet(path)
         else:
             separator = "," if found == "csv" else "\t"
-            table = pd.read_csv(path, sep=separator, float_precision="round_trip")
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                table = pd.read_csv(path, sep=separator, index_col=False)
             header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype="str")
-            _check_header(path, header.iloc[0].tolist(), table)
+            _check_header(path, header.iloc[0].tolist())
+    except pd.errors.ParserWarning as error:
+        raise InputError(
+            f"{path}: the rows have more values than there are column names"
+        ) from error
+    except InputError:
+        raise
     except ImportError as error:
         raise InputError(
             f"{path}: Parquet files need pyarrow; install precbench[parquet]"
         ) from error
     except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if isinstance(error, InputError):
-            raise
         reason = " ".join(str(error).split())  # pandas' own errors are ValueErrors
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
     if table.empty:
@@ -365,12 +372,10 @@ def _table(path: Path, found: Format) -> pd.DataFrame:
     return table
 
 
-def _check_header(path: Path, names: list[object], table: pd.DataFrame) -> None:
+def _check_header(path: Path, names: list[object]) -> None:
     """Refuse what pandas would mend in silence."""
     import pandas as pd
 
-    if not isinstance(table.index, pd.RangeIndex):
-        raise InputError(f"{path}: the rows have more values than the {len(names)} column names")
     if not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
         raise InputError(
             f"{path}: the first line must hold the column names, found {_listed(names)}"
@@ -399,9 +404,9 @@ def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
             raise InputError(
                 f"{path}: expected X, or data, indices, indptr and shape, found {_listed(arrays)}"
             )
+    except InputError:
+        raise
     except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{path}: not an npz file of plain arrays: {error}") from error
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"{path}: X must have rows and columns, found the shape {X.shape}")
@@ -482,14 +487,14 @@ def _refuse_text(values: pd.Series, categorical: str, where: str) -> None:
     is_text = values.notna()
     if not is_date:
         is_text &= pd.to_numeric(values, errors="coerce").isna()
-    if is_text.mean() > 0.5 and categorical == "one-hot" and not is_date:
+    if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
         return
     row = int(np.argmax(is_text.to_numpy()))
     advice = "drop the column" if is_date else "correct it or drop the column"
     if categorical == "error" and not is_date:
         advice = "drop the column, or encode text with categorical: one-hot"
     raise InputError(
-        f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]!r} is not a number; "
+        f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} is not a number; "
         f"{advice}"
     )
 
@@ -530,7 +535,7 @@ def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) 
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]!r} {what}"
+            f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} {what}"
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from precbench.data.svmlight import read_svmlight
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from precbench.data.cards import Card
 
 # The gene ontology columns (77 of 162), counted from 0; see the note of the card.
@@ -81,20 +80,20 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
-    import pandas as pd
-
     assert card.label_column is not None
     label = card.label_column - 1
-    table = pd.concat([_table(path, ",", text_column=label) for path in paths])
-    y = _signs(table[label].to_numpy(), str(card.positive))
-    return Arrays(_values(table.drop(columns=label)), y)
+    positive = str(card.positive)
+    table = np.concatenate(
+        [_table(path, ",", {label: lambda text: float(text == positive)}) for path in paths]
+    )
+    return Arrays(np.delete(table, label, axis=1), _signs(table[:, label], 1))
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
-    features, info = (_table(path, r"\s+") for path in paths)
-    if len(features) != len(info):
+    X, info = (_table(path) for path in paths)
+    if len(X) != len(info):
         raise InputError(
-            f"{card.name}: {paths[0]} has {len(features):,} rows and {paths[1]} {len(info):,}; "
+            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} {len(info):,}; "
             "they must describe the same candidates"
         )
     if info.shape[1] <= KDD08_PATIENT:
@@ -102,12 +101,8 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
             f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
             f"found {info.shape[1]}"
         )
-    patients = np.unique(info[KDD08_PATIENT].to_numpy(), return_inverse=True)[1]
-    return Arrays(
-        _values(features),
-        _signs(info[KDD08_LABEL].to_numpy(), card.positive),
-        patients.astype(np.int64),
-    )
+    patients = np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1]
+    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), patients.astype(np.int64))
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -118,34 +113,26 @@ def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
                 f"{path}: expected {PPI_COLUMNS} features and a label, "
                 f"found {table.shape[1]} columns"
             )
-    X = np.concatenate([np.delete(_values(table), PPI_DROPPED, axis=1)[:, :-1] for table in tables])
-    labels = np.concatenate([table[PPI_COLUMNS].to_numpy() for table in tables])
+    kept = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
+    X = np.concatenate([table[:, kept] for table in tables])
+    labels = np.concatenate([table[:, PPI_COLUMNS] for table in tables])
     return Arrays(np.ascontiguousarray(X), _signs(labels, card.positive))
 
 
 _PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}
 
 
-def _table(path: Path, separator: str, text_column: int | None = None) -> pd.DataFrame:
-    """Read numbers without a header; only `text_column` may hold words."""
-    import pandas as pd
-
+def _table(
+    path: Path,
+    separator: str | None = None,
+    converters: Mapping[int | str, Callable[[str], float]] | None = None,
+) -> NDArray[np.float64]:
+    """Read rows of numbers, separated by blanks unless a separator is given."""
     try:
-        width = pd.read_csv(path, sep=separator, header=None, nrows=1).shape[1]
-        return pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype={j: "str" if j == text_column else "float64" for j in range(width)},
-            float_precision="round_trip",
-        )
-    except (ValueError, OSError, EOFError) as error:  # pandas' own errors are ValueErrors
-        raise InputError(f"{path}: the table cannot be read: {error}") from error
+        return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a table of numbers: {error}") from error
 
 
-def _values(table: pd.DataFrame) -> NDArray[np.float64]:
-    return np.ascontiguousarray(table.to_numpy(dtype=np.float64))
-
-
-def _signs(labels: NDArray, positive: object) -> NDArray[np.float64]:
+def _signs(labels: NDArray[np.float64], positive: object) -> NDArray[np.float64]:
     return np.where(labels == positive, 1.0, -1.0)

@@ -43,12 +43,12 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
         if "data" in parts:
             from scipy.sparse import csr_matrix
 
-            sparse = [parts.pop(part) for part in ("data", "indices", "indptr")]
+            sparse = tuple(parts.pop(part) for part in ("data", "indices", "indptr"))
             parts["X"] = csr_matrix(sparse, shape=shape)
         arrays = Arrays(**parts)
         whole = (arrays.X.shape, arrays.y.shape) == (tuple(shape), (shape[0],))
         return arrays if whole else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
         return None
 
 

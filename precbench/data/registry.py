@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @cache
 def _paths() -> dict[str, Path]:
-    return {path.stem: path for path in sorted(shipped("datasets").glob("*.yaml"))}
+    paths = {path.stem: path for path in shipped("datasets").glob("*.yaml")}
+    return dict(sorted(paths.items()))
 
 
 @cache

@@ -42,6 +42,7 @@ from precbench.experiment.sections import (
     Section,
     Smoke,
     SolverEntry,
+    Theorem,
     no_split,
 )
 from precbench.experiment.trial import Split, Trial
@@ -66,6 +67,7 @@ class Experiment(Section):
     checkpoints: PositiveInt = 20
     sweep: dict[str, Items[Any]] | None = None
     timeout: PositiveFloat = 3600.0
+    theorems: Items[Theorem] | None = None
     plots: Items[Plot] | None = Field(default=None, validate_default=True)
     smoke: Smoke = Smoke()
 

@@ -42,6 +42,8 @@ Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
 Plot = Literal["accuracy-time", "roc", "accuracy-sweep"]
+Theorem = Literal[7, 9, 12, 13, 15]
+"""Theorems of kar2015 that `precbench.bounds` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
 _Item = TypeVar("_Item")

@@ -112,16 +112,15 @@ class Run:
             title += " (stand-in, synthetic)"
         return f"{title}, smoke size" if self.smoke else title
 
+    @property
+    def protocol_sentence(self) -> str:
+        """The protocol and the scaling, with a capital and a full stop."""
+        said = "; ".join(text for text in (self.protocol, self.scaling) if text)
+        return f"{said[:1].upper()}{said[1:]}."
+
     def n_splits(self, dataset: str) -> int:
         """Return the number of splits that were tried, whatever came of them."""
         return self.results.loc[self.results["dataset"] == dataset, "split"].nunique()
-
-    def protocol_of(self, dataset: str) -> str:
-        """Return the protocol as a sentence, with what was tried of it."""
-        done = self.n_splits(dataset)
-        tried = f"here {done} split{'s' * (done != 1)}"
-        said = "; ".join(text for text in (self.protocol, self.scaling, tried) if text)
-        return f"{said[:1].upper()}{said[1:]}."
 
     def is_stand_in(self, dataset: str) -> bool:
         """Tell whether synthetic data stood in for a data set in any trial."""

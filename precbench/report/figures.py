@@ -246,7 +246,7 @@ class _Page:
     data: pd.DataFrame  # solver, x, and the statistics
     draw: Callable[["Figure", "_Lines", pd.DataFrame], None]
     timed: bool = False  # an axis is time
-    legend: str = "outside right upper"
+    legend_below: bool = False
 
 
 class _Lines:
@@ -318,7 +318,7 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
             what="ROC curves, full and at the top of the list",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
             draw=partial(_draw_roc, left=left),
-            legend="outside lower center",
+            legend_below=True,
         )
 
 
@@ -476,14 +476,16 @@ def _legend(page: _Page, figure: "Figure", lines: _Lines, summary: pd.DataFrame)
     legend = figure.legend(
         list(lines.handles.values()),
         [""] * len(lines.handles),
-        loc=page.legend,
-        ncols=3 if "lower" in page.legend else 1,
+        loc="outside lower center" if page.legend_below else "outside right upper",
+        ncols=3 if page.legend_below else 1,
     )
     for text, solver in zip(legend.get_texts(), lines.handles, strict=True):
         mine = summary[summary["solver"] == solver]
         n, trials = mine["n"].min(), mine["trials"].max()
         label = solver if n == trials else f"{solver} ({n} of {trials})"
-        label += " ‡" * (mine["stopped"] > 0).any()
-        label += " †" * (page.timed and (mine["timing"] == "parallel").any())
+        if (mine["stopped"] > 0).any():
+            label += " ‡"
+        if page.timed and (mine["timing"] == "parallel").any():
+            label += " †"
         text.set_text(label)
         text.set_parse_math(False)

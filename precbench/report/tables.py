@@ -24,7 +24,6 @@ _GROUP = ["dataset", "sweep", "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _NOTHING = "–"
 _STAND_IN = "stand-in: synthetic data"
-_MEANS = "Mean ± standard deviation over the splits, best mean in bold."
 _SECONDS = "Times are medians of wall seconds."
 
 
@@ -92,7 +91,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
-    trials = rows.groupby(_TRIAL, sort=False)[["status", "reason", "stopped", "timing"]].max()
+    trials = rows.groupby(_TRIAL, sort=False)[["status", "reason", "stopped", "timing"]].last()
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
@@ -197,7 +196,7 @@ def _table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     cells = [_means(metric, rows) for metric, rows in columns.items()]
     cells += [_times(main, column) for column in ("seconds", "relative_time", "seconds_to_99")]
     about = [
-        _MEANS,
+        _means_over(run, dataset),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
         f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
         "fastest solver's time to final.",
@@ -215,7 +214,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(label, rows) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
-        about = [_MEANS, *notes(summary, times=False)]
+        about = [_means_over(run, dataset), *notes(summary, times=False)]
         tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
     about = [_SECONDS, *notes(summary)]
     return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about)]
@@ -245,6 +244,12 @@ def _assemble(
     )
 
 
+def _means_over(run: Run, dataset: str) -> str:
+    n = run.n_splits(dataset)
+    over = "of one split" if n == 1 else f"± standard deviation over {n} splits"
+    return f"Mean {over}, best mean in bold." if n != 1 else f"Value {over}, best value in bold."
+
+
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     """Return the sentences about trials that failed, were stopped or timed in parallel.
 
@@ -259,26 +264,31 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     -------
     list of str
     """
-    trials = summary.drop_duplicates(["sweep", "solver"])
+    share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
+    stopped = _told(summary, share.where(summary["stopped"] > 0))
+    failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
     sentences = []
-    for column, text in (
-        ("stopped", "‡ Stopped by a limit, the last iterate counts: {}."),
-        ("failed", "Without a result: {}."),
-    ):
-        affected = trials[trials[column] > 0]
-        if column == "stopped":
-            said = affected["stopped"].astype(str) + " of " + affected["trials"].astype(str)
-        else:
-            said = affected["outcomes"]
-        where = affected["sweep"].map(lambda sweep: f" at {sweep}" if sweep else "")
-        told = affected["solver"] + where + " (" + said.astype(str) + ")"
-        if len(told):
-            sentences.append(text.format(", ".join(told)))
-    if times and (trials["timing"] == "parallel").any():
+    if stopped:
+        sentences.append(f"‡ Stopped by a limit, the last iterate counts: {stopped}.")
+    if failed:
+        sentences.append(f"Without a result: {failed}.")
+    if times and (summary["timing"] == "parallel").any():
         sentences.append(
             "† Timed while other trials ran in parallel: not comparable with sequential times."
         )
     return sentences
+
+
+def _told(summary: pd.DataFrame, said: pd.Series) -> str:
+    """Return what is said of each solver, and where in the sweep unless everywhere."""
+    told = summary.assign(said=said).dropna(subset="said")
+    parts = []
+    for (solver, text), rows in told.groupby(["solver", "said"], sort=False):
+        points = list(dict.fromkeys(rows["sweep"]))
+        everywhere = len(points) == summary["sweep"].nunique()
+        where = "" if everywhere else f" at {', '.join(points)}"
+        parts.append(f"{solver}{where} ({text})")
+    return "; ".join(parts)
 
 
 def _means(metric: str, rows: pd.DataFrame) -> list[Cell]:
@@ -330,8 +340,9 @@ def three_digits(value: float) -> str:
     """Return a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
-    text = np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="k")
-    return text.rstrip(".")
+    rounded = f"{value:.2e}"
+    decimals = max(0, 2 - int(rounded.partition("e")[2]))
+    return f"{float(rounded):.{decimals}f}"
 
 
 def console_table(table: Table) -> "rich.table.Table":

@@ -41,7 +41,7 @@ class Server:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):  # noqa: N802 (the name that http.server asks for)
+            def do_GET(self):
                 owner.requests.append(self.path)
                 answers = owner.answers.get(self.path, [(404, {}, b"")])
                 status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]

@@ -1,0 +1,5 @@
+"""``python -m precbench``."""
+
+from precbench.cli import main
+
+main()

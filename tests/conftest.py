@@ -1,0 +1,72 @@
+"""The mirror with real data, and a small experiment of one's own."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def mirror_folder():
+    """Return the folder with real files, or None."""
+    configured = os.environ.get("PRECBENCH_MIRROR")
+    folder = Path(configured) if configured else ROOT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def mirror():
+    """The folder with the real files, laid out like a mirror."""
+    folder = mirror_folder()
+    if folder is None:
+        pytest.skip("no real data: neither ../shared/data nor a folder named by PRECBENCH_MIRROR")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def session_cache(tmp_path_factory):
+    """One cache for all smoke runs, so that each data set is prepared once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def isolated(monkeypatch, session_cache):
+    """The session's cache, the mirror if there is one, and no way to the network."""
+    monkeypatch.setenv("PRECBENCH_CACHE", str(session_cache))
+    monkeypatch.setenv("PRECBENCH_MIRROR", str(mirror_folder() or ""))
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+
+@pytest.fixture
+def small(tmp_path, isolated):
+    """A config beside its CSV file; returns a function that rewrites the config."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(600) > 1.5
+    lines = ["a,b,c,d,label"]
+    lines += [
+        ",".join(f"{v:.6f}" for v in x) + f",{int(label)}" for x, label in zip(X, y, strict=True)
+    ]
+    (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n")
+
+    def write(**changes):
+        parts = {
+            "name": "small",
+            "title": "A small experiment",
+            "datasets": "[{file: mine.csv, label: label}]",
+            "protocol": "{n_splits: 2}",
+            "common": "{k: 0.5, epochs: 3, batch_size: 50}",
+            "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
+            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
+            "checkpoints": "5",
+            **changes,
+        }
+        path = tmp_path / "small.yaml"
+        path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
+        return path
+
+    write()
+    return write

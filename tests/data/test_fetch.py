@@ -1,0 +1,391 @@
+"""Files reach the cache verified or not at all, whatever a source does."""
+
+import bz2
+import hashlib
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+from precbench.data import fetch as fetching
+from precbench.data import registry
+from precbench.data.cards import Card
+from precbench.data.fetch import add_files, fetch, info, verify
+from precbench.errors import DataUnavailableError, InputError, PrecbenchError
+
+TEXT = b"1 1:1\n-1 2:1\n" * 50
+PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
+
+
+def make_card(**changes):
+    file = {
+        "name": "toy.svm",
+        "sha256": hashlib.sha256(TEXT).hexdigest(),
+        "bytes": len(TEXT),
+    } | changes.pop("file", {})
+    fields = {
+        "name": "toy",
+        "title": "Toy",
+        "folder": "toys",
+        "format": "svmlight",
+        "files": [file],
+        "positive": 1,
+        "rows": 100,
+        "features": 2,
+        "positives": 50,
+        "scaling": "none",
+        "licence": "none",
+        "citation": "none",
+        "stand_in": {"density": 1.0, "noise": 0.5},
+    }
+    return Card.model_validate(fields | changes, strict=False)
+
+
+@pytest.fixture
+def add_card(monkeypatch):
+    """Add a card to the registry."""
+
+    def add(card, path="no such file"):
+        paths = registry._paths() | {card.name: path}
+        monkeypatch.setattr(registry, "_paths", lambda: paths)
+        read = registry._card
+        monkeypatch.setattr(registry, "_card", lambda p: card if p == path else read(p))
+        return card
+
+    return add
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "mirror" / "toys"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def left_behind(cache):
+    return {path.name for path in cache.rglob("*") if path.is_file()}
+
+
+DONE = {"toy.svm", ".toy.svm.json"}
+
+
+def test_from_a_folder_then_from_the_cache(cache, folder, monkeypatch):
+    (folder / "toy.svm").write_bytes(TEXT)
+    (file,) = fetch(make_card(), folder.parent)
+    assert file.path == cache / "files" / "toys" / "toy.svm"
+    assert file.path.read_bytes() == TEXT
+    assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
+    shutil.rmtree(folder)
+    monkeypatch.setattr(fetching, "_checksums", None)  # the verdict is remembered
+    assert fetch(make_card()) == (file,)
+    assert left_behind(cache) == DONE
+
+
+def test_wrapped_in_bz2(cache, folder):
+    half = len(TEXT) // 2
+    (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:]))
+    (file,) = fetch(make_card(), folder.parent)
+    assert file.path.read_bytes() == TEXT
+    assert left_behind(cache) == DONE
+
+
+def test_the_mirror_of_the_environment_and_file_addresses(folder, monkeypatch):
+    (folder / "toy.svm").write_bytes(TEXT)
+    monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
+    assert fetch(make_card())[0].path.is_file()
+    spaced = folder.parent.with_name("a mirror")
+    folder.parent.rename(spaced)
+    shutil.rmtree(fetching.cache_folder())
+    assert fetch(make_card(), spaced.as_uri())[0].path.is_file()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://example.org/data", "ftp://example.org", "file://host/x"]
+)
+def test_other_mirrors_are_refused(address):
+    with pytest.raises(InputError, match="must be a folder"):
+        fetch(make_card(), address)
+
+
+def test_from_a_server(cache, server):
+    server.serve("/m/toys/toy.svm", TEXT)
+    fetch(make_card(), server.address + "/m/")
+    assert left_behind(cache) == DONE
+
+
+def test_wrapped_on_a_server(cache, server):
+    server.serve("/toys/toy.svm.bz2", bz2.compress(TEXT))
+    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
+    assert left_behind(cache) == DONE
+
+
+def test_a_passing_failure_is_tried_again(server):
+    server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)
+    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
+    assert len(server.requests) == 3
+
+
+def test_a_broken_connection_is_tried_again(server):
+    server.serve("/toys/toy.svm", (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), TEXT)
+    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        ((404, {}, b""), "the server answers 404"),
+        ((502, {}, b""), "the server answers 502"),
+        ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), "the connection broke"),
+        (TEXT[:100], "wrong checksum"),
+        (PAGE, "a web page instead of the file"),
+        (TEXT * 3, f"larger than the {2 * len(TEXT):,} bytes"),
+        (TEXT + b"x", f"larger than the {len(TEXT):,} bytes"),
+        ((302, {"Location": "http://example.org/toy.svm"}, b""), "not https"),
+        ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
+    ],
+)
+def test_what_a_server_may_do(cache, server, answer, what):
+    server.serve("/toys/toy.svm", answer)
+    with pytest.raises(DataUnavailableError) as caught:
+        fetch(make_card(), server.address)
+    assert f"{server.address}/toys/toy.svm: " in str(caught.value)
+    assert what in str(caught.value)
+    assert "precbench data add toy FILES, with toy.svm" in str(caught.value)
+    assert left_behind(cache) <= {"toy.svm.rejected"}
+
+
+def test_a_redirect_on_this_machine(server):
+    server.serve("/toys/toy.svm", (302, {"Location": f"{server.address}/elsewhere"}, b""))
+    server.serve("/elsewhere", TEXT)
+    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
+
+
+def test_no_server_at_all():
+    card = make_card(file={"urls": ["https://localhost:9/toy.svm"]})
+    with pytest.raises(DataUnavailableError, match=r"localhost:9/toy\.svm: no connection"):
+        fetch(card, "http://127.0.0.1:9")
+
+
+def test_a_wrong_checksum_shows_both_and_sets_the_file_aside(cache, folder):
+    (folder / "toy.svm").write_bytes(TEXT[::-1])
+    (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT))
+    (file,) = fetch(make_card(), folder.parent)  # the next source has it
+    assert file.path.read_bytes() == TEXT
+    assert file.path.with_name("toy.svm.rejected").read_bytes() == TEXT[::-1]
+
+    shutil.rmtree(cache)
+    (folder / "toy.svm.bz2").unlink()
+    with pytest.raises(DataUnavailableError) as caught:
+        fetch(make_card(), folder.parent)
+    for content in (TEXT, TEXT[::-1]):
+        assert hashlib.sha256(content).hexdigest() in str(caught.value)
+    assert "toy.svm.rejected" in str(caught.value)
+    assert f"{folder}/toy.svm.bz2: no such file" in str(caught.value)
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(folder):
+    (folder / "toy.svm").write_bytes(TEXT)
+    (file,) = fetch(make_card(), folder.parent)
+    file.path.write_bytes(TEXT[:-1])
+    assert fetch(make_card(), folder.parent)[0].path.read_bytes() == TEXT
+    file.path.write_bytes(TEXT[:-1])
+    with pytest.raises(DataUnavailableError, match=r"toy\.svm: wrong checksum, found sha256"):
+        fetch(make_card())
+    assert file.path.with_name("toy.svm.rejected").exists()
+
+
+def test_md5_when_only_that_is_known(folder):
+    (folder / "toy.svm").write_bytes(TEXT)
+    md5 = hashlib.md5(TEXT, usedforsecurity=False).hexdigest()
+    assert fetch(make_card(file={"sha256": None, "md5": md5}), folder.parent)
+    with pytest.raises(DataUnavailableError, match=f"MD5 {md5}.*expected MD5 {'0' * 32}"):
+        fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
+
+
+def test_a_bomb_stops_at_the_size_of_the_card(cache, folder):
+    (folder / "toy.svm.bz2").write_bytes(bz2.compress(bytes(50_000_000)))
+    with pytest.raises(DataUnavailableError, match=f"larger than the {len(TEXT):,} bytes"):
+        fetch(make_card(), folder.parent)
+    assert left_behind(cache) == set()
+
+
+def test_a_damaged_wrapper(folder):
+    (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT)[:-10])
+    with pytest.raises(DataUnavailableError, match=r"toy\.svm\.bz2: cannot be read"):
+        fetch(make_card(), folder.parent)
+
+
+def test_a_cache_that_cannot_be_written(cache, folder, monkeypatch):
+    (folder / "toy.svm").write_bytes(TEXT)
+    cache.write_text("a file where the folder should be")
+    (file,) = fetch(make_card(), folder.parent)
+    assert file.path.read_bytes() == TEXT
+
+
+def test_a_full_disk(folder, monkeypatch):
+    (folder / "toy.svm").write_bytes(TEXT)
+
+    class Full:
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+        def close(self):
+            pass
+
+    opened = fetching.Path.open
+    monkeypatch.setattr(
+        fetching.Path, "open", lambda path, mode: Full() if "w" in mode else opened(path, mode)
+    )
+    with pytest.raises(PrecbenchError, match="No space left on device") as caught:
+        fetch(make_card(), folder.parent)
+    assert caught.value.exit_code == 1
+
+
+def test_add_and_verify(tmp_path, add_card):
+    add_card(make_card())
+    brought = tmp_path / "toy.svm"
+    brought.write_bytes(TEXT)
+    assert [report.status for report in info("toy")] == ["missing"]
+    (report,) = add_files("toy", [brought])
+    assert (report.status, report.bytes) == ("verified", len(TEXT))
+    assert report.sha256 == report.expected
+    cached = fetching.Path(report.path)
+    content = bytearray(TEXT)
+    content[3] ^= 1
+    cached.write_bytes(content)
+    (report,) = verify("toy")
+    assert report.status == "damaged"
+    assert report.sha256 != report.expected
+    assert cached.exists()
+
+
+def test_add_refuses(tmp_path, cache, add_card):
+    add_card(make_card())
+    with pytest.raises(InputError, match="nowhere: no such file"):
+        add_files("toy", [tmp_path / "nowhere"])
+    other = tmp_path / "other.txt"
+    other.write_bytes(TEXT)
+    with pytest.raises(InputError, match=r"toy has no file of that name; it takes toy\.svm"):
+        add_files("toy", [other])
+    wrong = tmp_path / "toy.svm"
+    wrong.write_bytes(TEXT[:-1] + b" ")
+    with pytest.raises(InputError, match=r"wrong checksum, found sha256 .*, expected .* set aside"):
+        add_files("toy", [wrong])
+    assert wrong.exists()
+    assert left_behind(cache) == {"toy.svm.rejected"}
+    with pytest.raises(InputError, match="did you mean 'toy'"):
+        add_files("toyy", [wrong])
+
+
+# --- files that somebody must bring, without a published checksum ---
+
+ROWS, FEATURES, POSITIVES = 40, 5, 3
+
+
+def pair_card():
+    return make_card(
+        name="pair",
+        format="kdd08",
+        files=[
+            {"name": "Features.txt", "max_bytes": 10_000},
+            {"name": "Info.txt", "max_bytes": 10_000},
+        ],
+        archive={
+            "name": "training_data.zip",
+            "max_bytes": 20_000,
+            "members": ["Features.txt", "Info.txt"],
+        },
+        rows=ROWS,
+        features=FEATURES,
+        positives=POSITIVES,
+    )
+
+
+def write_pair(folder, rows=ROWS, positives=POSITIVES):
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    info = np.zeros((rows, 11))
+    info[:, 0] = np.where(np.arange(rows) < positives, 1, -1)
+    info[:, 4] = 100 + np.arange(rows) // 4
+    np.savetxt(folder / "Features.txt", rng.standard_normal((rows, FEATURES)), fmt=" %.6e")
+    np.savetxt(folder / "Info.txt", info, fmt="%g")
+    return [folder / "Features.txt", folder / "Info.txt"]
+
+
+def test_add_a_pair_without_checksums(tmp_path, add_card):
+    card = add_card(pair_card())
+    features, labels = write_pair(tmp_path / "brought")
+    assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
+    assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
+    arrays = fetching.parse_cached(card, fetch(card))
+    assert arrays.X.shape == (ROWS, FEATURES)
+    assert np.array_equal(arrays.X, np.loadtxt(features))
+    assert np.count_nonzero(arrays.y == 1) == POSITIVES
+    assert np.array_equal(arrays.groups, np.arange(ROWS) // 4)
+
+    write_pair(tmp_path / "other", positives=2)
+    with pytest.raises(InputError, match=r"already holds another Info\.txt"):
+        add_files("pair", [tmp_path / "other" / "Info.txt"])
+
+
+def test_add_a_zip_archive(tmp_path, cache, add_card):
+    add_card(pair_card())
+    archive = tmp_path / "training_data (1).zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in write_pair(tmp_path / "brought"):
+            file.write(path, f"../training_data/{path.name}")
+        file.writestr("../../evil", "x")
+    assert [report.status for report in add_files("pair", [archive])] == ["as added"] * 2
+    assert left_behind(cache) == {
+        "Features.txt", ".Features.txt.json", "Info.txt", ".Info.txt.json"
+    }  # fmt: skip
+
+
+def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
+    card = add_card(pair_card())
+    archive = tmp_path / "training_data.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in write_pair(tmp_path / "brought"):
+            file.write(path, path.name)
+    server.serve("/toys/training_data.zip", archive.read_bytes())
+    assert len(fetch(card, server.address)) == 2
+
+
+@pytest.mark.parametrize(
+    ("members", "what"),
+    [
+        ({"Features.txt": b"1"}, "0 members of the archive are named Info.txt"),
+        ({"a/Features.txt": b"1", "b/Features.txt": b"1"}, "2 members .* Features.txt"),
+        ({"Features.txt": bytes(20_000)}, "larger than the 10,000 bytes"),
+        ({"Features.txt": PAGE}, "a web page"),
+    ],
+)
+def test_bad_archives(tmp_path, cache, add_card, members, what):
+    add_card(pair_card())
+    archive = tmp_path / "training_data.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    with pytest.raises(InputError, match=what):
+        add_files("pair", [archive])
+
+
+def test_contents_that_are_not_the_cards_are_set_aside(tmp_path, cache, add_card):
+    add_card(pair_card())
+    with pytest.raises(
+        InputError, match="hold 39 rows, 5 features and 2 positives, but the card says 40 rows"
+    ):
+        add_files("pair", write_pair(tmp_path / "brought", rows=39, positives=2))
+    assert left_behind(cache) == {"Features.txt.rejected", "Info.txt.rejected"}
+    assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == ["as added"] * 2
+
+
+def test_a_file_without_a_checksum_that_changes_is_damaged(tmp_path, add_card):
+    card = add_card(pair_card())
+    reports = add_files("pair", write_pair(tmp_path / "brought"))
+    with fetching.Path(reports[0].path).open("a") as file:
+        file.write("0 0 0 0 0\n")
+    assert [report.status for report in verify("pair")] == ["damaged", "as added"]
+    with pytest.raises(DataUnavailableError, match=r"Features\.txt: wrong checksum"):
+        fetch(card)

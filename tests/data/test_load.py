@@ -1,0 +1,209 @@
+"""What `load_dataset` gives: the card's numbers, shared memory maps, announced stand-ins."""
+
+import bz2
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import issparse
+
+from precbench.data import DATASETS, load, load_dataset
+from precbench.data.parse import parse
+from precbench.data.synthetic import generate
+from precbench.errors import DataUnavailableError, InputError
+from tests.data.test_fetch import make_card
+
+AT_HAND = {
+    "letter": np.ndarray,
+    "letter-q": np.ndarray,
+    "ijcnn1": np.ndarray,
+    "cod-rna-2": np.ndarray,
+    "adult": "csr",
+    "a9a": "csr",
+    "w8a": "csr",
+}
+
+
+def arrays_of(dataset):
+    X = dataset.X
+    parts = [X.data, X.indices, X.indptr] if issparse(X) else [X]
+    optional = [a for a in (dataset.groups, dataset.optimum) if a is not None]
+    return [*parts, dataset.y, *optional]
+
+
+def is_mapped(array):
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array is not None
+
+
+def check_law(dataset):
+    card = DATASETS[dataset.name]
+    assert dataset.X.shape == (card.rows, card.features)
+    assert dataset.y.shape == (card.rows,)
+    assert set(np.unique(dataset.y)) == {-1.0, 1.0}
+    assert dataset.n_pos == card.positives
+    assert dataset.n_train == card.train_rows
+    assert dataset.X.dtype == dataset.y.dtype == np.float64
+    assert len(dataset.sha256) == 64
+    if issparse(dataset.X):
+        assert dataset.X.format == "csr"
+        assert dataset.X.indices.dtype == dataset.X.indptr.dtype == np.int32
+        dataset.X.check_format(full_check=True)
+    else:
+        assert dataset.X.flags.c_contiguous
+    assert not any(array.flags.writeable for array in arrays_of(dataset))
+
+
+@pytest.mark.parametrize("name", AT_HAND)
+def test_real_data(mirror, name):
+    first = load_dataset(name, mirror=mirror)
+    check_law(first)
+    assert not first.stand_in
+    assert first.title == DATASETS[name].title
+    assert issparse(first.X) == (AT_HAND[name] == "csr")
+    again = load_dataset(name)  # from the cache alone
+    assert again.sha256 == first.sha256
+    for one, other in zip(arrays_of(first), arrays_of(again), strict=True):
+        assert is_mapped(other)
+        assert np.array_equal(one, other)
+
+
+def test_the_letters_differ(mirror):
+    n, q = load_dataset("letter", mirror=mirror), load_dataset("letter-q", mirror=mirror)
+    assert n.sha256 != q.sha256
+    assert np.array_equal(n.X, q.X)
+    assert not np.any((n.y > 0) & (q.y > 0))
+    first = (mirror / "letter/letter-recognition.data").read_text().splitlines()[0].split(",")
+    assert first[0] == "T"
+    assert n.X[0].tolist() == [float(value) for value in first[1:]]
+
+
+@pytest.mark.parametrize("name", ["counterexample", "margin"])
+def test_synthetic_data(name):
+    dataset = load_dataset(name)
+    check_law(dataset)
+    assert not dataset.stand_in
+
+
+def test_the_counterexample():
+    dataset = load_dataset("counterexample")
+    assert dataset.X.ravel().tolist() == [-1, -1, -2, -3, -3, -3]
+    assert dataset.y.tolist() == [1, 1, 1, -1, -1, -1]
+
+
+@pytest.mark.parametrize(("gamma", "features"), [(0.01, 1), (0.5, 2), (1.9, 30)])
+def test_the_margin_is_the_cards(gamma, features):
+    changes = {"gamma": gamma, "features": features, "rows": 500, "positives": 20}
+    arrays = generate(DATASETS["margin"].model_copy(update=changes))
+    scores = arrays.X @ arrays.optimum
+    assert np.linalg.norm(arrays.optimum) == pytest.approx(1, abs=1e-12)
+    assert np.linalg.norm(arrays.X, axis=1).max() <= 1 + 1e-12
+    margin = scores[arrays.y > 0].min() - scores[arrays.y < 0].max()
+    assert margin == pytest.approx(gamma, abs=1e-12)
+    assert np.count_nonzero(arrays.y > 0) == 20
+
+
+def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
+    monkeypatch.setattr("precbench.data.fetch.TIMEOUTS", (0.5, 0.5))
+    with pytest.raises(
+        DataUnavailableError, match=r"kdd08 FILES, with Features\.txt and Info\.txt"
+    ):
+        load_dataset("kdd08")
+    with pytest.raises(InputError, match="on_missing must be"):
+        load_dataset("kdd08", on_missing="ignore")
+    stand_in = load_dataset("kdd08", on_missing="stand-in")
+    assert stand_in.stand_in
+    assert stand_in.title == "KDD Cup 2008 (stand-in, synthetic)"
+    check_law(stand_in)
+
+
+def test_bad_contents_never_give_a_stand_in(monkeypatch, tmp_path):
+    text = b"1 1:1\n-1 1:2\n"
+    (tmp_path / "toys").mkdir()
+    (tmp_path / "toys" / "toy.svm.bz2").write_bytes(bz2.compress(text))
+    card = make_card(file={"sha256": None, "bytes": None, "max_bytes": 100})
+    monkeypatch.setattr(load, "find_card", lambda _: card)
+    for _ in range(2):
+        with pytest.raises(InputError, match="hold 2 rows, 2 features and 1 positives"):
+            load_dataset("toy", mirror=tmp_path, on_missing="stand-in")
+
+
+def test_an_unwritable_cache_is_no_error(cache):
+    cache.write_text("a file where the folder should be")
+    dataset = load_dataset("margin")
+    check_law(dataset)
+    assert not is_mapped(dataset.X)
+
+
+def test_a_damaged_prepared_cache_is_made_again(cache):
+    first = load_dataset("margin")
+    content = np.array(first.X)
+    (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
+    for keep in (0, 1000):
+        whole = damaged.read_bytes()
+        damaged.unlink()
+        damaged.write_bytes(whole[:keep])
+        again = load_dataset("margin")
+        assert np.array_equal(again.X, content)
+        assert is_mapped(again.X)
+    assert not list((cache / "prepared").glob(".unfinished-*"))
+
+
+def test_a_loaded_card_needs_no_parser(monkeypatch):
+    load_dataset("margin")
+    monkeypatch.setattr("precbench.data.synthetic.generate", lambda _: pytest.fail("made again"))
+    start = time.perf_counter()
+    load_dataset("margin")
+    assert time.perf_counter() - start < 0.5
+
+
+# --- formats whose real files are not at hand ---
+
+
+def test_ppi(tmp_path):
+    rng = np.random.default_rng(0)
+    tables = []
+    for name, label, rows in (("a", 1, 3), ("b", 0, 5)):
+        table = np.column_stack([rng.standard_normal((rows, 162)), np.full(rows, label)])
+        np.savetxt(tmp_path / name, table, delimiter=",", fmt="%.17g")
+        tables.append(table)
+    card = DATASETS["ppi"].model_copy(update={"rows": 8, "positives": 3})
+    arrays = parse(card, [tmp_path / "a", tmp_path / "b"])
+    whole = np.concatenate(tables)
+    assert np.array_equal(arrays.X, np.concatenate([whole[:, :20], whole[:, 97:162]], axis=1))
+    assert arrays.y.tolist() == [1] * 3 + [-1] * 5
+
+    np.savetxt(tmp_path / "a", tables[0][:, 1:], delimiter=",")
+    with pytest.raises(InputError, match="expected 162 features and a label, found 162 columns"):
+        parse(card, [tmp_path / "a", tmp_path / "b"])
+
+
+def test_covtype(tmp_path):
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.integers(0, 3000, (50, 54)), np.arange(50) % 7 + 1])
+    path = tmp_path / "covtype.data.gz"
+    np.savetxt(path, table, fmt="%d", delimiter=",")
+    card = DATASETS["covtype"].model_copy(update={"rows": 50, "positives": 7})
+    arrays = parse(card, [path])
+    assert np.array_equal(arrays.X, table[:, :54])
+    assert np.array_equal(arrays.y > 0, table[:, 54] == 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("N,1,2\nM,1,x\n", "could not convert string 'x' .* row 1, column 3"),
+        ("N,1,2\nM,1\n", "number of columns changed"),
+        ("N,1,2\nM,1,nan\n", "row 2 holds a value that is not a finite number"),
+        ("N,1,2\nN,1,3\n", "2 features and 2 positives, but the card says"),
+        ("N,1,2,3\nM,1,3,4\n", "2 rows, 3 features and 1 positives"),
+    ],
+)
+def test_bad_tables(tmp_path, text, what):
+    path = tmp_path / "table"
+    path.write_text(text)
+    changes = {"rows": 2, "features": 2, "positives": 1}
+    card = DATASETS["letter"].model_copy(update=changes)
+    with pytest.raises(InputError, match=what):
+        parse(card, [path])

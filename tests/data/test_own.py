@@ -1,0 +1,266 @@
+"""One's own files: what is read, what is refused, and new rows encoded like the old ones."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix, issparse
+
+from precbench.data.own import Encoding, read_own_file
+from precbench.errors import InputError
+
+TABLE = pd.DataFrame(
+    {
+        "age": [30.0, 40.0, 50.0, 60.0],
+        "city": ["Rome", "Oslo", "Rome", "Bern"],
+        "ok": [True, False, True, True],
+        "patient": ["p2", "p1", "p2", "p3"],
+        "y": ["yes", "no", "no", "yes"],
+    }
+)
+OPTIONS = {"label": "y", "positive": "yes", "groups": "patient", "categorical": "one-hot"}
+EXPECTED = [[30, 0, 0, 1, 1], [40, 0, 1, 0, 0], [50, 0, 0, 1, 1], [60, 1, 0, 0, 1]]
+WRITERS = {
+    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".csv.gz": lambda table, path: table.to_csv(path, index=False),
+    ".tsv": lambda table, path: table.to_csv(path, index=False, sep="\t"),
+    ".parquet": lambda table, path: table.to_parquet(path),
+}
+
+
+def csv(tmp_path, text, name="own.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_tables(tmp_path, suffix):
+    path = tmp_path / f"own{suffix}"
+    WRITERS[suffix](TABLE, path)
+    dataset, encoding = read_own_file(path, **OPTIONS)
+    assert dataset.name == dataset.title == "own"
+    assert dataset.X.tolist() == EXPECTED
+    assert dataset.X.flags.c_contiguous
+    assert dataset.y.tolist() == [1, -1, -1, 1]
+    assert dataset.groups.tolist() == [0, 1, 0, 2]
+    assert dataset.feature_names == ("age", "city=Bern", "city=Oslo", "city=Rome", "ok")
+    assert encoding.feature_names == dataset.feature_names
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_new_rows_need_no_label(tmp_path, suffix):
+    path = tmp_path / f"own{suffix}"
+    WRITERS[suffix](TABLE, path)
+    _, encoding = read_own_file(path, **OPTIONS)
+    encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    new = pd.DataFrame({"city": ["Oslo", "Paris"], "extra": [1, 2], "ok": [0, 1], "age": [7, 8]})
+    WRITERS[suffix](new, tmp_path / f"new{suffix}")
+    X = encoding.read(tmp_path / f"new{suffix}")
+    assert X.tolist() == [[7, 0, 1, 0, 0], [8, 0, 0, 0, 1]]  # an unknown city is no city
+    assert encoding.encode(TABLE).tolist() == EXPECTED
+
+
+@pytest.mark.parametrize(("missing", "fill"), [("mean", 50), ("median", 40), ("most-frequent", 30)])
+def test_imputation(tmp_path, missing, fill):
+    path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
+    dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
+    assert dataset.X[5].tolist() == [fill, 0, 1]
+    assert dataset.X[2].tolist() == [40, 0, 1]
+    new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
+    assert encoding.read(new).tolist() == [[fill, 0, 1], [1, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        ("0 1", None, [-1, 1]),
+        ("-1 1", None, [-1, 1]),
+        ("+1 -1", None, [1, -1]),
+        ("True False", None, [1, -1]),
+        ("1 2", 2, [-1, 1]),
+        ("1.0 2.0", "2", [-1, 1]),
+        ("a b", "a", [1, -1]),
+    ],
+)
+def test_labels(tmp_path, labels, positive, expected):
+    rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
+    path = csv(tmp_path, "x,y\n" + "".join(rows))
+    dataset, _ = read_own_file(path, label="y", positive=positive)
+    assert dataset.y.tolist() == expected
+
+
+def test_several_classes_against_one(tmp_path):
+    path = csv(tmp_path, "x,y\n1,a\n2,b\n3,c\n")
+    assert read_own_file(path, label="y", positive="b")[0].y.tolist() == [-1, 1, -1]
+
+
+GOOD = "x,z,y\n1,2,0\n3,4,1\n"
+REFUSED = [
+    (GOOD, {}, "name the label column, one of x, z, y"),
+    (GOOD, {"label": "Y"}, "no column 'Y'; did you mean 'y'"),
+    (GOOD, {"label": "y", "drop": ["zz"]}, "no column 'zz'; did you mean 'z'"),
+    (GOOD, {"label": "y", "groups": "patient"}, "no column 'patient'; it has x, z, y"),
+    (GOOD, {"label": "y", "drop": ["x", "z"]}, "no column is left"),
+    (GOOD, {"label": "y", "positive": 7}, "no row has the positive label 7; found 0, 1"),
+    ("x,y\n1,a\n2,b\n", {"label": "y"}, "name the positive label .* one of a, b"),
+    ("x,y\n1,1\n2,1\n", {"label": "y"}, "one class only, every label is 1"),
+    ("x,y\n1,1\n2,\n", {"label": "y"}, "row 2: the label is missing"),
+    ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "row 1: the group is missing"),
+    ("x,y\n1,1\nred,0\n", {"label": "y"}, "column 'x', row 2: red is not a number; .*one-hot"),
+    (
+        "x,y\n1,1\n2,0\n3,0\n1O,0\n",
+        {"label": "y", "categorical": "one-hot"},
+        "column 'x', row 4: 1O is not a number; correct it",
+    ),
+    ("x,y\n1,1\n,0\n", {"label": "y"}, "column 'x', row 2: the value is missing; .*impute"),
+    ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "column 'x', row 2: the value"),
+    ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "column 'x' has no values"),
+    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: inf is not a finite number"),
+    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "-inf is not a finite number"),
+    ("", {"label": "y"}, "cannot be read: No columns to parse"),
+    ("x,y\n", {"label": "y"}, "the file has no rows"),
+    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "Expected 2 fields in line 3, saw 3"),
+    ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "more values than there are column names"),
+    ("1,0\n2,1\n", {"label": "y"}, "first line must hold the column names, found 1, 0"),
+    ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "two columns are named 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "what"), REFUSED)
+def test_refused_tables(tmp_path, text, options, what):
+    path = csv(tmp_path, text)
+    with pytest.raises(InputError, match=what) as caught:
+        read_own_file(path, **options)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_refused_new_rows(tmp_path):
+    path = csv(tmp_path, GOOD)
+    _, encoding = read_own_file(path, label="y")
+    for text, what in [
+        ("x\n1\n", "no column 'z'"),
+        ("x,z\n1,red\n", "column 'z', row 1: red is not a number"),
+        ("x,z\n1,2\n1,\n", "column 'z', row 2: the value is missing"),
+        ("x,z\n1,inf\n", "not a finite number"),
+    ]:
+        with pytest.raises(InputError, match=what):
+            encoding.read(csv(tmp_path, text, "new.csv"))
+    with pytest.raises(InputError, match="fitted to csv rows, found svmlight"):
+        encoding.read(csv(tmp_path, "1 1:1\n", "new.svm"))
+
+
+def test_dates_and_many_texts_are_refused(tmp_path):
+    path = tmp_path / "own.parquet"
+    dates = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    pd.DataFrame({"x": [1, 2], "when": dates, "y": [0, 1]}).to_parquet(path)
+    with pytest.raises(InputError, match=r"column 'when', row 1: .* is not a number; drop"):
+        read_own_file(path, label="y", categorical="one-hot")
+    table = pd.DataFrame({"id": [f"id {i}" for i in range(1001)], "y": np.arange(1001) % 2})
+    table.to_csv(tmp_path / "own.csv", index=False)
+    with pytest.raises(InputError, match="column 'id' has 1,001 different texts"):
+        read_own_file(tmp_path / "own.csv", label="y", categorical="one-hot")
+
+
+@pytest.mark.parametrize("name", ["own.svm", "own.libsvm", "own.txt", "own.svmlight.gz"])
+def test_svmlight(tmp_path, name):
+    path = tmp_path / name
+    text = b"2 1:1 9:3\n1 4:1\n2 2:1\n"
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    dataset, encoding = read_own_file(path, positive=2)
+    assert issparse(dataset.X)
+    assert dataset.X.shape == (3, 9)
+    assert dataset.y.tolist() == [1, -1, 1]
+    new = tmp_path / "new.svm"
+    new.write_text("0 3:1\n")
+    assert encoding.read(new).shape == (1, 9)
+    new.write_text("0 10:1\n")
+    with pytest.raises(InputError, match=r"new\.svm:1:3: .* at most 9"):
+        encoding.read(new)
+    with pytest.raises(InputError, match="label, missing has no meaning for svmlight"):
+        read_own_file(path, label="y", missing="mean")
+
+
+def test_full_svmlight_comes_out_dense(tmp_path):
+    path = csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "own.svm")
+    dataset, encoding = read_own_file(path)
+    assert isinstance(dataset.X, np.ndarray)
+    assert isinstance(encoding.read(csv(tmp_path, "0 1:1\n", "new.svm")), np.ndarray)
+
+
+def test_npz(tmp_path):
+    X, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
+    np.savez(tmp_path / "own.npz", X=X, y=y, patient=np.array(["a", "b", "a"]))
+    dataset, encoding = read_own_file(tmp_path / "own.npz", groups="patient")
+    assert np.array_equal(dataset.X, X)
+    assert dataset.y.tolist() == [-1, 1, 1]
+    assert dataset.groups.tolist() == [0, 1, 0]
+    np.savez(tmp_path / "new.npz", X=X[:1])
+    assert np.array_equal(encoding.read(tmp_path / "new.npz"), X[:1])
+    np.savez(tmp_path / "new.npz", X=X[:1, :1])
+    with pytest.raises(InputError, match="expected 2 features, found 1"):
+        encoding.read(tmp_path / "new.npz")
+
+
+def test_sparse_npz(tmp_path):
+    X = csr_matrix(np.array([[0, 1.5, 0], [2, 0, 0]]))
+    parts = {"indices": X.indices.astype(np.int64), "indptr": X.indptr.astype(np.int64)}
+    np.savez(tmp_path / "own.npz", data=X.data, shape=X.shape, y=[1, -1], **parts)
+    dataset, _ = read_own_file(tmp_path / "own.npz")
+    assert dataset.X.toarray().tolist() == X.toarray().tolist()
+    assert dataset.X.indices.dtype == dataset.X.indptr.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("arrays", "what"),
+    [
+        ({"X": [[1.0], [2.0]]}, "no array 'y'; the file holds X"),
+        ({"X": [[1.0], [2.0]], "y": [1]}, r"y must have the shape \(2,\), found \(1,\)"),
+        ({"X": [1.0, 2.0], "y": [0, 1]}, r"found the shape \(2,\)"),
+        ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "row 2, column 1: not a finite number"),
+        ({"A": [1]}, "expected X, or data, indices, indptr and shape, found A"),
+        ({"X": np.array([[object()]]), "y": [1]}, "not an npz file of plain arrays"),
+        ({"X": [["a"]], "y": [1]}, "not an npz file of plain arrays"),
+        (
+            {"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]},
+            "not an npz file of plain arrays",
+        ),
+        (
+            {"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3],
+             "y": [0, 1]},
+            "row 2, column 3: not a finite number",
+        ),
+    ],
+)  # fmt: skip
+def test_refused_npz(tmp_path, arrays, what):
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(InputError, match=what):
+        read_own_file(tmp_path / "own.npz")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".svm", ".csv.gz"])
+def test_rubbish(tmp_path, suffix):
+    path = tmp_path / f"own{suffix}"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(InputError, match="own"):
+        read_own_file(path, **({} if suffix in (".npz", ".svm") else {"label": "y"}))
+
+
+def test_unknown_formats(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_own_file(tmp_path / "none.csv")
+    path = csv(tmp_path, GOOD, "own.xlsx")
+    with pytest.raises(InputError, match=r"unknown format '\.xlsx'; name one of svmlight, csv"):
+        read_own_file(path)
+    assert read_own_file(path, format="csv", label="y")[0].X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_the_hash_covers_file_and_options(tmp_path):
+    path = csv(tmp_path, GOOD)
+    one = read_own_file(path, label="y")[0].sha256
+    assert one == read_own_file(path, label="y")[0].sha256
+    assert one != read_own_file(path, label="y", positive=0)[0].sha256
+    assert one != read_own_file(csv(tmp_path, GOOD + "5,6,0\n"), label="y")[0].sha256

@@ -1,0 +1,99 @@
+"""Scaling: scikit-learn's numbers, in place, without a second copy of the matrix."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random_array
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from precbench.data import Dataset
+from precbench.data.preprocess import Scaler, training_and_test
+from precbench.data.splits import Split
+from precbench.errors import InputError
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.standard_normal((9000, 7)) * 10.0 ** np.arange(-3, 4) + 5
+DENSE[:, 2] = 4.25
+SPARSE = csr_matrix(random_array((9000, 11), density=0.2, rng=0, data_sampler=RNG.standard_normal))
+
+
+def test_standardise():
+    X = DENSE.copy()
+    assert Scaler("standardise").fit(DENSE).transform_in_place(X) is X
+    np.testing.assert_allclose(X, StandardScaler().fit_transform(DENSE), atol=1e-9)
+    assert np.all(X[:, 2] == 0)
+
+
+def test_unit():
+    X = Scaler("unit").fit(DENSE).transform_in_place(DENSE.copy())
+    np.testing.assert_allclose(X, MinMaxScaler().fit_transform(DENSE), atol=1e-12)
+    varying = np.delete(X, 2, axis=1)
+    assert np.all(varying.min(axis=0) == 0)
+    assert np.all(varying.max(axis=0) == 1)
+    assert np.all(X[:, 2] == 0)
+
+
+def test_unit_of_sparse_rows_keeps_the_zeros():
+    X = SPARSE.copy()
+    assert Scaler("unit").fit(SPARSE).transform_in_place(X) is X
+    assert X.nnz == SPARSE.nnz
+    np.testing.assert_allclose(X.toarray(), MaxAbsScaler().fit_transform(SPARSE).toarray())
+
+
+def test_none_changes_nothing():
+    X = DENSE.copy()
+    assert np.array_equal(Scaler("none").fit(DENSE).transform_in_place(X), DENSE)
+    assert Scaler("none").to_arrays() == {}
+
+
+@pytest.mark.parametrize("kind", ["standardise", "unit", "none"])
+def test_a_saved_scaler_does_the_same(kind):
+    scaler = Scaler(kind).fit(DENSE)
+    loaded = Scaler.from_arrays(kind, scaler.to_arrays())
+    one, other = (s.transform_in_place(DENSE.copy()) for s in (scaler, loaded))
+    assert np.array_equal(one, other)
+
+
+def test_refusals():
+    with pytest.raises(InputError, match="use scaling 'unit' or 'none'"):
+        Scaler("standardise").fit(SPARSE)
+    with pytest.raises(InputError, match="found 'log'"):
+        Scaler("log")
+    with pytest.raises(InputError, match="fitted to 7 features, found 6"):
+        Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy())
+    with pytest.raises(InputError, match="make them dense"):
+        Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy())
+
+
+@pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("fitted_on", ["train", "all"])
+def test_training_and_test(X, fitted_on):
+    y = np.where(RNG.random(len(DENSE)) < 0.1, 1.0, -1.0)
+    order = RNG.permutation(len(DENSE))
+    split = Split(order[:6000], np.sort(order[6000:]), 0)
+    before = X.copy()
+    X_train, y_train, X_test, y_test = training_and_test(
+        Dataset("toy", "toy", X, y, ""), split, "unit", fitted_on
+    )
+    scaler = Scaler("unit").fit(X[split.train] if fitted_on == "train" else X)
+    for part, labels, rows in ((X_train, y_train, split.train), (X_test, y_test, split.test)):
+        difference = part - scaler.transform_in_place(X[rows])
+        assert abs(difference).max() == 0
+        assert np.array_equal(labels, y[rows])
+    assert abs(X - before).max() == 0
+
+
+def test_one_copy_of_each_part():
+    X = RNG.standard_normal((100_000, 20))
+    y = np.where(np.arange(len(X)) % 9 == 0, 1.0, -1.0)
+    rows = np.arange(len(X))
+    split = Split(rows[:70_000], rows[70_000:], 0)
+    training_and_test(
+        Dataset("toy", "toy", X[:99], y[:99], ""), Split(rows[:60], rows[60:99], 0), "standardise"
+    )  # imports
+    tracemalloc.start()
+    training_and_test(Dataset("toy", "toy", X, y, ""), split, "standardise")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.25 * X.nbytes

@@ -1,0 +1,56 @@
+"""Stand-ins have the shape that the card publishes and can be learnt from."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import issparse
+
+from precbench.data import DATASETS
+from precbench.data.stand_in import generate_stand_in
+
+NAMES = [name for name in DATASETS if DATASETS[name].stand_in]
+SMALL = {"rows": 5000, "positives": 200}
+
+
+def small(name):
+    return DATASETS[name].model_copy(update=SMALL)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_features_positives_and_density(name):
+    card = small(name)
+    X, y, _, _ = generate_stand_in(card)
+    assert X.shape == (5000, card.features)
+    assert np.count_nonzero(y == 1) == 200
+    assert np.count_nonzero(y == -1) == 4800
+    sparse = card.format == "svmlight" and card.stand_in.density <= 0.5
+    assert issparse(X) == sparse
+    n_nonzero = X.nnz if sparse else np.count_nonzero(X)
+    assert n_nonzero / (5000 * card.features) == pytest.approx(card.stand_in.density, rel=0.03)
+    if sparse:
+        assert X.indices.dtype == X.indptr.dtype == np.int32
+        assert set(X.data) == {1.0}
+
+
+def test_the_seed_is_the_name():
+    one, same, other = (generate_stand_in(small(name)) for name in ("kdd08", "kdd08", "ppi"))
+    assert np.array_equal(one.X, same.X)
+    assert np.array_equal(one.y, same.y)
+    assert not np.array_equal(one.X[:, :85], other.X)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_is_a_linear_signal_and_noise(name):
+    X, y, _, _ = generate_stand_in(small(name))
+    X = X.toarray() if issparse(X) else X
+    w = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+    top = np.argsort(-(X @ w))[:50]
+    assert 0.4 < np.mean(y[top] > 0) <= 1.0
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("kdd08", 2), ("covtype", 4)])
+def test_the_large_ones_are_quick(name, seconds):
+    start = time.process_time()
+    generate_stand_in(DATASETS[name])
+    assert time.process_time() - start < seconds

@@ -1,0 +1,474 @@
+"""Tables and figures: numbers checked by hand on a small results folder, files by their bytes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.errors import InputError
+from precbench.report import metric_name, read_run
+from precbench.report.figures import (
+    roc,
+    solver_styles,
+    value_against_sweep,
+    value_against_time,
+    write_figures,
+)
+from precbench.report.tables import (
+    console_table,
+    make_tables,
+    notes,
+    summarise,
+    three_digits,
+    write_tables,
+)
+
+PREC = "precision_at_k(k=0.25)"
+SOLVERS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
+ABOUT = {
+    "name": "small",
+    "title": "A small experiment",
+    "source": "kar2015 Fig. 2",
+    "plots": ["accuracy-time", "roc"],
+    "metrics": [PREC, "auc"],
+    "solvers": SOLVERS,
+    "datasets": ["letter", "ppi"],
+    "sweep": None,
+    "protocol": "70/30 random split, 3 splits, not stratified",
+    "scaling": "standardised on the training part",
+    "smoke": False,
+}
+TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
+
+
+def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **other):
+    """Return the rows of a trial; without times, of one that has no result."""
+    about = {
+        "experiment": "small",
+        "dataset": dataset,
+        "title": TITLES[dataset],
+        "stand_in": dataset == "ppi",
+        "solver": solver,
+        "split": split,
+        "seed": 1000 + split,
+        "sweep": sweep,
+        "part": "test",
+        "metric": metric,
+        "status": "ok",
+        "reason": "",
+        "stopped": "",
+        "timing": "sequential",
+        **other,
+    }
+    rows = [
+        {
+            **about,
+            "checkpoint": i,
+            "rows_seen": 100 * i,
+            "cpu_seconds": time,
+            "wall_seconds": time,
+            "value": value,
+            "final": i == len(times) - 1,
+        }
+        for i, (time, value) in enumerate(zip(times, values, strict=True))
+    ]
+    return rows or [about]
+
+
+def small_results():
+    rows = []
+    for dataset in TITLES:
+        for metric, shift in ((PREC, 0.0), ("auc", 0.25)):
+            for split, best in enumerate((0.5, 0.6, 0.7)):
+                curve = np.array([0.1, best - 0.1, best, best - 0.001]) + shift
+                of = {"dataset": dataset, "split": split, "metric": metric}
+                rows += trial(
+                    **of, solver="sgd-avg", times=(0, 0.1, 0.2 + split / 10, 1), values=curve
+                )
+                slow = {"times": np.array([0, 1, 20, 50 + split]), "stopped": "limit"}
+                rows += trial(**of, solver="cutting-plane", values=curve - 0.05, **slow)
+                rows += trial(
+                    **of,
+                    solver="mine_v2",
+                    times=(0, 2.0),
+                    values=(0.0, best + shift),
+                    timing="parallel" if dataset == "ppi" else "sequential",
+                )
+                if split == 0:
+                    rows += trial(**of, solver="linear-svm", times=(0, 4), values=(0.1, 0.9))
+                else:
+                    late = {"status": "timeout", "reason": "longer\nthan 600 s"}
+                    rows += trial(**of, solver="linear-svm", **late)
+    return pd.DataFrame(rows)
+
+
+def sweep_results():
+    rows = []
+    for dataset in TITLES:
+        for k in (0.05, 0.25, 1.0):
+            for split in range(3):
+                for i, solver in enumerate(SOLVERS[:3]):
+                    of = {"dataset": dataset, "solver": solver, "split": split, "sweep": f"k={k}"}
+                    value = 0.9 - 0.4 * k - 0.05 * i + 0.01 * split
+                    metric = f"precision_at_k(k={k})"
+                    if solver == "mine_v2" and k == 1.0:
+                        rows += trial(**of, metric=metric, status="crashed", reason="out of memory")
+                    else:
+                        rows += trial(**of, metric=metric, times=(0, 1), values=(0.1, value))
+    return pd.DataFrame(rows)
+
+
+def small_roc():
+    fpr = np.r_[0, np.geomspace(1e-4, 1, 40)]
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "dataset": dataset,
+                "title": TITLES[dataset],
+                "solver": solver,
+                "split": split,
+                "sweep": "",
+                "fpr": fpr,
+                "tpr": fpr ** (0.2 + 0.1 * i + 0.02 * split),
+            }
+        )
+        for dataset in TITLES
+        for i, solver in enumerate(SOLVERS[:3])
+        for split in range(3)
+    )
+
+
+def write(folder, results, about=ABOUT, roc_vertices=None):
+    folder.mkdir(parents=True)
+    results.to_csv(folder / "results.csv", index=False)
+    (folder / "experiment.json").write_text(json.dumps(about))
+    if roc_vertices is not None:
+        roc_vertices.to_csv(folder / "roc.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path):
+    return write(tmp_path / "small", small_results(), roc_vertices=small_roc())
+
+
+@pytest.fixture
+def swept(tmp_path):
+    about = ABOUT | {
+        "metrics": [PREC],
+        "solvers": SOLVERS[:3],
+        "plots": ["accuracy-time", "accuracy-sweep"],
+        "sweep": {"name": "k", "values": [0.05, 0.25, 1.0]},
+        "smoke": True,
+    }
+    return write(tmp_path / "swept", sweep_results(), about)
+
+
+def summary_of(folder, **key):
+    summary = summarise(read_run(folder).results)
+    for column, value in key.items():
+        summary = summary[summary[column] == value]
+    [(_, row)] = summary.iterrows()
+    return row
+
+
+def test_summary_by_hand(small):
+    row = summary_of(small, dataset="letter", metric=PREC, solver="sgd-avg")
+    finals = [0.499, 0.599, 0.699]
+    assert row["mean"] == pytest.approx(0.599)
+    assert row["std"] == pytest.approx(np.std(finals, ddof=1)) == pytest.approx(0.1)
+    assert (row["q25"], row["median"], row["q75"]) == pytest.approx((0.549, 0.599, 0.649))
+    assert row["seconds"] == 1
+    assert row["seconds_to_99"] == pytest.approx(0.3)  # 0.2, 0.3, 0.4: the third checkpoints
+    assert row["relative_time"] == 1
+    assert (row["trials"], row["n"], row["failed"], row["stopped"]) == (3, 3, 0, 0)
+    assert row["outcomes"] == "3 ok"
+
+
+def test_summary_of_failed_and_stopped_trials(small):
+    row = summary_of(small, dataset="letter", metric="auc", solver="linear-svm")
+    assert row["outcomes"] == "1 ok, 2 timeout: longer than 600 s"
+    assert (row["n"], row["failed"], row["mean"], row["seconds"]) == (1, 2, 0.9, 4)
+    assert np.isnan(row["std"])
+    row = summary_of(small, dataset="letter", metric="auc", solver="cutting-plane")
+    assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
+
+
+def test_parallel_times_are_not_related_to_sequential_ones(small):
+    row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
+    assert (row["timing"], row["seconds"]) == ("parallel", 2)
+    assert np.isnan(row["relative_time"])
+    results = read_run(small).results.assign(timing="parallel")
+    assert summarise(results)["relative_time"].notna().all()
+
+
+def test_to_99_of_a_risk_looks_for_the_smallest():
+    rows = trial("letter", "x", 0, (0, 1, 2, 3), (9, 2.01, 2.0, 5), metric="pnorm_risk(p=4)")
+    [(_, row)] = summarise(pd.DataFrame(rows)).iterrows()
+    assert row["seconds_to_99"] == 1
+    rows = trial("letter", "x", 0, (0, 1, 2), (0.1, 0.5 * 0.989, 0.5), metric="auc")
+    [(_, row)] = summarise(pd.DataFrame(rows)).iterrows()
+    assert row["seconds_to_99"] == 2
+
+
+def test_a_metric_that_cannot_be_measured_is_a_gap_of_that_metric_only():
+    rows = trial("letter", "x", 0, (0, 1), (0.1, 0.5), metric="auc")
+    rows += trial("letter", "x", 0, status="failed", reason="not measured: k > n+")
+    summary = summarise(pd.DataFrame(rows).fillna({"final": False}).astype({"final": bool}))
+    assert summary.set_index("metric")["n"].to_dict() == {"auc": 1, PREC: 0}
+    assert notes(summary) == ["Without a result: x (1 failed: not measured: k > n+)."]
+
+
+def test_table_of_a_data_set(small):
+    letter, ppi = make_tables(read_run(small))
+    assert letter.header[:3] == ["solver", "prec@0.25", "AUC"]
+    assert letter.header[3:] == ["time to final (s)", "relative time", "time to 99 % (s)"]
+    texts = [[cell.text for cell in row] for row in letter.rows]
+    assert texts == [
+        ["sgd-avg", "0.5990 ± 0.1000", "0.8490 ± 0.1000", "1.00", "1.00", "0.300"],
+        ["cutting-plane", "0.5490 ± 0.1000 ‡", "0.7990 ± 0.1000 ‡", "51.0 ‡", "51.0 ‡", "20.0 ‡"],
+        ["mine_v2", "0.6000 ± 0.1000", "0.8500 ± 0.1000", "2.00", "2.00", "2.00"],
+        ["linear-svm", "0.9000 (1 of 3)", "0.9000 (1 of 3)", "4.00", "4.00", "4.00"],
+    ]
+    bold = [(i, j) for i, row in enumerate(letter.rows) for j, cell in enumerate(row) if cell.bold]
+    assert bold == [(2, 1), (2, 2)]  # not the one whose mean leaves out two splits
+    assert not letter.stand_in
+    assert ppi.stand_in
+    assert ppi.rows[2][3].text == "2.00 †"
+    assert ppi.rows[2][4].text == "–"
+    assert letter.notes[0] == (
+        "70/30 random split, 3 splits, not stratified; standardised on the training part; "
+        "here 3 splits."
+    )
+    assert letter.notes[-2:] == [
+        "‡ Stopped by a limit, the last iterate counts: cutting-plane (3 of 3).",
+        "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
+    ]
+    assert ppi.notes[-1].startswith("† Timed while other trials ran in parallel")
+
+
+def test_tables_of_a_sweep(swept):
+    letter, seconds, *_ = make_tables(read_run(swept))
+    assert letter.title == "Letter, smoke size: prec@k"
+    assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
+    assert [cell.text for cell in letter.rows[0]] == [
+        "sgd-avg",
+        "0.8900 ± 0.0100",
+        "0.8100 ± 0.0100",
+        "0.5100 ± 0.0100",
+    ]
+    assert [cell.bold for cell in letter.rows[0]] == [False, True, True, True]
+    assert letter.rows[2][3].text == "crashed"
+    assert letter.notes[-1] == "Without a result: mine_v2 at k=1.0 (3 crashed: out of memory)."
+    assert seconds.title == "Letter, smoke size: time to final (s)"
+    assert seconds.rows[2][1:] == [*seconds.rows[0][1:3], type(seconds.rows[0][0])("–")]
+
+
+def test_written_tables(small):
+    paths = write_tables(small)
+    assert [path.name for path in paths] == ["summary.csv", "summary.md", "summary.tex"]
+    summary = pd.read_csv(paths[0])
+    assert len(summary) == 2 * 2 * 4
+    assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(summary)
+    markdown = paths[1].read_text()
+    assert (
+        "\n## PPI (stand-in, synthetic)\n\n**stand-in: synthetic data**\n\n| solver |" in markdown
+    )
+    assert markdown.count("**stand-in") == 1
+    assert "| mine\\_v2 | **0.6000 ± 0.1000** |" in markdown
+    latex = paths[2].read_text()
+    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 2
+    assert "mine\\_v2 & \\textbf{0.6000 $\\pm$ 0.1000} &" in latex
+    assert latex.isascii()
+
+
+def test_hostile_names_stay_text(tmp_path):
+    results = small_results().replace({"mine_v2": "a|b & $x$ [red]<i>"})
+    about = ABOUT | {"solvers": ["a|b & $x$ [red]<i>", "never run"]}
+    folder = write(tmp_path / "odd", results, about, small_roc())
+    _, markdown, latex = write_tables(folder)
+    assert r"| a\|b & $x$ \[red\]\<i\> |" in markdown.read_text()
+    assert r"a|b \& \$x\$ [red]$<$i$>$ &" in latex.read_text()
+    assert "| never run | – | – | – | – | – |" in markdown.read_text()
+    assert len(write_figures(folder)) == 6  # no ROC for these solvers
+    table = console_table(make_tables(read_run(folder))[0])
+    assert [str(cell) for cell in table.columns[0].cells] == about["solvers"]
+
+
+def test_console_table(small):
+    from rich.console import Console
+
+    console = Console(width=130, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    console.print(console_table(make_tables(read_run(small))[1]))
+    shown = console.export_text()
+    assert "stand-in: synthetic data" in shown
+    assert "0.6000 ± 0.1000" in shown
+
+
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [
+        (PREC, "prec@0.25"),
+        ("precision_at_k(k=100)", "prec@100"),
+        ("precision_at_k", "prec@k"),
+        ("precision_at_k(k=5, ties=worst)", "prec@5 (ties=worst)"),
+        ("auc", "AUC"),
+        ("partial_auc(beta=0.1)", "pAUC(0.1)"),
+        ("something(new)", "something(new)"),
+    ],
+)
+def test_metric_names(label, written):
+    assert metric_name(label) == written
+
+
+def test_three_digits():
+    values = (0, 0.00012345, 0.1, 1.234, 99.96, 1234.5, 123456)
+    texts = ["0", "0.000123", "0.100", "1.23", "100", "1230", "123000"]
+    assert [three_digits(value) for value in values] == texts
+
+
+def test_curves_are_steps_and_start_where_all_have_a_value():
+    trials = pd.DataFrame(
+        {
+            "split": [0, 0, 0, 1, 1],
+            "wall_seconds": [0, 1, 4, 2, 3],
+            "value": [0.0, 0.2, 0.6, 0.4, 0.8],
+        }
+    )
+    curve = value_against_time(trials)
+    assert curve["seconds"].tolist() == [2, 3, 4]
+    np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
+    np.testing.assert_allclose(curve["q25"], [0.25, 0.35, 0.65])
+    assert set(curve["n_splits"]) == {2}
+    assert value_against_time(trials[:1]).empty
+
+
+def test_roc_takes_the_upper_end_of_a_step():
+    vertices = pd.DataFrame(
+        {"split": 0, "fpr": [0, 0, 0.1, 0.1, 1], "tpr": [0, 0.5, 0.5, 0.8, 1.0]}
+    )
+    curve = roc(vertices, np.array([0, 0.05, 0.1, 0.55, 1]))
+    np.testing.assert_allclose(curve["median"], [0.5, 0.5, 0.8, 0.9, 1])
+
+
+def test_values_against_a_sweep():
+    finals = pd.DataFrame({"k": [1, 1, 2, 2], "value": [0.1, 0.3, 0.5, np.nan]})
+    points = value_against_sweep(finals, "k")
+    assert points["k"].tolist() == [1, 2]
+    assert points["n_splits"].tolist() == [2, 1]
+    np.testing.assert_allclose(points["median"], [0.2, 0.5])
+
+
+def test_a_solver_looks_the_same_everywhere():
+    few = solver_styles(["1pmb", "sgd-avg"])
+    many = solver_styles(["sgd-avg", "mine", "perceptron-avg", "1pmb", "theirs"])
+    assert all(many[label] == style for label, style in few.items())
+    assert len({style.color for style in many.values()}) == 5
+    crowd = solver_styles([f"solver {i}" for i in range(60)])
+    assert len(set(crowd.values())) == 60
+
+
+def test_figures_and_their_numbers(small):
+    names = [path.name for path in write_figures(small)]
+    assert names == [
+        f"{kind}-{dataset}.{suffix}"
+        for kind in ABOUT["plots"]
+        for dataset in TITLES
+        for suffix in ("csv", "pdf", "png")
+    ]
+    drawn = pd.read_csv(small / "figures" / "accuracy-time-letter.csv")
+    assert drawn["solver"].unique().tolist() == SOLVERS
+    sgd = drawn[drawn["solver"] == "sgd-avg"]
+    np.testing.assert_allclose(sgd["seconds"], [0.1, 0.2, 0.3, 0.4, 1])
+    np.testing.assert_allclose(sgd["median"], [0.5, 0.5, 0.6, 0.6, 0.599])
+    assert (small / "figures" / "roc-ppi.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_of_a_sweep(swept):
+    names = [path.name for path in write_figures(swept) if path.suffix == ".png"]
+    assert names == [
+        *(f"accuracy-time-{d}-k-{k}.png" for d in TITLES for k in ("0.05", "0.25", "1.0")),
+        *(f"accuracy-sweep-{d}.png" for d in TITLES),
+    ]
+    drawn = pd.read_csv(swept / "figures" / "accuracy-sweep-letter.csv")
+    assert drawn.columns.tolist() == ["solver", "k", "n_splits", "q25", "median", "q75"]
+    assert drawn[drawn["solver"] == "mine_v2"]["k"].tolist() == [0.05, 0.25]
+    np.testing.assert_allclose(drawn["median"][:3], [0.89, 0.81, 0.51])
+
+
+def test_a_sweep_over_words_has_a_figure_too(tmp_path):
+    results = sweep_results().replace({"k=0.05": "loss=max", "k=0.25": "loss=avg"})
+    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": ["precision_at_k(k=0.05)"]}
+    about["sweep"] = {"name": "loss", "values": ["max", "avg"]}
+    results.loc[results["metric"] == PREC, "metric"] = "precision_at_k(k=0.05)"
+    folder = write(tmp_path / "words", results, about)
+    assert len(write_figures(folder)) == 6
+
+
+def test_a_data_set_without_results_loses_its_figure(small):
+    before = write_figures(small)
+    results = small_results()
+    results = results[(results["dataset"] == "letter") | (results["status"] != "ok")]
+    results.to_csv(small / "results.csv", index=False)
+    write_figures(small)
+    assert not (small / "figures" / "accuracy-time-ppi.png").exists()
+    assert before[0].exists()
+
+
+WRITE = """
+import sys
+from precbench.report.figures import write_figures
+from precbench.report.tables import write_tables
+write_tables(sys.argv[1]), write_figures(sys.argv[1])
+"""
+
+
+def test_same_results_same_bytes(small, tmp_path, monkeypatch):
+    """Whatever the process, the time and the user's own matplotlib settings."""
+    once = {path: path.read_bytes() for path in write_tables(small) + write_figures(small)}
+    (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")
+    monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    subprocess.run([sys.executable, "-c", WRITE, str(small)], check=True)
+    assert {path: path.read_bytes() for path in once} == once
+
+
+def test_nothing_but_files_is_needed(small):
+    code = f"{WRITE}\nprint(*sorted(m for m in sys.modules if m.startswith('precbench')))"
+    shown = subprocess.run(
+        [sys.executable, "-c", code, str(small)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert [name for name in shown if not name.startswith("precbench.report")] == [
+        "precbench",
+        "precbench.errors",
+    ]
+
+
+def test_missing_and_malformed_input_is_told(small):
+    def complaint():
+        with pytest.raises(InputError) as caught:
+            write_figures(small)
+        return str(caught.value)
+
+    (small / "roc.csv").unlink()
+    assert "no file" in complaint() and "roc.csv" in complaint()
+    results = (small / "results.csv").read_text()
+    (small / "results.csv").write_text(results.replace("wall_seconds", "seconds", 1))
+    assert "has no column wall_seconds" in complaint()
+    (small / "results.csv").write_text(results.replace("0.499", "half", 1))
+    assert "column value" in complaint() and "half" in complaint()
+    (small / "results.csv").write_text("")
+    assert "is not a table" in complaint()
+    about = small / "experiment.json"
+    about.write_text(json.dumps(ABOUT | {"plots": ["pie"]}))
+    (small / "results.csv").write_text(results)
+    assert "asks for pie" in complaint()
+    about.write_text("{}")
+    assert "lacks name, title" in complaint()
+    about.write_text("{")
+    assert "is not JSON" in complaint()
+    about.unlink()
+    assert "experiment.json" in complaint()

@@ -1,0 +1,365 @@
+"""Runs from the config to the plot: resumed, interrupted, killed, failing, in parallel."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from precbench.cli import app
+from precbench.experiment import list_configs, load_experiment
+from precbench.experiment.plan import make_plan
+from precbench.runner import run_plan, to_do
+from precbench.runner.recorder import Recorder
+from precbench.runner.work import Job, base_record, run_job
+from precbench.solvers import SGDAtK
+from precbench.store import Store
+
+TIMES = ["cpu_seconds", "wall_seconds", "timing"]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def run(config, out, *options):
+    return invoke("run", config, "--out", out, *options)
+
+
+def numbers(folder):
+    return pd.read_csv(folder / "results.csv").drop(columns=TIMES)
+
+
+def records(folder):
+    return {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
+
+
+def test_a_run_ends_with_tables_and_plots(small, tmp_path):
+    result = run(small(), tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "out" / "small"
+    for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "roc.csv"):
+        assert (folder / name).stat().st_size > 0
+    assert list((folder / "figures").glob("*.png")) and list((folder / "figures").glob("*.pdf"))
+    table = pd.read_csv(folder / "results.csv")
+    assert {"experiment", "dataset", "stand_in", "solver", "split", "seed", "checkpoint"} <= set(
+        table
+    )
+    assert {"rows_seen", "cpu_seconds", "wall_seconds", "metric", "value", "status"} <= set(table)
+    assert len(records(folder)) == 6
+    final = table[table["final"]]
+    assert len(final) == 2 * 3 * 2
+    assert (final[final["metric"] == "auc"]["value"] > 0.7).all()
+    assert not list((folder / "running").glob("*"))
+
+
+def test_what_is_done_is_not_done_again(small, tmp_path):
+    out = tmp_path / "out"
+    assert run(small(), out).exit_code == 0
+    before = records(out / "small")
+    result = run(small(), out)
+    assert "6 of them done already" in result.output
+    assert records(out / "small") == before
+    changed = small(solvers="{perceptron-avg: {epochs: 4}, cutting-plane: }", title="Another title")
+    result = run(changed, out)
+    after = records(out / "small")
+    assert "4 trials, 2 of them done already" in result.output
+    assert before.items() <= after.items() and len(after) == 8
+    run(changed, out, "--force", "--solver", "cutting-plane")
+    forced = records(out / "small")
+    assert sum(forced[path] != after[path] for path in after) == 2
+
+
+def test_numbers_do_not_depend_on_the_workers(small, tmp_path):
+    assert run(small(), tmp_path / "one").exit_code == 0
+    assert run(small(), tmp_path / "two", "--jobs", "2").exit_code == 0
+    one, two = numbers(tmp_path / "one" / "small"), numbers(tmp_path / "two" / "small")
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    other = small(solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}")
+    assert run(other, tmp_path / "alone").exit_code == 0
+    alone = numbers(tmp_path / "alone" / "small")
+    same = one[one["solver"] == "sgd-avg"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, alone, check_exact=True)
+
+
+def test_timing_repeats_what_ran_beside_others(small, tmp_path):
+    out = tmp_path / "out"
+    run(small(), out, "--jobs", "2")
+    assert set(pd.read_csv(out / "small" / "results.csv")["timing"]) == {"parallel"}
+    assert "0 of them done already" in run(small(), out, "--timing").output
+    assert set(pd.read_csv(out / "small" / "results.csv")["timing"]) == {"sequential"}
+    assert "6 of them done already" in run(small(), out, "--timing").output
+
+
+def test_a_failed_trial_leaves_the_others_alone(small, tmp_path):
+    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    result = run(config, tmp_path / "out")
+    assert result.exit_code == 1
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    failed = table[table["solver"] == "sgd-avg"]
+    assert set(failed["status"]) == {"failed"} and failed["reason"].str.contains("5000").all()
+    assert set(table[table["solver"] == "perceptron-avg"]["status"]) == {"ok"}
+    assert "5000" in (tmp_path / "out" / "small" / "summary.md").read_text()
+
+
+def test_a_trial_beyond_its_time_is_a_record(small, tmp_path):
+    config = small(solvers="{perceptron-avg: , sgd-avg: {epochs: 100000000}}", timeout="2.0")
+    result = run(config, tmp_path / "out", "--seeds", "0")
+    assert result.exit_code == 1
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert set(table[table["solver"] == "sgd-avg"]["status"]) == {"timeout"}
+    assert set(table[table["solver"] == "perceptron-avg"]["status"]) == {"ok"}
+
+
+def test_a_limit_stops_a_solver_and_its_last_iterate_counts(small, tmp_path):
+    config = small(solvers="{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}")
+    assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert set(table["status"]) == {"ok"} and set(table["stopped"]) == {"limit"}
+    assert 0.3 <= table["wall_seconds"].max() < 2
+
+
+class Deadly:
+    """Stands for a data set; whoever looks at it dies."""
+
+    @property
+    def X(self):  # noqa: N802 (as in a data set)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    y = X
+    n_train = groups = None
+    name = title = sha256 = "deadly"
+    stand_in = False
+
+
+def test_a_dying_worker_costs_one_trial(small, tmp_path):
+    plan = make_plan(load_experiment(small()))
+    store = Store(tmp_path / "out")
+    todo = to_do(plan, store)
+    victim = list(todo)[2]
+
+    class Plan:
+        trials = plan.trials
+
+        class datasets:  # noqa: N801 (stands for a mapping)
+            served = 0
+
+            def __class_getitem__(cls, name):
+                cls.served += 1
+                return Deadly() if cls.served == 3 else plan.datasets[name]
+
+    statuses = {job.key: status for job, status in run_plan(Plan, store, todo, n_workers=2)}
+    assert statuses.pop(victim) == "crashed"
+    assert set(statuses.values()) == {"ok"} and len(statuses) == 5
+    assert store.read(victim)["status"] == "crashed"
+    assert set(to_do(plan, store)) == {victim}
+
+
+def command(config, out, *options):
+    return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
+
+
+SLOW = (
+    "{perceptron-avg: {epochs: 30000}, sgd-avg: {epochs: 30001}, perceptron-max: {epochs: 30002}}"
+)
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return tmp_path_factory.mktemp("undisturbed")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_goes_on_where_it_was(small, tmp_path, end, undisturbed):
+    config, out = small(solvers=SLOW), tmp_path / "out"
+    if not (undisturbed / "small").exists():
+        assert run(config, undisturbed).exit_code == 0
+    process = subprocess.Popen(command(config, out), stderr=subprocess.PIPE, text=True)
+    trials = out / "small" / "trials"
+    wait_for(lambda: len(list(trials.glob("*.json"))) >= 2)
+    process.send_signal(end)
+    errors = process.communicate(timeout=20)[1]
+    if end == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert "kept" in errors and "goes on from there" in errors
+    for path in trials.glob("*.json"):
+        json.loads(path.read_text())
+    time.sleep(1)
+    kept = {p: t for p, t in records(out / "small").items() if status(p) == "ok"}
+    assert 2 <= len(kept) < 6
+    assert run(config, out).exit_code == 0
+    assert kept.items() <= records(out / "small").items()
+    pd.testing.assert_frame_equal(
+        numbers(out / "small"), numbers(undisturbed / "small"), check_exact=True
+    )
+
+
+def status(path):
+    return json.loads(path.read_text())["status"]
+
+
+def test_no_worker_outlives_a_killed_run(small, tmp_path):
+    config, out = small(solvers=SLOW), tmp_path / "out"
+    process = subprocess.Popen(command(config, out, "--jobs", "2"))
+    marks = out / "small" / "running"
+    wait_for(lambda: len(list(marks.glob("*.json"))) == 2)
+    children = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
+    ).stdout.split()
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in children), 5)
+
+
+def test_two_runs_do_not_share_a_folder(small, tmp_path):
+    out = tmp_path / "out"
+    with Store(out / "small").lock():
+        result = run(small(), out)
+    assert result.exit_code == 2
+    assert str(os.getpid()) in result.output
+
+
+def test_filters(small, tmp_path):
+    result = run(small(), tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json")
+    assert result.exit_code == 0
+    [summary] = json.loads(result.stdout)
+    assert summary["trials"] == 1 and not summary["not_ok"]
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert set(table["solver"]) == {"sgd-avg"} and set(table["split"]) == {1}
+    assert run(small(), tmp_path / "out").exit_code == 0
+    assert len(records(tmp_path / "out" / "small")) == 6
+
+
+def test_dry_run_writes_nothing(small, tmp_path):
+    result = run(small(), tmp_path / "out", "--dry-run")
+    assert result.exit_code == 0 and "sgd-avg" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["run", "leter"], "letter"),
+        (["run", "letter", "--jobs", "0"], "--jobs"),
+        (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
+        (["run", "letter", "--dataset", "leter"], "letter"),
+        (["run", "letter", "--seeds", "a-b"], "--seeds"),
+        (["run", "letter", "--seeds", "7"], "7"),
+        (["plot", "nowhere"], "results.csv"),
+        (["list", "solver"], "solvers"),
+        (["data", "info", "leter"], "letter"),
+        (["score", "nowhere.npz", "rows.csv"], "no model"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, complaint, isolated, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert complaint in result.output
+    assert "Traceback" not in result.output
+
+
+def test_data_that_cannot_be_had(isolated, tmp_path, monkeypatch):
+    result = invoke("run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path)
+    assert result.exit_code == 3
+    assert "data add kdd08" in result.output
+
+
+def test_a_stand_in_is_named_everywhere(isolated, tmp_path, monkeypatch):
+    result = invoke("run", "kdd08", "--smoke", "--out", tmp_path)
+    assert result.exit_code == 0
+    assert "SYNTHETIC" in result.output
+    folder = tmp_path / "kdd08-smoke"
+    table = pd.read_csv(folder / "results.csv")
+    assert table["stand_in"].all() and table["title"].str.contains("stand-in").all()
+    assert "stand-in" in (folder / "summary.md").read_text()
+    assert all(record["stand_in"] for record in Store(folder).records())
+
+
+@pytest.mark.parametrize("name", list_configs())
+def test_every_config_runs_to_the_plot_at_its_smoke_size(name, isolated, tmp_path):
+    result = invoke("run", name, "--smoke", "--out", tmp_path, "--jobs", "2")
+    assert result.exit_code == 0, result.output
+    [folder] = tmp_path.iterdir()
+    assert list((folder / "figures").glob("*.png"))
+    table = pd.read_csv(folder / "results.csv")
+    assert set(table["status"]) == {"ok"}
+    assert table["value"].notna().all()
+
+
+def test_records_hold_what_is_promised_and_nothing_private(small, tmp_path):
+    run(small(), tmp_path / "out")
+    store = Store(tmp_path / "out" / "small")
+    private = {str(Path.home()), str(tmp_path), os.uname().nodename}
+    for record in store.records():
+        arrays = store.arrays(record["key"])
+        assert arrays["coef"].shape == (len(arrays["rows_seen"]), 4)
+        assert (np.diff(arrays["rows_seen"]) > 0).all()
+        assert (np.diff(arrays["wall_seconds"]) >= 0).all()
+        assert record["environment"] and record["description"]["data_sha256"]
+        assert not any(name in json.dumps(record) for name in private)
+    [machine] = (store.folder / "environments").glob("*.json")
+    assert not any(name in machine.read_text() for name in private)
+    chosen = [r["chosen"] for r in store.records() if r["label"] == "sgd-avg"]
+    assert all(c["eta0"] in (0.1, 1.0) for c in chosen)
+
+
+def test_the_clock_stands_still_in_the_trace():
+    recorder = Recorder(first_rows=50, factor=1.0001)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 3)), np.where(rng.random(500) < 0.3, 1, -1)
+
+    class Slow(Recorder):
+        def _note(self, solver):
+            time.sleep(0.02)
+            super()._note(solver)
+
+    slow = Slow(first_rows=50, factor=1.0001)
+    for trace in (recorder, slow):
+        SGDAtK(batch_size=50, epochs=2, shuffle=False).fit(X, y, trace=trace)
+    assert slow.seconds < 0.1  # 21 notes of 0.02 s are not in it
+
+
+def test_a_full_disk_is_a_sentence(small, tmp_path, monkeypatch):
+    import errno
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = run(small(), tmp_path / "out")
+    assert result.exit_code == 1
+    assert "disk full" in result.output and "same command" in result.output
+
+
+def test_run_job_in_process(small, tmp_path):
+    plan = make_plan(load_experiment(small()))
+    (trial, key), *_ = plan.trials
+    job = Job(
+        trial=trial,
+        key=key,
+        folder=str(tmp_path / "out"),
+        dataset=plan.datasets["mine"],
+        limit=float("inf"),
+        timing="sequential",
+        environment="none",
+    )
+    assert run_job(job) == "ok"
+    record = Store(tmp_path / "out").read(key)
+    assert base_record(job).items() <= record.items()
