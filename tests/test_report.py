@@ -239,10 +239,10 @@ def test_table_of_a_data_set(small):
     assert ppi.stand_in
     assert ppi.rows[2][3].text == "2.00 †"
     assert ppi.rows[2][4].text == "–"
-    assert letter.notes[0] == (
-        "70/30 random split, 3 splits, not stratified; standardised on the training part; "
-        "here 3 splits."
-    )
+    assert letter.notes[:2] == [
+        "70/30 random split, 3 splits, not stratified; standardised on the training part.",
+        "Mean ± standard deviation over 3 splits, best mean in bold.",
+    ]
     assert letter.notes[-2:] == [
         "‡ Stopped by a limit, the last iterate counts: cutting-plane (3 of 3).",
         "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
@@ -409,13 +409,25 @@ def test_a_sweep_over_words_has_a_figure_too(tmp_path):
 
 
 def test_a_data_set_without_results_loses_its_figure(small):
+    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     before = write_figures(small)
     results = small_results()
     results = results[(results["dataset"] == "letter") | (results["status"] != "ok")]
     results.to_csv(small / "results.csv", index=False)
-    write_figures(small)
-    assert not (small / "figures" / "accuracy-time-ppi.png").exists()
-    assert before[0].exists()
+    assert write_figures(small) == before[:3]
+    assert [path.exists() for path in before] == [True] * 3 + [False] * 3
+
+
+def test_no_result_at_all(small):
+    results = small_results()
+    results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)
+    (small / "roc.csv").write_text("dataset\n")
+    assert write_figures(small) == []
+    table = make_tables(read_run(small))[0]
+    assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
+    results[:0].to_csv(small / "results.csv", index=False)
+    with pytest.raises(InputError, match="has no rows"):
+        write_tables(small)
 
 
 WRITE = """
@@ -423,6 +435,7 @@ import sys
 from precbench.report.figures import write_figures
 from precbench.report.tables import write_tables
 write_tables(sys.argv[1]), write_figures(sys.argv[1])
+print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" not in m))
 """
 
 
@@ -432,19 +445,10 @@ def test_same_results_same_bytes(small, tmp_path, monkeypatch):
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")
     monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
-    subprocess.run([sys.executable, "-c", WRITE, str(small)], check=True)
+    command = [sys.executable, "-c", WRITE, str(small)]
+    imported = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert {path: path.read_bytes() for path in once} == once
-
-
-def test_nothing_but_files_is_needed(small):
-    code = f"{WRITE}\nprint(*sorted(m for m in sys.modules if m.startswith('precbench')))"
-    shown = subprocess.run(
-        [sys.executable, "-c", code, str(small)], check=True, capture_output=True, text=True
-    ).stdout.split()
-    assert [name for name in shown if not name.startswith("precbench.report")] == [
-        "precbench",
-        "precbench.errors",
-    ]
+    assert imported == ["precbench.errors"]  # no solver, no data, no kernel
 
 
 def test_missing_and_malformed_input_is_told(small):

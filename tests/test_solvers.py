@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precbench.errors import InputError
@@ -91,14 +92,14 @@ def test_twin_follows_the_kernel(name, k, average, radius):
 def test_twin_follows_the_kernel_through_ties(data):
     """Few small integers: ties everywhere, and sums of products are exact."""
     name = data.draw(st.sampled_from(sorted(MINIBATCH)))
-    n = data.draw(st.integers(2, 40))
+    n = data.draw(st.integers(2, 90))
     d = data.draw(st.integers(1, 19))
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     X = rng.integers(-1, 2, (n, d)).astype(float)
     y = np.where(rng.random(n) < data.draw(st.sampled_from([0.1, 0.5, 0.9])), 1, -1)
     y[:2] = [1, -1]
     k = data.draw(st.sampled_from([0.25, 0.5, 1.0, 1, 2]))
-    batch_size = data.draw(st.integers(1, 12))
+    batch_size = data.draw(st.sampled_from([1, 2, 5, 12, 30, 60]))
     # a step length of 1 keeps everything dyadic as long as t is a power of four
     order = rng.permutation(n)[: batch_size if not name.startswith("perceptron") else n]
     path, _ = minibatch_path(
@@ -306,6 +307,14 @@ def test_a_batch_without_positives_is_counted_and_changes_nothing(name):
     solver.partial_fit(negatives, np.full(100, -1))
     assert solver.n_empty_batches_ == 2
     assert_array_equal(solver.coef_, before)
+
+
+@each_minibatch
+def test_an_overflow_is_told(name):
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="overflowed"):
+        solver = quick(name).fit(X * 1e200, y)
+    assert np.isnan(solver.coef_).all()
 
 
 def test_labels_that_were_not_announced_are_refused():

@@ -444,7 +444,9 @@ def _take(card: Card, file: File, source: _Source) -> None:
         path = Path(source.address)
         if source.is_remote:
             path = downloaded
-            limit = card.archive.max_bytes if card.archive else 2 * file.limit
+            limit = 2 * file.limit  # a bz2 wrapper may add a little
+            if source.kind == "archive" and card.archive is not None:
+                limit = card.archive.max_bytes
             _download(source.address, path, limit)
         try:
             if source.kind == "archive":

@@ -157,7 +157,7 @@ def _joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArr
 def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
     """Parse the source block by block."""
     name = _name(source)
-    limit = LARGEST_INDEX if n_features is None else n_features
+    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
     n_rows = 0
     scratch = _Scratch(0)
     with _opened(source) as stream:

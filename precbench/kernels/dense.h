@@ -1,4 +1,4 @@
-/* Dot products of dense rows.
+/* The arithmetic of dense rows.
  *
  * A sum runs over eight accumulators (four vectors of two doubles) in a fixed order, so its bits
  * do not depend on the machine. Two rows at a time share the loads of w; each sum is the same as
@@ -16,8 +16,12 @@ typedef double precbench_pair __attribute__((vector_size(16), aligned(8), may_al
 
 #define PRECBENCH_AT(array, j) (*(const precbench_pair *)((array) + (j)))
 
-#define PRECBENCH_FOLD(a0, a1, a2, a3, last)                                                   \
-    (((a0)[0] + (a2)[0]) + ((a1)[0] + (a3)[0]) + (((a0)[1] + (a2)[1]) + ((a1)[1] + (a3)[1])) + (last))
+static inline double precbench_fold(precbench_pair a0, precbench_pair a1, precbench_pair a2,
+                                    precbench_pair a3, double last)
+{
+    precbench_pair sum = (a0 + a2) + (a1 + a3);
+    return sum[0] + sum[1] + last;
+}
 
 static inline double precbench_dot(const double *x, const double *w, ptrdiff_t n)
 {
@@ -41,7 +45,7 @@ static inline double precbench_dot(const double *x, const double *w, ptrdiff_t n
     }
     if (j < n)
         last = x[j] * w[j];
-    return PRECBENCH_FOLD(a0, a1, a2, a3, last);
+    return precbench_fold(a0, a1, a2, a3, last);
 }
 
 static inline void precbench_dot_two(const double *x, const double *z, const double *w,
@@ -84,8 +88,37 @@ static inline void precbench_dot_two(const double *x, const double *z, const dou
         last_x = x[j] * w[j];
         last_z = z[j] * w[j];
     }
-    out[0] = PRECBENCH_FOLD(a0, a1, a2, a3, last_x);
-    out[1] = PRECBENCH_FOLD(b0, b1, b2, b3, last_z);
+    out[0] = precbench_fold(a0, a1, a2, a3, last_x);
+    out[1] = precbench_fold(b0, b1, b2, b3, last_z);
+}
+
+/* w += a * x. */
+static inline void precbench_axpy(double a, const double *x, double *w, ptrdiff_t n)
+{
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        precbench_pair u = *(precbench_pair *)(w + j) + a * PRECBENCH_AT(x, j);
+        precbench_pair v = *(precbench_pair *)(w + j + 2) + a * PRECBENCH_AT(x, j + 2);
+        *(precbench_pair *)(w + j) = u;
+        *(precbench_pair *)(w + j + 2) = v;
+    }
+    for (; j < n; j++)
+        w[j] += a * x[j];
+}
+
+/* Whether all values are numbers: 0 times anything else is none. */
+static inline int precbench_all_finite(const double *x, ptrdiff_t n)
+{
+    precbench_pair a0 = {0, 0}, a1 = {0, 0};
+    double last = 0;
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        a0 += 0 * PRECBENCH_AT(x, j);
+        a1 += 0 * PRECBENCH_AT(x, j + 2);
+    }
+    for (; j < n; j++)
+        last += 0 * x[j];
+    return a0[0] + a0[1] + a1[0] + a1[1] + last == 0;
 }
 
 #endif

@@ -12,16 +12,16 @@ Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given ra
 
 False positives are the negatives among the k first of the batch, false negatives the positives
 that are not. Of equal scores the one visited earlier is first. A batch without positives leaves
-w as it is.
+w as it is. When scores overflow, w becomes NaN and stays so.
 
 The kernel draws no random numbers, allocates nothing and holds no lock: the order of the rows,
 the step lengths and all scratch space are arguments.
 """
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memset
 
-from precbench.kernels.rows cimport Rows, row_axpy, rows_of, score_rows
+from precbench.kernels.rows cimport Rows, precbench_all_finite, row_axpy, rows_of, score_rows
 from precbench.kernels.select cimport select_first, sort_selection
 
 PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT = range(6)
@@ -47,13 +47,14 @@ cdef struct Batch:
     int* first         # a selection that holds every negative with c > 0
     Py_ssize_t n_first
     int* second        # another selection
+    double* scratch
 
 
 cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     """Algorithms 1 and 2; return the number of false positives."""
     cdef Py_ssize_t j, n_missed = 0, n_false
     cdef double share
-    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
+    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first, batch.scratch)
     batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] = 1
@@ -69,7 +70,9 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     share = <double>n_false / n_missed
     if only_first:
         share = 1
-        select_first(batch.scores, batch.second, n_missed, n_false, True, batch.second)
+        select_first(
+            batch.scores, batch.second, n_missed, n_false, True, batch.second, batch.scratch
+        )
         n_missed = n_false
     for j in range(n_missed):
         batch.coef[batch.second[j]] = -share
@@ -82,9 +85,9 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
     cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
     cdef const double* s = batch.scores
-    select_first(s, batch.neg, n_neg, k - fewest, True, batch.first)
+    select_first(s, batch.neg, n_neg, k - fewest, True, batch.first, batch.scratch)
     sort_selection(s, batch.first, k - fewest, True)
-    select_first(s, batch.pos, batch.n_pos, k, True, batch.second)
+    select_first(s, batch.pos, batch.n_pos, k, True, batch.second, batch.scratch)
     sort_selection(s, batch.second, k, True)
     for j in range(batch.n_pos):
         rest += s[batch.pos[j]]
@@ -119,9 +122,9 @@ cdef void max_coef(Batch* batch) noexcept nogil:
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, j
     cdef Py_ssize_t m = batch.k if batch.k < n_neg else n_neg
     cdef const double* s = batch.scores
-    select_first(s, batch.neg, n_neg, m, True, batch.first)
+    select_first(s, batch.neg, n_neg, m, True, batch.first, batch.scratch)
     sort_selection(s, batch.first, m, True)
-    select_first(s, batch.pos, batch.n_pos, m, False, batch.second)
+    select_first(s, batch.pos, batch.n_pos, m, False, batch.second, batch.scratch)
     sort_selection(s, batch.second, m, False)
     batch.n_first = m
     for j in range(m):
@@ -138,12 +141,14 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
         for j in range(batch.n_pos):
             batch.coef[batch.pos[j]] = -1
     else:
-        select_first(batch.scores, batch.pos, batch.n_pos, batch.k, True, batch.second)
+        select_first(
+            batch.scores, batch.pos, batch.n_pos, batch.k, True, batch.second, batch.scratch
+        )
         for j in range(batch.k):
             batch.coef[batch.second[j]] = -1
     for j in range(batch.n - batch.n_pos):
         batch.scores[batch.neg[j]] += 1
-    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first)
+    select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first, batch.scratch)
     batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] += 1
@@ -228,7 +233,7 @@ def minibatch_pass(
         Updated.
     w_sum : (n_features,) or (0,)
         The sum of w_t over the batches is added to it, unless it is empty.
-    real_scratch, int_scratch : (2 * batch_size,), (5 * batch_size,)
+    real_scratch, int_scratch : (3 * batch_size,), (5 * batch_size,)
     counts : (2,) int64
         Batches without positives and false positives of the perceptrons are added to it.
 
@@ -244,6 +249,7 @@ def minibatch_pass(
     cdef Batch batch
     batch.scores = &real_scratch[0]
     batch.coef = &real_scratch[batch_size]
+    batch.scratch = &real_scratch[2 * batch_size]
     batch.pos = &int_scratch[0]
     batch.neg = &int_scratch[batch_size]
     batch.all = &int_scratch[2 * batch_size]
@@ -256,7 +262,10 @@ def minibatch_pass(
             batch.n = min(batch_size, stop - start)
             score_rows(&X, &order[start], batch.n, stop - start, weights, batch.scores)
             split_labels(&batch, &y[0], &order[start])
-            if batch.n_pos == 0:
+            if not precbench_all_finite(batch.scores, batch.n):
+                for j in range(n_features):
+                    weights[j] = NAN
+            elif batch.n_pos == 0:
                 counts[0] += 1
             else:
                 batch.k = k_of[batch.n_pos]

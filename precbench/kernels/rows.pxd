@@ -4,7 +4,7 @@
 # not depend on the machine; a CSR row, usually short, takes four.
 
 cdef enum:
-    PREFETCH_DISTANCE = 12
+    AHEAD = 8  # rows between a request and its use
 
 
 cdef struct Rows:
@@ -19,6 +19,8 @@ cdef extern from "dense.h":
     void precbench_dot_two(
         const double* x, const double* z, const double* w, Py_ssize_t n, double* out
     ) noexcept nogil
+    void precbench_axpy(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
+    bint precbench_all_finite(const double* x, Py_ssize_t n) noexcept nogil
     void precbench_prefetch(const void* address) noexcept nogil
 
 
@@ -56,24 +58,23 @@ cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcep
 
 
 cdef inline void score_rows(
-    const Rows* X, const int* rows, Py_ssize_t n, Py_ssize_t n_known, const double* w, double* scores
+    const Rows* X,
+    const int* rows,
+    Py_ssize_t n,
+    Py_ssize_t n_known,
+    const double* w,
+    double* scores,
 ) noexcept nogil:
-    """Score the n first of n_known rows; dense ones are asked for some rows ahead of their use,
-
-    because a random visiting order defeats the hardware's own foresight.
-    """
-    cdef Py_ssize_t j = 0, ahead, column
-    cdef const double* x
-    cdef const double* z
+    """Score the n first of n_known rows; dense ones are asked for ahead of their use."""
+    cdef Py_ssize_t j = 0, ahead, column, d = X.n_cols
+    cdef const double* x = X.data
     if X.indptr == NULL:
         while j + 1 < n:
-            for ahead in range(j + PREFETCH_DISTANCE, min(j + PREFETCH_DISTANCE + 2, n_known)):
-                x = X.data + rows[ahead] * X.n_cols
-                for column in range(0, X.n_cols, 8):
-                    precbench_prefetch(x + column)
-            x = X.data + rows[j] * X.n_cols
-            z = X.data + rows[j + 1] * X.n_cols
-            precbench_dot_two(x, z, w, X.n_cols, scores + j)
+            if j + 1 + AHEAD < n_known:
+                for ahead in range(j + AHEAD, j + AHEAD + 2):
+                    for column in range(0, d, 8):
+                        precbench_prefetch(x + rows[ahead] * d + column)
+            precbench_dot_two(x + rows[j] * d, x + rows[j + 1] * d, w, d, scores + j)
             j += 2
     while j < n:
         scores[j] = row_dot(X, rows[j], w)
@@ -86,9 +87,7 @@ cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noex
     cdef const int* columns
     cdef Py_ssize_t j
     if X.indptr == NULL:
-        x = X.data + i * X.n_cols
-        for j in range(X.n_cols):
-            w[j] += a * x[j]
+        precbench_axpy(a, X.data + i * X.n_cols, w, X.n_cols)
     else:
         x = X.data + X.indptr[i]
         columns = X.indices + X.indptr[i]

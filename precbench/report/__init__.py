@@ -142,7 +142,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     Raises
     ------
     InputError
-        If a file, a key or a column is missing or malformed.
+        If a file, a key or a column is missing or malformed, or there are no results yet.
     """
     folder = Path(folder)
     path = folder / "experiment.json"
@@ -154,7 +154,10 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
     if missing:
         raise InputError(f"{path} lacks {', '.join(missing)}")
-    results = read_csv(folder / "results.csv", _TEXT, _NUMBERS, _FLAGS)
+    path = folder / "results.csv"
+    results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
+    if results.empty:
+        raise InputError(f"{path} has no rows: no trial has come to an end yet")
     return Run(folder, results, **{key: about[key] for key in wanted})
 
 
@@ -176,14 +179,17 @@ def read_csv(
     Raises
     ------
     InputError
-        If there is no such file, a column is missing or a number malformed.
+        If there is no such file, a number is malformed, or a column missing though there are rows.
     """
     try:
         table = pd.read_csv(_existing(path), dtype=str, keep_default_na=False)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}") from None
-    missing = [column for column in (*text, *numbers, *flags) if column not in table]
-    if missing:
+    columns = [*text, *numbers, *flags]
+    missing = [column for column in columns if column not in table]
+    if table.empty:
+        table = table.reindex(columns=columns)
+    elif missing:
         raise InputError(f"{path} has no column {', '.join(missing)}")
     for column in numbers:
         try:

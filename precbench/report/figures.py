@@ -23,7 +23,7 @@ from precbench.report.tables import notes, summarise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
     "Style",
@@ -244,7 +244,7 @@ class _Page:
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the title, after that of the data set
     data: pd.DataFrame  # solver, x, and the statistics
-    draw: Callable[["Figure", "_Lines", pd.DataFrame], None]
+    draw: Callable[["SubFigure", "_Lines", pd.DataFrame], None]
     timed: bool = False  # an axis is time
     legend_below: bool = False
 
@@ -296,7 +296,7 @@ def _time_pages(run: Run) -> Iterator[_Page]:
         )
 
 
-def _draw_time(figure: "Figure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
+def _draw_time(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
     axes = figure.add_subplot()
     lines.draw(axes, data, "seconds", step=True)
     axes.set_xscale("log")
@@ -315,7 +315,7 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
             kind="roc",
             dataset=dataset,
             sweep=sweep,
-            what="ROC curves, full and at the top of the list",
+            what="ROC curves",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
             draw=partial(_draw_roc, left=left),
             legend_below=True,
@@ -326,15 +326,16 @@ def _decade_below(fpr: float) -> float:
     return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
 
 
-def _draw_roc(figure: "Figure", lines: _Lines, data: pd.DataFrame, left: float) -> None:
-    """Draw all of the curves, and those parts from no false positive to 90 % of the positives."""
+def _draw_roc(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, left: float) -> None:
+    """Draw the whole curves, and their parts up to the decade that holds half of the positives."""
     full, top = figure.subplots(1, 2, sharey=True)
-    right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.9].min()), left)
+    right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
+    chance = np.append(0, np.geomspace(left, 1, 101))
     for axes in (full, top):
-        axes.plot(*[[0, *np.geomspace(left, 1, 101)]] * 2, color="0.5", linewidth=0.8, zorder=1)
+        axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
     lines.draw(full, data, "fpr")
     lines.draw(top, data[data["fpr"].between(left, right)], "fpr")
-    full.set(title="full", xlabel="false positive rate", ylabel="true positive rate")
+    full.set(title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate")
     top.set(title="top of the list", xlabel="false positive rate (log scale)")
     top.set(xscale="log", xlim=(left, right))
 
@@ -364,7 +365,7 @@ def _sweep_pages(run: Run) -> Iterator[_Page]:
 
 
 def _draw_sweep(
-    figure: "Figure",
+    figure: "SubFigure",
     lines: _Lines,
     data: pd.DataFrame,
     name: str,
@@ -439,39 +440,40 @@ def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
 
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
-    spread = "Median and quartiles over the splits." if run.n_splits(page.dataset) > 1 else ""
-    title = textwrap.wrap(f"{run.dataset_title(page.dataset)}: {page.what}{at}", 70)
-    protocol = textwrap.wrap(f"{run.protocol_of(page.dataset)} {spread}", 100)
-    below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 100)]
+    n = run.n_splits(page.dataset)
+    spread = f"Median and quartiles over {n} splits." if n > 1 else ""
+    title = textwrap.wrap(f"{run.dataset_title(page.dataset)}: {page.what}{at}", 72)
+    protocol = textwrap.wrap(f"{run.protocol_sentence} {spread}", 104)
+    below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 104)]
 
     head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
-    foot = (_MARGIN + _LINE * len(below)) if below else 0.0
-    height = head + _HEIGHT + foot
-    figure = Figure(figsize=(_WIDTH, height))
-    figure.set_layout_engine("constrained", rect=(0, foot / height, 1, _HEIGHT / height))
-
+    foot = _MARGIN + _LINE * len(below)
+    heights = [head, _HEIGHT, foot]
+    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0)
+    above, body, under = parts
     lines = _Lines(solver_styles(run.solvers))
-    page.draw(figure, lines, page.data)
-    _legend(page, figure, lines, here)
-    y = height - _MARGIN
+    page.draw(body, lines, page.data)
+    _legend(page, body, lines, here)
+
+    y = head - _MARGIN
     for text in title:
-        _print(figure, y, text, fontsize=10, fontweight="bold")
+        _print(above, y / head, text, fontsize=10, fontweight="bold")
         y -= _TITLE_LINE
     for text in protocol:
-        _print(figure, y, text)
+        _print(above, y / head, text)
         y -= _LINE
     for i, text in enumerate(below):
-        _print(figure, foot - i * _LINE, text)
+        _print(under, 1 - i * _LINE / foot, text)
     return figure
 
 
-def _print(figure: "Figure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
-    """Print a line whose upper edge is `y` inches above the lower edge of the figure."""
-    x, y = _MARGIN / figure.get_figwidth(), y / figure.get_figheight()
-    figure.text(x, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
+def _print(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
+    """Print a line with its upper edge at `y`, a share of the height."""
+    part.text(_MARGIN / _WIDTH, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
 
 
-def _legend(page: _Page, figure: "Figure", lines: _Lines, summary: pd.DataFrame) -> None:
+def _legend(page: _Page, figure: "SubFigure", lines: _Lines, summary: pd.DataFrame) -> None:
     """Name the solvers: with how many trials they have, and with the marks of the notes."""
     legend = figure.legend(
         list(lines.handles.values()),

@@ -240,14 +240,15 @@ def _assemble(
         stand_in=run.is_stand_in(dataset),
         header=header,
         rows=[[Cell(solver), *cells] for solver, *cells in zip(run.solvers, *columns, strict=True)],
-        notes=[run.protocol_of(dataset), *about],
+        notes=[run.protocol_sentence, *about],
     )
 
 
 def _means_over(run: Run, dataset: str) -> str:
     n = run.n_splits(dataset)
-    over = "of one split" if n == 1 else f"± standard deviation over {n} splits"
-    return f"Mean {over}, best mean in bold." if n != 1 else f"Value {over}, best value in bold."
+    if n == 1:
+        return "Values of one split, so without standard deviation; best in bold."
+    return f"Mean ± standard deviation over {n} splits, best mean in bold."
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
@@ -294,9 +295,10 @@ def _told(summary: pd.DataFrame, said: pd.Series) -> str:
 def _means(metric: str, rows: pd.DataFrame) -> list[Cell]:
     """Write a column of means; those over fewer trials than others have do not compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
+    contested = competing.nunique() > 1
     best = competing.min() if metric.startswith(SMALLER_IS_BETTER) else competing.max()
     return [
-        Cell(_mean(row), bold=bool(mean == best))
+        Cell(_mean(row), bold=bool(contested and mean == best))
         for (_, row), mean in zip(rows.iterrows(), competing, strict=True)
     ]
 
@@ -332,7 +334,7 @@ def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
 def _time(row: pd.Series, column: str) -> str:
     if np.isnan(row[column]):
         return _NOTHING
-    marks = "†" * (row["timing"] == "parallel") + "‡" * (row["stopped"] > 0)
+    marks = "‡" * (row["stopped"] > 0) + "†" * (row["timing"] == "parallel")
     return f"{three_digits(row[column])} {marks}".rstrip()
 
 
@@ -372,7 +374,7 @@ def console_table(table: Table) -> "rich.table.Table":
         caption_justify="left",
     )
     for i, heading in enumerate(table.header):
-        shown.add_column(Text(heading), justify="right" if i else "left")
+        shown.add_column(Text(heading), justify="right" if i else "left", no_wrap=i == 0)
     for row in table.rows:
         shown.add_row(*(Text(cell.text, style="bold" if cell.bold else "") for cell in row))
     return shown

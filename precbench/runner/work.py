@@ -127,7 +127,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     finite = bool(np.isfinite(arrays["coef"]).all())
     return {
         "status": "ok" if finite else "diverged",
-        "reason": "" if finite else "the weights are not finite: take shorter steps",
+        "reason": "" if finite else "the scores have overflowed: scale the features",
         "description": trial.description(job.dataset.sha256, solver.algorithm_version),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,

@@ -1,12 +1,14 @@
 """Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
 
 import functools
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.errors import InputError
@@ -110,7 +112,7 @@ class MiniBatchRanker(LinearRanker):
             order = visiting_order(rows.n_rows, self.shuffle, rng)
             stopped = self._pass(rows, labels, order, trace)
             self.n_iter_ += 1
-        return self
+        return self._warned()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -155,7 +157,7 @@ class MiniBatchRanker(LinearRanker):
             )
         self._pass(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), trace)
         self.n_iter_ += 1
-        return self
+        return self._warned()
 
     def _reset(self, n_features: int) -> None:
         self._w = np.zeros(n_features)
@@ -171,7 +173,7 @@ class MiniBatchRanker(LinearRanker):
         b, n = self.batch_size, len(order)
         radius = getattr(self, "radius", None)
         k_of = _k_by_positives(self.k, b)
-        scratch = np.empty(2 * b), np.empty(5 * b, dtype=np.int32)
+        scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
         start = 0
         while start < n:
             length = min(n - start, rows.per_slice())
@@ -204,6 +206,15 @@ class MiniBatchRanker(LinearRanker):
             if trace is not None and trace(self):
                 return True
         return False
+
+    def _warned(self) -> Self:
+        if not np.isfinite(self.coef_).all():
+            warnings.warn(
+                "the scores have overflowed and the weights are lost: scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
 
     def _step_lengths(self, n_batches: int) -> NDArray[np.float64]:
         """Step lengths of the next batches: eta0 / sqrt(t), t = 1, 2, ... since the first."""

@@ -1,0 +1,205 @@
+"""Speed as ratios: contestants interleaved, one thread, float64, medians over the rounds.
+
+Run it through ``make bench``. The yardstick of a pass is ``X @ w`` of NumPy (SciPy for CSR) over
+the same array. Times start when the solver has checked its input, as in every record, and include
+the shuffling where there is any.
+"""
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+from scipy import sparse
+
+from precbench.data import read_svmlight
+from precbench.solvers import PerceptronAtK, SGDAtK
+
+DENSE = {
+    "102,294 x 117": (102_294, 117, 0.0061),
+    "240,249 x 85": (240_249, 85, 0.0119),
+    "581,012 x 54": (581_012, 54, 0.0163),
+    "20,000 x 16": (20_000, 16, 0.0392),
+    "231,806 x 8": (231_806, 8, 0.3333),
+}
+MOST_STORED = {"20,000 x 16": 2.0, "231,806 x 8": 5.0}
+CSR = (48_842, 123, 14, 0.2393)
+
+
+def labelled(X, share: float, rng) -> np.ndarray:
+    """Label the rows that score highest along a random direction, with noise."""
+    scores = np.asarray(X @ rng.standard_normal(X.shape[1]))
+    scores += 0.5 * scores.std() * rng.standard_normal(len(scores))
+    y = np.full(len(scores), -1)
+    y[np.argsort(-scores)[: int(share * len(scores))]] = 1
+    return y
+
+
+class Clock:
+    """A trace that measures the training alone."""
+
+    def __init__(self):
+        self.start = None
+
+    def __call__(self, _):
+        self.seconds = time.perf_counter() - (self.start or time.perf_counter())
+        self.start = self.start or time.perf_counter()
+
+
+def training(solver, X, y, order=None) -> Callable[[], float]:
+    """Return a contestant: one pass, timed by the solver's own trace."""
+
+    def contestant() -> float:
+        clock = Clock()
+        if order is None:
+            solver.fit(X, y, trace=clock)
+        else:
+            del solver.coef_
+            solver.partial_fit(X, y, order=order, trace=clock)
+        return clock.seconds
+
+    solver.fit(X, y)
+    return contestant
+
+
+def call(function: Callable[[], object]) -> Callable[[], float]:
+    """Return a contestant: the whole call."""
+
+    def contestant() -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+
+    return contestant
+
+
+def medians(contestants: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Time the contestants in turn, round by round."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            seconds[name].append(contestant())
+    return {name: float(np.median(times)) for name, times in seconds.items()}
+
+
+def report(title: str, found: dict[str, float], yardstick: str, targets: dict[str, float]) -> bool:
+    """Print ratios to the yardstick beside their targets; return whether all are met."""
+    print(f"\n{title}: {yardstick} {found[yardstick] * 1e3:.3f} ms")
+    met = True
+    for name, seconds in found.items():
+        if name != yardstick:
+            ratio, target = seconds / found[yardstick], targets.get(name)
+            aim = "" if target is None else f"  (at most {target:g})"
+            met &= target is None or ratio <= target
+            print(f"  {name:32} {ratio:6.2f} x{aim}")
+    return met
+
+
+def bench_dense(name: str, rounds: int) -> bool:
+    """Passes over dense rows."""
+    n, d, share = DENSE[name]
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    y = labelled(X, share, rng)
+    once = {"epochs": 1, "random_state": 0}
+    contestants = {
+        "X @ w": call(lambda: X @ w),
+        "perceptron-avg, stored order": training(PerceptronAtK(shuffle=False, **once), X, y),
+        "perceptron-avg, shuffled blocks": training(PerceptronAtK(shuffle="blocks", **once), X, y),
+        "perceptron-avg, any row order": training(PerceptronAtK(), X, y, rng.permutation(n)),
+        "perceptron-avg, shuffled rows": training(PerceptronAtK(shuffle="rows", **once), X, y),
+        "perceptron-max, stored order": training(PerceptronAtK("max", shuffle=False, **once), X, y),
+        "sgd-avg, stored order": training(SGDAtK(shuffle=False, **once), X, y),
+        "sgd-max, stored order": training(SGDAtK("max", shuffle=False, **once), X, y),
+        "sgd-avg, k = n_pos": training(SGDAtK(k=1.0, shuffle=False, **once), X, y),
+    }
+    if name in MOST_STORED:
+        targets = {"perceptron-avg, stored order": MOST_STORED[name]}
+    else:
+        targets = {
+            "perceptron-avg, stored order": 1.1,
+            "perceptron-avg, shuffled blocks": 1.3,
+            "perceptron-avg, any row order": 2.0,
+            "sgd-avg, stored order": 1.3,
+        }
+    return report(f"dense {name}", medians(contestants, rounds), "X @ w", targets)
+
+
+def bench_csr(rounds: int) -> bool:
+    """Passes over sparse rows."""
+    n, d, filled, share = CSR
+    rng = np.random.default_rng(0)
+    X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
+    X.data[:] = 1.0
+    y, w = labelled(X, share, rng), rng.standard_normal(d)
+    once = {"epochs": 1, "random_state": 0}
+    contestants = {
+        "SciPy's X @ w": call(lambda: X @ w),
+        "perceptron-avg, stored order": training(PerceptronAtK(shuffle=False, **once), X, y),
+        "perceptron-avg, shuffled blocks": training(PerceptronAtK(shuffle="blocks", **once), X, y),
+        "sgd-avg, stored order": training(SGDAtK(shuffle=False, **once), X, y),
+    }
+    targets = {"perceptron-avg, stored order": 3.0}
+    title = f"CSR {n:,} x {d}, {filled} non-zeros a row"
+    return report(title, medians(contestants, rounds), "SciPy's X @ w", targets)
+
+
+def bench_reader(rounds: int) -> bool:
+    """The svmlight reader on ijcnn1, or on rows of its shape where it is not at hand."""
+    from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+    from precbench.data import find_card
+    from precbench.data.fetch import fetch
+    from precbench.errors import DataUnavailableError
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.svm")
+        try:
+            import bz2
+
+            files = fetch(find_card("ijcnn1"))
+            path.write_bytes(b"".join(bz2.decompress(file.path.read_bytes()) for file in files))
+            title = "svmlight reader, ijcnn1"
+        except DataUnavailableError:
+            rng = np.random.default_rng(0)
+            X = np.round(rng.standard_normal((141_691, 22)), 6)
+            dump_svmlight_file(X, rng.integers(0, 2, len(X)) * 2 - 1, str(path), zero_based=False)
+            title = "svmlight reader, synthetic rows of the shape of ijcnn1"
+        text = path.read_bytes()
+        contestants = {
+            "scikit-learn": call(lambda: load_svmlight_file(io.BytesIO(text), n_features=22)),
+            "precbench": call(lambda: read_svmlight(path, 22)),
+        }
+        found = medians(contestants, max(3, rounds // 5))
+        speed = len(text) / found["precbench"] / 1e6
+        print(f"\n{title}: {len(text) / 1e6:.1f} MB, {speed:.0f} MB/s")
+        ratio = found["scikit-learn"] / found["precbench"]
+        print(f"  faster than scikit-learn         {ratio:6.2f} x  (at least 8)")
+        return ratio >= 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--only", help="part of a data shape, or csr, or reader")
+    options = parser.parse_args()
+    benches: dict[str, Callable[[], bool]] = {
+        name: lambda name=name: bench_dense(name, options.rounds) for name in DENSE
+    }
+    benches["csr"] = lambda: bench_csr(options.rounds)
+    benches["reader"] = lambda: bench_reader(options.rounds)
+    chosen = [run for name, run in benches.items() if not options.only or options.only in name]
+    missed = [not run() for run in chosen]
+    print(f"\n{len(missed) - sum(missed)} of {len(missed)} within their targets")
+    sys.exit(any(missed))
+
+
+if __name__ == "__main__":
+    main()
