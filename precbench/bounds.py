@@ -78,7 +78,10 @@ class _Stream:
             raise InputError("theorems need shuffle: false and epochs: 1, one pass over a stream")
         part = training_part(trial, dataset)
         self.trial = trial
-        self.dataset = dataset
+        self.X: Any = dataset.X
+        self.y = dataset.y
+        self.n_pos = dataset.n_pos
+        self.optimum: Any = dataset.optimum
         self.k: float | int = trial.params["k"]
         self.batch_size: int = trial.params["batch_size"]
         starts = range(0, len(part.y), self.batch_size)
@@ -120,7 +123,7 @@ def _mistake_bound(stream: _Stream, surrogate: str, theorem: str) -> Iterator[di
 
     The minimum is taken over multiples of the known optimum, so the true bound may be smaller.
     """
-    optimum = stream.dataset.optimum
+    optimum = stream.optimum
     batches = stream.with_positives()
     k = max(k for _, _, k in batches)
     reach = stream.radius * np.sqrt(4 * k)
@@ -144,8 +147,8 @@ def _mistake_bound(stream: _Stream, surrogate: str, theorem: str) -> Iterator[di
 
 def _online_to_batch(stream: _Stream) -> Iterator[dict[str, Any]]:
     """Theorem 13, with Delta_t / (kappa n_pos(X_t)), the loss of w_{t-1} on batch t."""
-    X, y = stream.dataset.X, stream.dataset.y
-    k = resolve_k(stream.k, stream.dataset.n_pos)
+    X, y = stream.X, stream.y
+    k = resolve_k(stream.k, stream.n_pos)
     population = np.mean([prec_loss(X @ w, y, k) / k for w in stream.weights[:-1]])
     online = np.mean(
         [
@@ -163,11 +166,11 @@ def _online_to_batch(stream: _Stream) -> Iterator[dict[str, Any]]:
 
 def _convergence(stream: _Stream) -> Iterator[dict[str, Any]]:
     """Theorem 15: the avg surrogate of the returned mean against that of w* in the ball."""
-    X, y = stream.dataset.X, stream.dataset.y
-    k = resolve_k(stream.k, stream.dataset.n_pos)
+    X, y = stream.X, stream.y
+    k = resolve_k(stream.k, stream.n_pos)
     value = SURROGATES["avg"].value
     radius = stream.trial.params["radius"] or np.inf
-    scores = X @ stream.dataset.optimum
+    scores = X @ stream.optimum
     best = min(value(c * scores, y, k) for c in {*_SCALES[radius >= _SCALES], min(radius, 1e3)})
     found = value(X @ stream.weights[-1], y, k) / k
     rate = np.sqrt(np.log(stream.n_batches / DELTA) / stream.batch_size)
@@ -198,10 +201,11 @@ def _uniform_convergence(
     1 - delta over samples without replacement.
     """
     rng = np.random.default_rng(_SEED)
-    directions = rng.standard_normal((_WEIGHTS, dataset.X.shape[1])) * rng.random((_WEIGHTS, 1))
-    weights = directions / np.sqrt(dataset.X.shape[1]) + dataset.optimum
+    X: Any = dataset.X
+    directions = rng.standard_normal((_WEIGHTS, X.shape[1])) * rng.random((_WEIGHTS, 1))
+    weights = directions / np.sqrt(X.shape[1]) + dataset.optimum
     weights *= 10 / np.linalg.norm(weights, axis=1, keepdims=True)
-    scores, y = dataset.X @ weights.T, dataset.y
+    scores, y = X @ weights.T, dataset.y
     measures: dict[str, Callable[..., float]] = {"prec@k loss": prec_loss}
     measures |= {f"{name} surrogate": SURROGATES[name].value for name in ("ramp", "avg", "max")}
     for quantity, measure in measures.items():

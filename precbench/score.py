@@ -44,9 +44,12 @@ COLUMNS = [
     "reason",
     "stopped",
     "timing",
+    "chosen",
+    "tuning_seconds",
     "final",
 ]
 _ROC_VERTICES = 400
+_ROC_NAMES = ("dataset", "title", "solver", "split", "sweep")
 
 
 def write_results(plan: Plan, store: Store) -> pd.DataFrame:
@@ -85,7 +88,7 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 curves.append(_roc(about, y, scores[:, -1]))
     results = pd.DataFrame(rows, columns=COLUMNS)
     results.to_csv(store.folder / "results.csv", index=False)
-    roc = pd.concat(curves) if curves else pd.DataFrame(columns=["dataset"])
+    roc = pd.concat(curves) if curves else pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"])
     roc.to_csv(store.folder / "roc.csv", index=False)
     text = json.dumps(_description(plan), indent=1) + "\n"
     Path(store.folder, "experiment.json").write_text(text, encoding="utf-8")
@@ -116,6 +119,8 @@ def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
         "reason": record["reason"],
         "stopped": record.get("stopped", ""),
         "timing": record["timing"],
+        "chosen": " ".join(f"{n}={v:g}" for n, v in record.get("chosen", {}).items()),
+        "tuning_seconds": record.get("tuning_seconds"),
     }
 
 
@@ -153,7 +158,7 @@ def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float
         places = np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1
         kept = np.unique(places)
         fpr, tpr = fpr[kept], tpr[kept]
-    named = {name: about[name] for name in ("dataset", "title", "solver", "split", "sweep")}
+    named = {name: about[name] for name in _ROC_NAMES}
     return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
 
 

@@ -48,7 +48,7 @@ class Clock:
     def __init__(self):
         self.start = None
 
-    def __call__(self, _):
+    def __call__(self, _):  # noqa: D102
         self.seconds = time.perf_counter() - (self.start or time.perf_counter())
         self.start = self.start or time.perf_counter()
 
@@ -103,7 +103,7 @@ def report(title: str, found: dict[str, float], yardstick: str, targets: dict[st
 
 
 def bench_dense(name: str, rounds: int) -> bool:
-    """Passes over dense rows."""
+    """Time passes over dense rows."""
     n, d, share = DENSE[name]
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
@@ -133,7 +133,7 @@ def bench_dense(name: str, rounds: int) -> bool:
 
 
 def bench_csr(rounds: int) -> bool:
-    """Passes over sparse rows."""
+    """Time passes over sparse rows."""
     n, d, filled, share = CSR
     rng = np.random.default_rng(0)
     X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
@@ -152,7 +152,7 @@ def bench_csr(rounds: int) -> bool:
 
 
 def bench_reader(rounds: int) -> bool:
-    """The svmlight reader on ijcnn1, or on rows of its shape where it is not at hand."""
+    """Time the svmlight reader on ijcnn1, or on rows of its shape where it is not at hand."""
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
     from precbench.data import find_card

@@ -59,6 +59,8 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
         "metric": metric,
         "status": "ok",
         "reason": "",
+        "chosen": "",
+        "tuning_seconds": 0.0,
         "stopped": "",
         "timing": "sequential",
         **other,

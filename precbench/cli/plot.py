@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 from precbench.errors import InputError
-from precbench.report.figures import write_figures
-from precbench.report.tables import write_tables
+from precbench.report.folder import write_report
 
 
 def plot_results(results: Path, as_json: bool) -> None:
@@ -16,10 +15,7 @@ def plot_results(results: Path, as_json: bool) -> None:
             f"{results} holds no results.csv, and no folder in it does: run an experiment first, "
             "for example precbench run letter"
         )
-    written = {
-        str(folder): [str(path) for path in (*write_tables(folder), *write_figures(folder))]
-        for folder in folders
-    }
+    written = {str(folder): [str(path) for path in write_report(folder)] for folder in folders}
     if as_json:
         print(json.dumps(written, indent=1))
     else:

@@ -14,12 +14,13 @@ from precbench.cli.progress import Progress
 from precbench.errors import InputError
 from precbench.experiment import Experiment, load_experiment
 from precbench.experiment.plan import Plan, make_plan
-from precbench.report import read_run
-from precbench.report.figures import write_figures
-from precbench.report.tables import console_table, make_tables, write_tables
+from precbench.report.folder import folder_tables, write_report
+from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.store import Store
+
+_WIDTH_IN_A_PIPE = 140
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,12 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         if experiment.theorems:
             write_bounds(plan, store)
     if not results.empty:
-        write_tables(store.folder)
-        figures = write_figures(store.folder)
-        say.show([console_table(table) for table in make_tables(read_run(store.folder))])
+        written = write_report(store.folder)
+        say.show([console_table(table) for table in folder_tables(store.folder)])
         say(f"tables and records: {store.folder}")
-        for figure in figures:
-            if figure.suffix == ".png":
-                say(f"figure: {figure}")
+        for path in written:
+            if path.suffix == ".png":
+                say(f"figure: {path}")
     return summary | {"not_ok": _not_ok(results)}
 
 
@@ -147,6 +147,8 @@ class _Voice:
         from rich.console import Console
 
         self._console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+        if not self._console.is_terminal:
+            self._console.width = _WIDTH_IN_A_PIPE
 
     def __call__(self, text: str) -> None:
         self._console.print(text, markup=False)

@@ -270,6 +270,32 @@ def read_own_file(
     return dataset, own.encoding
 
 
+def read_table_column(path: str | os.PathLike[str], name: str) -> list[object]:
+    """Read one column of a table, for example the names of its rows.
+
+    Parameters
+    ----------
+    path : path
+        Of a CSV, TSV or Parquet file.
+    name : str
+
+    Returns
+    -------
+    list
+        One value per row.
+
+    Raises
+    ------
+    InputError
+        If the file is no table, or has no such column.
+    """
+    path = Path(path)
+    found = _format(path, None)
+    if found not in _TABLES:
+        raise InputError(f"{path}: {found} rows have no named columns, so no column {name!r}")
+    return _column(_table(path, found), name, str(path)).tolist()
+
+
 class _Own(NamedTuple):
     X: Matrix
     y: NDArray[np.float64]

@@ -97,9 +97,12 @@ def split_rows(
 
 
 def validation_split(
-    y_train: NDArray[np.float64], share: float, seed_key: Sequence[Hashable]
+    y_train: NDArray[np.float64],
+    share: float,
+    seed_key: Sequence[Hashable],
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set a stratified part of the training rows aside.
+    """Set a part of the training rows aside, stratified unless groups must stay together.
 
     Parameters
     ----------
@@ -109,6 +112,8 @@ def validation_split(
         Share of the rows to set aside, in (0, 1).
     seed_key : sequence of str and int
         What the split is for: the key of its random stream.
+    groups : ndarray of shape (n_train,), optional
+        Rows of one group are not parted.
 
     Returns
     -------
@@ -120,13 +125,15 @@ def validation_split(
     InputError
         A share out of range, or a class with too few rows for both parts.
     """
-    from sklearn.model_selection import StratifiedShuffleSplit
+    from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
     if not 0 < share < 1:
         raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
-    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=_legacy(*seed_key))
+    kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+    splitter = kind(1, test_size=share, random_state=_legacy(*seed_key))
     try:
-        fit_rows, validation_rows = next(splitter.split(np.empty((len(y_train), 0)), y_train))
+        rows = np.empty((len(y_train), 0))
+        fit_rows, validation_rows = next(splitter.split(rows, y_train, groups))
     except ValueError as error:
         raise InputError(
             f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "

@@ -260,6 +260,7 @@ class Experiment(Section):
                 n_splits=protocol.n_splits,
                 test_size=protocol.test_size,
                 stratified=protocol.stratified,
+                groups=protocol.groups,
             ),
             solver=entry.solver,
             label=label,

@@ -72,7 +72,12 @@ def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
     n_fit = len(rows)
     if trial.candidates:
         fit, validation = validation_split(
-            dataset.y[rows], trial.validation_size, [trial.seed, "validation"]
+            dataset.y[rows],
+            trial.validation_size,
+            [trial.seed, "validation"],
+            None
+            if dataset.groups is None or trial.split.groups == "ignore"
+            else dataset.groups[rows],
         )
         rows, n_fit = rows[np.concatenate([fit, validation])], len(fit)
     X = dataset.X[rows]
@@ -92,7 +97,7 @@ def test_part(trial: Trial, dataset: Dataset) -> tuple[Any, NDArray[np.float64]]
 def _divided(trial: Trial, dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     split = trial.split
     divided = split_rows(
-        dataset,
+        replace(dataset, groups=None) if split.groups == "ignore" else dataset,
         split.kind,
         split.index,
         n_splits=split.n_splits,

@@ -97,7 +97,7 @@ class FileData(Section):
 
     file: Annotated[Path, Strict(False)]
     name: Name
-    format: Literal["svmlight", "csv", "parquet", "npz"] | None = None
+    format: Literal["svmlight", "csv", "tsv", "parquet", "npz"] | None = None
     label: str | int | None = None
     positive: str | int | float | bool | None = None
     groups: str | int | None = None
@@ -137,6 +137,8 @@ class Protocol(Section):
     test_size: Share = 0.3
     n_splits: PositiveInt = 5
     stratified: bool = False
+    groups: Literal["keep", "ignore"] = "keep"
+    """Whether rows of one group, where the data have groups, stay on one side."""
     seed: Annotated[int, Field(ge=0)] = 0
     validation_size: Share = 0.2
     splits: Items[Annotated[int, Field(ge=0)]] | None = None

@@ -32,6 +32,8 @@ class Split:
     test_size : float
         The share of the rows tested on, of use for ``random`` only.
     stratified : bool
+    groups : {"keep", "ignore"}
+        Whether rows of one group stay on one side.
     """
 
     kind: SplitKind
@@ -40,12 +42,13 @@ class Split:
     n_splits: int
     test_size: float
     stratified: bool
+    groups: str
 
     def description(self) -> dict[str, Any]:
         """Return what makes the split: more repetitions leave the first ones as they were."""
         names = {
-            "random": ("kind", "seed", "test_size", "stratified"),
-            "kfold": ("kind", "seed", "n_splits", "index", "stratified"),
+            "random": ("kind", "seed", "test_size", "stratified", "groups"),
+            "kfold": ("kind", "seed", "n_splits", "index", "stratified", "groups"),
         }
         return {name: getattr(self, name) for name in names.get(self.kind, ("kind",))}
 

@@ -19,11 +19,11 @@ __all__ = ["Run", "metric_name", "read_csv", "read_run"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
-    *("metric", "status", "reason", "stopped", "timing"),
+    *("metric", "status", "reason", "stopped", "timing", "chosen"),
 )
 _NUMBERS = (
     *("split", "seed", "checkpoint", "rows_seen"),
-    *("cpu_seconds", "wall_seconds", "value"),
+    *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
 )
 _FLAGS = ("stand_in", "final")
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
+    "LOOK",
     "Style",
     "roc",
     "solver_styles",
@@ -57,7 +58,7 @@ _LINE = 0.15  # inches for a line of small print
 _TITLE_LINE = 0.2
 _MARGIN = 0.08
 _DENSE = 12  # points of a curve; with more, not each has a marker
-_LOOK: dict[str, Any] = {
+LOOK: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,
     "axes.titlesize": 9,
@@ -427,7 +428,7 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
         return []
     table.parent.mkdir(exist_ok=True)
     page.data.to_csv(table, index=False, lineterminator="\n")
-    with style.context(["default", _LOOK]):
+    with style.context(["default", LOOK]):
         figure = _drawn(page, run, summary[summary["dataset"] == page.dataset])
         figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(png, metadata={"Software": "precbench"})

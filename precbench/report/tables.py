@@ -57,6 +57,9 @@ class Table:
     notes: list[str]
 
 
+_OF_TRIAL = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]
+
+
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
     """Summarise the trials of each solver.
 
@@ -78,6 +81,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
           of the trial's own curve;
         - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
           trials are never related to those of sequential ones, so they have none beside them;
+        - ``chosen``: the tuned parameters, with how many trials chose them, and
+          ``tuning_seconds``, the median wall time that it took to choose;
         - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
           ``timing`` ("parallel" if any trial was) and ``stand_in``.
     """
@@ -91,7 +96,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
-    trials = rows.groupby(_TRIAL, sort=False)[["status", "reason", "stopped", "timing"]].last()
+    trials = rows.groupby(_TRIAL, sort=False)[_OF_TRIAL].last()
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
@@ -109,6 +114,8 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
         "seconds": final["wall_seconds"].median(),
         "relative_time": None,  # set beside the others
         "seconds_to_99": pd.Series(to_99, dtype=float).median(),
+        "chosen": _counted(trials["chosen"]),
+        "tuning_seconds": trials["tuning_seconds"].median(),
         "stopped": int((trials["stopped"] == "limit").sum()),
         "failed": int((trials["status"] != "ok").sum()),
         "outcomes": _outcomes(trials),
@@ -121,6 +128,12 @@ def _seconds_to_99(curve: pd.DataFrame, smaller: bool) -> float:
     gain = -curve["value"] if smaller else curve["value"]
     reached = curve["wall_seconds"][gain >= gain.max() - 0.01 * abs(gain.max())]
     return reached.iloc[0] if len(reached) else float("nan")
+
+
+def _counted(chosen: pd.Series) -> str:
+    """Return for example ``eta0=0.1 (4), eta0=1 (1)``."""
+    counts = chosen[chosen != ""].value_counts()
+    return ", ".join(f"{choice} ({n})" for choice, n in counts.items())
 
 
 def _outcomes(trials: pd.DataFrame) -> str:
@@ -268,7 +281,11 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _told(summary, share.where(summary["stopped"] > 0))
     failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
+    main = summary[summary["metric"] == summary["metric"].iloc[0]] if len(summary) else summary
+    chosen = _told(main, main["chosen"].where(main["chosen"] != ""))
     sentences = []
+    if chosen:
+        sentences.append(f"Chosen on a validation part of the training rows: {chosen}.")
     if stopped:
         sentences.append(f"‡ Stopped by a limit, the last iterate counts: {stopped}.")
     if failed:
@@ -385,18 +402,32 @@ def _markdown(run: Run, tables: Iterable[Table]) -> str:
     if run.source:
         lines += [f"After {_escaped_markdown(run.source)}.", ""]
     for table in tables:
-        lines += [f"## {_escaped_markdown(table.title)}", ""]
-        if table.stand_in:
-            lines += [f"**{_STAND_IN}**", ""]
-        lines += [
-            _markdown_row(_escaped_markdown(heading) for heading in table.header),
-            _markdown_row(["---"] + ["---:"] * (len(table.header) - 1)),
-            *(_markdown_row(map(_markdown_cell, row)) for row in table.rows),
-            "",
-            _escaped_markdown(" ".join(table.notes)),
-            "",
-        ]
+        lines += markdown_table(table)
     return "\n".join(lines)
+
+
+def markdown_table(table: Table) -> list[str]:
+    """Return a table as lines of Markdown, below its title.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    list of str
+    """
+    return [
+        f"## {_escaped_markdown(table.title)}",
+        "",
+        *([f"**{_STAND_IN}**", ""] if table.stand_in else []),
+        _markdown_row(_escaped_markdown(heading) for heading in table.header),
+        _markdown_row(["---"] + ["---:"] * (len(table.header) - 1)),
+        *(_markdown_row(map(_markdown_cell, row)) for row in table.rows),
+        "",
+        _escaped_markdown(" ".join(table.notes)),
+        "",
+    ]
 
 
 def _markdown_row(texts: Iterable[str]) -> str:

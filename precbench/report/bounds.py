@@ -1,0 +1,127 @@
+"""The theorems of an experiment: ``bounds.csv`` as a table and a figure."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precbench.report import read_csv, read_run
+from precbench.report.figures import LOOK, solver_styles
+from precbench.report.tables import Cell, Table, markdown_table, three_digits
+
+__all__ = ["bounds_table", "write_bounds_report"]
+
+_TEXT = ("theorem", "quantity", "solver", "holds")
+_NUMBERS = ("split", "batch_size", "n_batches", "measured", "bound", "constant")
+_KEYS = ["theorem", "quantity", "solver", "batch_size"]
+
+
+def bounds_table(folder: str | os.PathLike[str]) -> Table:
+    """Lay out the theorems: worst measured value and bound over the splits.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<experiment>`` with ``bounds.csv``.
+
+    Returns
+    -------
+    Table
+        One row per theorem, quantity, solver and batch length.
+    """
+    run = read_run(folder)
+    rows = []
+    for key, of in _bounds(folder).groupby(_KEYS, sort=False):
+        theorem, quantity, solver, size = map(str, key)
+        explicit = (of["holds"] != "").any()
+        held = f"{(of['holds'] == 'True').sum()} of {len(of)}" if explicit else ""
+        constant = "" if of["constant"].isna().all() else three_digits(of["constant"].max())
+        bound = "" if theorem == "Theorem 12" else three_digits(of["bound"].mean())
+        texts = [
+            theorem,
+            quantity,
+            solver,
+            f"{float(size):.0f}",
+            three_digits(of["measured"].mean()),
+        ]
+        rows.append([Cell(text) for text in (*texts, bound, held, constant)])
+    return Table(
+        title=run.title,
+        stand_in=False,
+        header=["", "quantity", "solver", "b", "measured", "bound", "holds", "constant"],
+        rows=rows,
+        notes=[
+            "Means over the splits; b is the batch length. Theorems 7 and 9, Corollaries 8 and 10 "
+            "are explicit: in how many splits they hold. The others hold up to a constant that "
+            "the paper leaves open: measured and bound leave out the term with it, and the last "
+            "column is the largest constant that any split needs. It should not grow with b.",
+        ],
+    )
+
+
+def write_bounds_report(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``bounds.md`` and ``figures/bounds.png`` and ``.pdf``.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<experiment>`` with ``bounds.csv``.
+
+    Returns
+    -------
+    list of pathlib.Path
+    """
+    from matplotlib import style
+
+    folder = Path(folder)
+    text = folder / "bounds.md"
+    text.write_text("\n".join(markdown_table(bounds_table(folder))) + "\n", encoding="utf-8")
+    paths = [folder / "figures" / f"bounds.{suffix}" for suffix in ("pdf", "png")]
+    paths[0].parent.mkdir(exist_ok=True)
+    with style.context(["default", LOOK]):
+        figure = _drawn(read_run(folder).title, _bounds(folder))
+        figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
+        figure.savefig(paths[1], metadata={"Software": "precbench"})
+    return [text, *paths]
+
+
+def _bounds(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    table = read_csv(Path(folder) / "bounds.csv", _TEXT, _NUMBERS)
+    number = table["theorem"].str.extract(r"(\d+)", expand=False).astype(int)
+    order = table.assign(number=number).sort_values(["number", "quantity", "solver", "batch_size"])
+    return order.drop(columns="number")
+
+
+def _drawn(title: str, table: pd.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    figure.suptitle(title, fontsize=10, fontweight="bold", x=0.01, ha="left")
+    explicit, open_ended = figure.subplots(1, 2)
+    measures = ["measured", "bound", "constant"]
+    means = table.groupby(_KEYS, sort=False)[measures].mean().reset_index()
+    names = means["theorem"] + " " + means["quantity"] + " " + means["solver"]
+    means.insert(0, "name", names.str.strip())
+    styles = solver_styles(list(dict.fromkeys(means["name"])))
+    measured_solvers = set()
+    for name, of in means.groupby("name", sort=False):
+        theorem, solver = of["theorem"].iloc[0], of["solver"].iloc[0]
+        look = styles[str(name)]._asdict()
+        if of["constant"].isna().all():
+            explicit.plot(of["batch_size"], of["bound"], label=f"{theorem}: bound", **look)
+            if solver not in measured_solvers:
+                measured_solvers.add(solver)
+                own = solver_styles([solver])[solver]._asdict()
+                label = f"{solver}: mistakes"
+                explicit.plot(of["batch_size"], of["measured"], label=label, **own)
+        else:
+            label = f"{theorem.removeprefix('Theorem ')}: {solver or of['quantity'].iloc[0]}"
+            shown = of[of["constant"] > 0]
+            open_ended.plot(shown["batch_size"], shown["constant"], label=label, **look)
+    explicit.set_ylabel("false positives in the top k, all batches")
+    open_ended.set_ylabel("smallest constant that will do")
+    for axes in (explicit, open_ended):
+        axes.set(xscale="log", yscale="log", xlabel="batch length (rows)")
+        axes.legend(fontsize=7)
+    return figure
