@@ -96,7 +96,7 @@ def _bounds(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def _drawn(title: str, table: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     figure.suptitle(title, fontsize=10, fontweight="bold", x=0.01, ha="left")
     explicit, open_ended = figure.subplots(1, 2)
     measures = ["measured", "bound", "constant"]
@@ -123,5 +123,5 @@ def _drawn(title: str, table: pd.DataFrame) -> Any:
     open_ended.set_ylabel("smallest constant that will do")
     for axes in (explicit, open_ended):
         axes.set(xscale="log", yscale="log", xlabel="batch length (rows)")
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
