@@ -1,24 +1,62 @@
 """A fitted ranking of one's own rows: from a file, to a file, and to the top of a list."""
 
+import errno
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_array
 
 from precbench.data.own import Encoding
 from precbench.data.preprocess import Scaler, Scaling
-from precbench.errors import InputError
-from precbench.solvers import SOLVERS
+from precbench.errors import InputError, PrecbenchError
+from precbench.solvers import SOLVERS, LinearRanker
+from precbench.strict_yaml import did_you_mean
 
-__all__ = ["Model"]
+__all__ = ["Model", "make_solver"]
 
 _SCHEMA = 1
+
+
+def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
+    """Return an unfitted solver.
+
+    Parameters
+    ----------
+    name : str
+        In the registry.
+    params : mapping
+        Of the solver; their values are checked when it is fitted.
+
+    Returns
+    -------
+    LinearRanker
+
+    Raises
+    ------
+    InputError
+        An unknown solver or parameter; the sentence lists the known ones.
+    """
+    if name not in SOLVERS:
+        raise InputError(
+            f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}: choose one of "
+            f"{', '.join(SOLVERS)}"
+        )
+    known = SOLVERS[name]().get_params()
+    for param in params:
+        if param not in known:
+            raise InputError(
+                f"{name} has no parameter {param!r}{did_you_mean(param, known)}: it has "
+                f"{', '.join(known)}"
+            )
+    return SOLVERS[name](**params)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +100,10 @@ class Model:
 
         Parameters
         ----------
-        X : {ndarray, csr_matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Not changed.
         y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
         solver : str, default="sgd-avg"
             Name in the registry.
         scaling : {"standardise", "unit", "none"}, default="none"
@@ -79,11 +118,22 @@ class Model:
         Raises
         ------
         InputError
-            If X, y or a parameter is not what the solver takes.
+            If X, y or a parameter is not what the solver takes, or the weights overflow.
         """
+        unfitted = make_solver(solver, params)
+        X = _matrix(X)
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        fitted = SOLVERS[solver](**params).fit(scaled, y)
+        try:
+            fitted = unfitted.fit(scaled, y)
+        except InputError:
+            raise
+        except ValueError as error:  # of scikit-learn's checks
+            raise InputError(f"{solver}: {error}") from error
+        if not np.isfinite(fitted.coef_).all():
+            raise InputError(
+                f"{solver}: the weights have overflowed; scale the features, or take shorter steps"
+            )
         kept = {n: v for n, v in fitted.get_params().items() if n != "random_state"}
         return cls(solver, kept, fitted.coef_, scaler, encoding)
 
@@ -92,30 +142,36 @@ class Model:
 
         Parameters
         ----------
-        X : {ndarray, csr_matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Unscaled; not changed.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Equal rows of one matrix have equal scores.
+
+        Raises
+        ------
+        InputError
+            If X has another number of features, or holds what is no finite number.
         """
+        X = _matrix(X)
         if X.shape[1] != len(self.coef):
             raise InputError(
                 f"the rows have {X.shape[1]} features and the model {len(self.coef)}: score rows "
                 "of the kind that it was fitted to"
             )
-        if self.scaler.kind == "none":
-            return np.asarray(X @ self.coef)
-        assert self.scaler.shift is not None and self.scaler.scale is not None
+        if self.scaler.shift is None or self.scaler.scale is None:
+            return _products(X, self.coef)
         weights = self.coef / self.scaler.scale
-        return np.asarray(X @ weights) - float(self.scaler.shift @ weights)
+        return _products(X, weights) - float(self.scaler.shift @ weights)
 
     def rank(self, X: Any, top: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.
 
         Parameters
         ----------
-        X : {ndarray, csr_matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
         top : int, optional
             How many; default all.
 
@@ -140,6 +196,13 @@ class Model:
         ----------
         path : path-like
             Replaced if it exists.
+
+        Raises
+        ------
+        InputError
+            If it is no place for a file.
+        PrecbenchError
+            If the disk is full.
         """
         described = {
             "schema": _SCHEMA,
@@ -149,23 +212,30 @@ class Model:
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
             "about": self.about,
         }
+        arrays: dict[str, Any] = {
+            "description": np.array(json.dumps(described, default=_plain)),
+            "coef": self.coef,
+            **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
+        }
         target = Path(path)
+        if target.is_dir():
+            raise InputError(f"the model cannot be written to {target}: a folder; name a file")
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             with unfinished.open("wb") as stream:
-                np.savez(
-                    stream,
-                    allow_pickle=False,
-                    description=np.array(json.dumps(described)),
-                    coef=self.coef,
-                    **{f"scaler_{n}": a for n, a in self.scaler.to_arrays().items()},
-                )
+                np.savez(stream, **arrays)
+                stream.flush()
+                os.fsync(stream.fileno())
             unfinished.replace(target)
         except OSError as error:
-            unfinished.unlink(missing_ok=True)
-            raise InputError(
-                f"the model cannot be written to {target}: {error.strerror}; choose another place"
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            kind = PrecbenchError if is_full else InputError
+            raise kind(
+                f"the model cannot be written to {target}: {error.strerror}; "
+                f"{'free some space, or ' if is_full else ''}choose another place"
             ) from error
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -185,30 +255,64 @@ class Model:
             If there is no such file, it is no model, or a newer precbench wrote it.
         """
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                described = json.loads(str(arrays["description"]))
-                scaler = {n[7:]: arrays[n] for n in arrays.files if n.startswith("scaler_")}
-                coef = arrays["coef"]
-            newer = described["schema"] > _SCHEMA
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            described = json.loads(str(arrays.pop("description")))
+            schema = described["schema"]
+            model = None if schema > _SCHEMA else cls._rebuilt(described, arrays)
         except FileNotFoundError:
             raise InputError(
                 f"no model {path}: precbench fit FILE --save {path} makes one"
             ) from None
-        except (OSError, KeyError, ValueError, TypeError, AttributeError, BadZipFile) as error:
+        except Exception as error:  # a damaged file has many ways to fail
             raise InputError(
-                f"{path} is not a model: expected a file that precbench fit has saved"
+                f"{path} is not a model, or a damaged one: expected a file that precbench fit has "
+                "saved"
             ) from error
-        if newer:
+        if model is None:
             raise InputError(
-                f"{path} was saved by a newer precbench (schema {described['schema']}, this one "
-                f"knows {_SCHEMA}): update precbench"
+                f"{path} was saved by a newer precbench (schema {schema}, this one knows "
+                f"{_SCHEMA}): update precbench"
             )
-        encoding = described["encoding"]
+        return model
+
+    @classmethod
+    def _rebuilt(cls, described: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
+        coef = arrays.pop("coef")
+        scaler = Scaler.from_arrays(
+            described["scaling"], {name.removeprefix("scaler_"): a for name, a in arrays.items()}
+        )
+        encoding = described["encoding"] and Encoding.from_dict(described["encoding"])
+        is_whole = (
+            all(a.shape == coef.shape and np.isfinite(a).all() for a in [coef, *arrays.values()])
+            and coef.ndim == 1
+            and (encoding is None or encoding.n_features == len(coef))
+            and (scaler.kind == "none") == (scaler.shift is None) == (scaler.scale is None)
+        )
+        if not is_whole:
+            raise ValueError("the parts do not fit together")
         return cls(
             solver=described["solver"],
             params=described["params"],
             coef=coef,
-            scaler=Scaler.from_arrays(described["scaling"], scaler),
-            encoding=None if encoding is None else Encoding.from_dict(encoding),
+            scaler=scaler,
+            encoding=encoding,
             about=described["about"],
         )
+
+
+def _matrix(X: Any) -> Any:
+    try:
+        return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
+    except ValueError as error:
+        raise InputError(f"{error}".partition("\n")[0]) from error
+
+
+def _products(X: Any, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    # X @ w of a dense matrix rounds a row by its place: equal rows would not tie.
+    return np.asarray(X @ w) if issparse(X) else np.vecdot(X, w)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of a NumPy scalar or array."""
+    return value.tolist()

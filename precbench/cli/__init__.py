@@ -54,6 +54,12 @@ Mirror = Annotated[
         "[default: $PRECBENCH_MIRROR]."
     ),
 ]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="svmlight, csv, tsv, parquet or npz [default: told by the suffix]."
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -156,57 +162,97 @@ def plot(
     plot_results(results, as_json)
 
 
-@app.command("list")
+@app.command("list", short_help="List solvers, datasets, metrics or configs.")
 def list_(
     what: Annotated[str, typer.Argument(help="solvers, datasets, metrics or configs.")],
     as_json: Json = False,
 ) -> None:
-    """List what there is, with one line about each."""
+    """List what there is, with one line about each.
+
+    With --json also the parameters of solvers (with their defaults) and of metrics, and the sizes
+    of data sets.
+    """
     from precbench.cli.listing import list_members
 
     list_members(what, as_json)
 
 
-@app.command()
+@app.command(short_help="Fit a ranking to a file of your own and save it.")
 def fit(
-    file: Annotated[Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz.")],
-    save: Annotated[Path, typer.Option(help="The model file to write.")],
-    label: Annotated[str | None, typer.Option(help="Column of the labels (tables).")] = None,
+    file: Annotated[
+        Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
+    ],
+    save: Annotated[Path, typer.Option(help="The model file to write; replaced if it exists.")],
+    label: Annotated[
+        str | None, typer.Option(help="Column of the labels (tables need it).")
+    ] = None,
     positive: Annotated[
         str | None, typer.Option(help="The positive label; not needed for 0/1 and -1/1.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(help="Column whose equal values stay together in the trial split.")
+        str | None,
+        typer.Option(
+            help="Column (of an npz: array) whose equal values stay together in the trial split."
+        ),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Column that is no feature; repeatable.")
     ] = None,
-    categorical: Annotated[str, typer.Option(help="Text columns: error or one-hot.")] = "error",
+    categorical: Annotated[
+        str, typer.Option(help="What to do with columns of text: error or one-hot.")
+    ] = "error",
     missing: Annotated[
         str, typer.Option(help="Missing values: error, mean, median or most-frequent.")
     ] = "error",
+    form: Form = None,
     solver: Annotated[str, typer.Option(help="See list solvers.")] = "sgd-avg",
     param: Annotated[
-        list[str] | None, typer.Option(help="Parameter of the solver, NAME=VALUE; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Parameter of the solver, for example epochs=50; repeatable; see list solvers "
+            "--json.",
+        ),
     ] = None,
     k: Annotated[
-        str, typer.Option("--k", help="Top of the list: a share of the positives, or a count.")
+        str,
+        typer.Option(
+            "--k",
+            help="Top of the list: a share of the positives (1.0 is all), or a count of rows "
+            "(1 is the first).",
+        ),
     ] = "0.25",
     scaling: Annotated[
         str | None,
-        typer.Option(help="standardise, unit or none [default: standardise, sparse rows none]."),
+        typer.Option(
+            help="standardise, unit or none [default: standardise; none for sparse rows]."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the trial split and the visiting order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the trial split and the solver.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking to a file of your own, say how good it is, and save it.
 
-    The measures come from a trial: fitted to 70 % of the rows, measured on the others. The saved
-    model is then fitted to all rows.
+    The measures come from a trial: fitted to 70 % of the rows, measured on the others (a count k
+    is cut to the positives that a part has). The saved model is then fitted to all rows.
+
+    \b
+    Examples:
+      precbench fit mine.csv --label churned --positive yes --drop id \\
+          --categorical one-hot --missing median --save top.npz
+      precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
+
+    \b
+    Files, told by their suffix or by --format:
+      .csv .tsv .parquet             the first line has the column names
+      .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
+      .npz                           arrays X and y, or data, indices, indptr,
+                                     shape (CSR) and y
     """
     from precbench.cli.model import FitOptions, fit_model
 
     options = FitOptions(
+        format=form,
         label=label,
         positive=positive,
         groups=groups,
@@ -222,56 +268,87 @@ def fit(
     fit_model(file, save, options, as_json)
 
 
-@app.command()
+@app.command(short_help="Rank the rows of a file by a model and list the top.")
 def score(
     model: Annotated[Path, typer.Argument(help="A model file, see fit.")],
-    file: Annotated[Path, typer.Argument(help="Rows to rank; a label column is not needed.")],
-    top: Annotated[int | None, typer.Option(help="How many rows to list; default all.")] = None,
+    file: Annotated[
+        Path, typer.Argument(help="Rows to rank, of the kind that the model was fitted to.")
+    ],
+    top: Annotated[
+        int | None, typer.Option(min=1, help="How many rows to list; default all.")
+    ] = None,
     row_id: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows (tables).")
     ] = None,
+    form: Form = None,
     as_json: Json = False,
 ) -> None:
-    """Rank the rows of a file and list the top, as CSV: rank, row (from 1), id, score."""
+    """Rank the rows of a file and list the top, the highest score first.
+
+    The answer is CSV: rank and row (both from 1; the line of column names is no row), id if asked
+    for, score. Of equal scores the earlier row comes first.
+
+    A label column is not needed, and columns that the model does not know are left out. A svmlight
+    row needs a number in the place of its label; any will do.
+
+    \b
+    Example:
+      precbench score top.npz new.csv --top 100 --id customer > top.csv
+    """
     from precbench.cli.model import score_rows
 
-    score_rows(model, file, top, row_id, as_json)
+    score_rows(model, file, form, top, row_id, as_json)
 
 
-@data_app.command()
+@data_app.command(short_help="Get data sets into the cache, verified.")
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Data sets, see list datasets.")],
     mirror: Mirror = None,
+    as_json: Json = False,
 ) -> None:
-    """Get data sets from the mirror or the official addresses, verified, into the cache."""
+    """Get data sets from the mirror or the official addresses, verified, into the cache.
+
+    What comes out is compared with the card. The cache is the folder $PRECBENCH_CACHE, else the
+    user's cache folder. Exit code 3: no source has the files.
+    """
     from precbench.cli.data import fetch_data
 
-    fetch_data(names, mirror)
+    fetch_data(names, mirror, as_json)
 
 
-@data_app.command()
+@data_app.command(short_help="Take files of your own (kdd08, ppi) into the cache.")
 def add(
     name: Annotated[str, typer.Argument(help="The data set that the files belong to.")],
-    files: Annotated[list[Path], typer.Argument(help="Files that you brought yourself.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files that you brought yourself; data info names them.")
+    ],
+    as_json: Json = False,
 ) -> None:
-    """Take files that must be brought by hand (kdd08, ppi) into the cache, verified."""
+    """Copy files that must be brought by hand (kdd08, ppi) into the cache, verified.
+
+    A file with a wrong checksum is refused, set aside as NAME.rejected in the cache, and
+    overwrites nothing.
+    """
     from precbench.cli.data import add_data
 
-    add_data(name, files)
+    add_data(name, files, as_json)
 
 
-@data_app.command()
+@data_app.command(short_help="Check cached files against their checksums.")
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Data sets; default all.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check the cached files of data sets against their checksums."""
+    """Check the cached files of data sets against their checksums.
+
+    Exit code 2: a file is damaged. Exit code 3: a data set that was named lacks a file.
+    """
     from precbench.cli.data import verify_data
 
     raise typer.Exit(verify_data(names, as_json))
 
 
-@data_app.command()
+@data_app.command(short_help="Describe a data set and its files.")
 def info(
     name: Annotated[str, typer.Argument(help="A data set.")],
     as_json: Json = False,

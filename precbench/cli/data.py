@@ -1,37 +1,43 @@
 """``precbench data``."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 
 from precbench.data import DATASETS, find_card, load_dataset
 from precbench.data.fetch import FileReport, add_files, info, verify
 
+_WIDTH = 80
 
-def fetch_data(names: Sequence[str], mirror: str | None) -> None:
+
+def fetch_data(names: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Get data sets and check what comes out of their files."""
     for name in names:
         find_card(name)
+    found = []
     for name in names:
         dataset = load_dataset(name, mirror=mirror)
         n, d = dataset.X.shape
-        print(f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as the card says")
+        found.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
+        if not as_json:
+            print(
+                f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as the card says"
+            )
+    if as_json:
+        print(json.dumps(found))
 
 
-def add_data(name: str, files: Sequence[Path]) -> None:
+def add_data(name: str, files: Sequence[Path], as_json: bool) -> None:
     """Take files into the cache."""
-    _print_files(name, add_files(name, files))
+    _print_reports({name: add_files(name, files)}, as_json)
 
 
 def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
     """Check cached files; return the exit code: 3 if a named data set lacks files, 2 if damaged."""
     reports = {name: verify(name) for name in names or DATASETS}
-    if as_json:
-        print(json.dumps({name: list(map(asdict, files)) for name, files in reports.items()}))
-    else:
-        for name, files in reports.items():
-            _print_files(name, files)
+    _print_reports(reports, as_json)
     statuses = {file.status for files in reports.values() for file in files}
     if "damaged" in statuses:
         return 2
@@ -48,15 +54,29 @@ def describe_data(name: str, as_json: bool) -> None:
     print(f"{card.title} ({name})")
     size = f"{card.rows:,} rows, {card.features:,} features, {card.positives:,} positive"
     print(f"  {size} ({share:.2%})")
-    for field in ("positive", "scaling", "note", "used_by", "licence", "citation"):
-        value = getattr(card, field, None)
-        if value:
-            text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-            print(f"  {field}: {' '.join(text.split())}")
-    _print_files(name, files)
+    uses = "; ".join(f"{use.paper} {use.how}" for use in card.used_by)
+    for field, text in [
+        ("positive", card.positive),
+        ("scaling", card.scaling),
+        ("note", card.note),
+        ("used by", uses),
+        ("licence", card.licence),
+        ("citation", card.citation),
+    ]:
+        if text is not None and text != "":
+            print(fill(f"{field}: {text}", _WIDTH, initial_indent="  ", subsequent_indent="    "))
+    _print_reports({name: files}, as_json=False)
 
 
-def _print_files(name: str, files: Iterable[FileReport]) -> None:
-    for file in files:
-        size = "" if file.bytes is None else f", {file.bytes:,} bytes"
-        print(f"{name}/{file.name}: {file.status}{size}")
+def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({name: list(map(asdict, files)) for name, files in reports.items()}))
+        return
+    for name, files in reports.items():
+        if not files:
+            print(f"{name}: generated, it has no files")
+        for file in files:
+            size = "" if file.bytes is None else f", {file.bytes:,} bytes"
+            print(f"{name}/{file.name}: {file.status}{size}")
+            if file.status == "damaged":
+                print(f"  expected {file.expected}, found sha256 {file.sha256}: {file.path}")

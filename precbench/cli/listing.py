@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from precbench.errors import InputError
@@ -29,7 +30,7 @@ def _solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": _first_line(type(solver())),
+            "about": _first_line(type(solver())) + _preset(solver),
             "parameters": {k: v for k, v in solver().get_params().items() if k != "random_state"},
         }
         for name, solver in SOLVERS.items()
@@ -82,6 +83,12 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "metrics": _metrics,
     "configs": _configs,
 }
+
+
+def _preset(solver: Callable[..., Any]) -> str:
+    if not isinstance(solver, partial):
+        return ""
+    return f" ({', '.join(f'{name}: {value}' for name, value in solver.keywords.items())})"
 
 
 def _first_line(documented: object) -> str:

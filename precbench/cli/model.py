@@ -2,27 +2,32 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from precbench.data.own import read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
 from precbench.data.splits import split_rows
 from precbench.errors import InputError
-from precbench.metrics import auc, precision_at_k
-from precbench.model import Model
-from precbench.solvers import SOLVERS
-from precbench.strict_yaml import did_you_mean
+from precbench.metrics import auc, precision_at_k, resolve_k
+from precbench.model import Model, make_solver
+
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 @dataclass(frozen=True)
 class FitOptions:
     """The options of the command."""
 
+    format: Any
     label: str | None
     positive: str | None
     groups: str | None
@@ -38,9 +43,13 @@ class FitOptions:
 
 def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
     """Try a solver on a split of the rows, fit it to all of them, and save it."""
-    params = _params(options)
+    k = _number(options.k)
+    params = _params(options, k)
+    if not save.parent.is_dir():
+        raise InputError(f"--save {save}: there is no folder {save.parent}")
     dataset, encoding = read_own_file(
         file,
+        format=options.format,
         label=options.label,
         positive=options.positive,
         groups=options.groups,
@@ -48,73 +57,107 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         categorical=options.categorical,
         missing=options.missing,
     )
-    sparse = hasattr(dataset.X, "indptr")
-    scaling: Scaling = options.scaling or ("none" if sparse else "standardise")
-    k = _value(options.k)
+    X, y = dataset.X, dataset.y
+    resolve_k(k, dataset.n_pos)
+    scaling: Scaling = options.scaling or ("none" if issparse(X) else "standardise")
     split = split_rows(dataset, "random", 0, n_splits=1, stratified=True, seed=options.seed)
-    tried = Model.fit(
-        dataset.X[split.train], dataset.y[split.train], options.solver, scaling=scaling, **params
-    )
-    scores = tried.decision_function(dataset.X[split.test])
-    y_test = dataset.y[split.test]
+    y_train, y_test = y[split.train], y[split.test]
+    with _plain_warnings():
+        tried = Model.fit(
+            X[split.train], y_train, options.solver, scaling=scaling, **_cut(params, y_train)
+        )
+        fitted = Model.fit(X, y, options.solver, scaling=scaling, encoding=encoding, **params)
+    scores = tried.decision_function(X[split.test])
+    k_test = _cut({"k": k}, y_test)["k"]
     about = {
-        "rows": len(dataset.y),
+        "rows": len(y),
+        "features": X.shape[1],
         "positives": dataset.n_pos,
-        "k": k,
-        "precision_at_k": precision_at_k(y_test, scores, k),
+        "held_out_rows": len(y_test),
+        "held_out_positives": int(np.count_nonzero(y_test > 0)),
+        "k": k_test,
+        "precision_at_k": precision_at_k(y_test, scores, k_test),
+        "by_chance": float(np.mean(y_test > 0)),
         "auc": auc(y_test, scores),
-        "share_of_positives": dataset.n_pos / len(dataset.y),
     }
-    fitted = Model.fit(
-        dataset.X, dataset.y, options.solver, scaling=scaling, encoding=encoding, **params
-    )
     fitted.about.update(about)
     fitted.save(save)
     if as_json:
-        print(json.dumps({"model": str(save), **about}))
+        print(json.dumps({"model": str(save), "solver": options.solver, **about}))
         return
-    print(f"{len(dataset.y):,} rows, {dataset.X.shape[1]} features, {dataset.n_pos:,} positive")
+    print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
     print(
-        f"on a held-out 30 %: prec@{k} {about['precision_at_k']:.3f} "
-        f"(by chance {about['share_of_positives']:.3f}), AUC {about['auc']:.3f}"
+        "trial on {held_out_rows:,} held-out rows, {held_out_positives:,} positive: "
+        "prec@{k} {precision_at_k:.3f} (by chance {by_chance:.3f}), AUC {auc:.3f}".format(**about)
     )
     print(f"{options.solver}, fitted to all rows: {save}")
 
 
-def score_rows(model: Path, file: Path, top: int | None, row_id: str | None, as_json: bool) -> None:
+def score_rows(
+    model: Path, file: Path, form: Any, top: int | None, row_id: str | None, as_json: bool
+) -> None:
     """Print the ranked rows of a file."""
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score from Python instead")
-    X = loaded.encoding.read(file)
-    ranking = loaded.rank(X, top)
+    ranking = loaded.rank(loaded.encoding.read(file, form), top)
     if row_id is not None:
-        names = read_table_column(file, row_id)
+        names = read_table_column(file, row_id, form)
         ranking.insert(2, "id", [names[row - 1] for row in ranking["row"]])
     if as_json:
-        print(ranking.to_json(orient="records"))
+        print(json.dumps(ranking.to_dict("records")))
     else:
         ranking.to_csv(sys.stdout, index=False)
 
 
-def _params(options: FitOptions) -> dict[str, Any]:
-    if options.solver not in SOLVERS:
-        nearest = did_you_mean(options.solver, SOLVERS)
-        raise InputError(f"unknown solver {options.solver!r}{nearest}: see precbench list solvers")
-    known = SOLVERS[options.solver]().get_params()
-    params: dict[str, Any] = {"k": _value(options.k), "random_state": options.seed}
-    params = {name: value for name, value in params.items() if name in known}
+def _params(options: FitOptions, k: int | float) -> dict[str, Any]:
+    params: dict[str, Any] = {}
     for given in options.params:
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
-        if name not in known:
-            raise InputError(
-                f"{options.solver} has no parameter {name!r}{did_you_mean(name, known)}"
-            )
         params[name] = _value(text)
+    known = make_solver(options.solver, params).get_params()
+    own_options = {"k": ("--k", k), "random_state": ("--seed", options.seed)}
+    for name, (option, value) in own_options.items():
+        if name in params:
+            raise InputError(f"--param {name}: give {option} instead")
+        if name in known:
+            params[name] = value
     return params
 
 
+def _number(text: str) -> int | float:
+    value = _value(text)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InputError(
+            f"--k {text}: expected a share of the positives such as 0.25, or a count of rows "
+            "such as 100"
+        )
+    return value
+
+
 def _value(text: str) -> Any:
-    return yaml.safe_load(text)
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return _WORDS.get(text.lower(), text)
+
+
+def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:
+    """Cut a count k to the positives of a part of the rows."""
+    if not isinstance(params.get("k"), int):
+        return params
+    return params | {"k": min(params["k"], int(np.count_nonzero(y > 0)))}
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Say what solvers warn of in one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield
+    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
+        print(f"precbench: warning: {text}", file=sys.stderr)

@@ -144,6 +144,8 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
         A file that does not exist, has another name, or is not what the card describes.
     """
     card = find_card(name)
+    if not card.files:
+        raise InputError(f"{name} is generated: it takes no files")
     by_name = {file.name: file for file in card.files}
     for path in map(Path, paths):
         if not path.is_file():
@@ -334,8 +336,13 @@ def _remembered(path: Path) -> _Checksums | None:
 
 
 def _set_aside(path: Path, target: Path) -> Path:
-    """Rename a bad file; what stands under the name of the `target` is not touched."""
-    aside = target.with_name(f"{target.name}.rejected")
+    """Rename a bad file; neither the `target` nor another rejected file is touched."""
+    names = (f"{target.name}.rejected{number}" for number in ("", *map("-{}".format, count(2))))
+    aside = next(
+        aside
+        for aside in map(target.with_name, names)
+        if not aside.exists() or filecmp.cmp(path, aside, shallow=False)
+    )
     path.replace(aside)
     if path == target:
         _notes(path).unlink(missing_ok=True)

@@ -10,10 +10,11 @@ import os
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ VERSION = 1  # raise it when the same file gives other arrays: it is part of the
 MOST_CATEGORIES = 1000
 
 Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
+Categorical = Literal["error", "one-hot"]
 Missing = Literal["error", "mean", "median", "most-frequent"]
 
 _FORMATS: dict[str, Format] = {
@@ -46,7 +48,8 @@ _FORMATS: dict[str, Format] = {
     ".npz": "npz",
 }
 _PACKED = (".gz", ".bz2", ".xz")
-_TABLES = ("csv", "tsv", "parquet")
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
+_TABLES = (*_SEPARATORS, "parquet")
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ class Encoding:
         if found != self.format and not {found, self.format} <= set(_TABLES):
             raise InputError(f"{path}: the model was fitted to {self.format} rows, found {found}")
         if found in _TABLES:
-            return self.encode(_table(path, found), str(path))
+            text = [column.name for column in self.columns if column.categories is not None]
+            return self.encode(_table(path, found, text), str(path))
         if found == "svmlight":
             X: Matrix = read_svmlight(path, self.n_features)[0]
         else:
@@ -193,7 +197,7 @@ def read_own_file(
     positive: str | float | None = None,
     groups: str | None = None,
     drop: Sequence[str] = (),
-    categorical: Literal["error", "one-hot"] = "error",
+    categorical: Categorical = "error",
     missing: Missing = "error",
 ) -> tuple[Dataset, Encoding]:
     """Read a labelled file of one's own.
@@ -234,6 +238,8 @@ def read_own_file(
     """
     path = Path(path)
     found = _format(path, format)
+    _check_option("categorical", categorical, get_args(Categorical))
+    _check_option("missing", missing, get_args(Missing))
     if found in _TABLES:
         own = _own_table(path, found, label, positive, groups, drop, categorical, missing)
     else:
@@ -270,30 +276,47 @@ def read_own_file(
     return dataset, own.encoding
 
 
-def read_table_column(path: str | os.PathLike[str], name: str) -> list[object]:
-    """Read one column of a table, for example the names of its rows.
+def read_table_column(
+    path: str | os.PathLike[str],
+    name: str,
+    format: Format | None = None,  # noqa: A002
+) -> list[str]:
+    """Read one column of a table as text, for example the names of its rows.
 
     Parameters
     ----------
     path : path
         Of a CSV, TSV or Parquet file.
     name : str
+    format : str, optional
+        By default told by the suffix.
 
     Returns
     -------
-    list
-        One value per row.
+    list of str
+        One per row, as it stands in the file: ``007`` stays ``007``, nothing is ``""``.
 
     Raises
     ------
     InputError
         If the file is no table, or has no such column.
     """
+    import pandas as pd
+
     path = Path(path)
-    found = _format(path, None)
+    found = _format(path, format)
     if found not in _TABLES:
         raise InputError(f"{path}: {found} rows have no named columns, so no column {name!r}")
-    return _column(_table(path, found), name, str(path)).tolist()
+    with _readable(path):
+        if found == "parquet":
+            table = pd.read_parquet(path, dtype_backend="numpy_nullable")
+            return _column(table, name, str(path)).astype("string").fillna("").tolist()
+        separator = _SEPARATORS[found]
+        _column(pd.read_csv(path, sep=separator, index_col=False, nrows=0), name, str(path))
+        table = pd.read_csv(
+            path, sep=separator, index_col=False, usecols=[name], dtype="str", na_filter=False
+        )
+        return table[name].tolist()
 
 
 class _Own(NamedTuple):
@@ -335,6 +358,8 @@ def _own_table(
 def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
     X: Matrix
     X, labels = read_svmlight(path)
+    if X.shape[1] == 0:
+        raise InputError(f"{path}: no row has a feature")
     y = _signs(path, labels.tolist(), positive)
     if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
@@ -355,7 +380,7 @@ def _own_npz(path: Path, positive: str | float | None, groups: str | None) -> _O
 
 def _format(path: Path, given: str | None) -> Format:
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     suffixes = [suffix for suffix in path.suffixes if suffix not in _PACKED]
     found = given or _FORMATS.get(suffixes[-1] if suffixes else "")
     if found not in _FORMATS.values():
@@ -367,19 +392,41 @@ def _format(path: Path, given: str | None) -> Format:
     return cast("Format", found)
 
 
-def _table(path: Path, found: Format) -> pd.DataFrame:
+def _check_option(name: str, value: object, valid: Sequence[str]) -> None:
+    if value not in valid:
+        raise InputError(f"{name} is one of {_listed(valid)}, found {value!r}")
+
+
+def _table(path: Path, found: Format, text: Collection[str] = ()) -> pd.DataFrame:
+    """Read a table; columns named in `text` stay text though all their values may be numbers."""
     import pandas as pd
 
-    try:
+    with _readable(path):
         if found == "parquet":
             table = pd.read_parquet(path)
         else:
-            separator = "," if found == "csv" else "\t"
+            options: dict[str, Any] = {"sep": _SEPARATORS[found], "index_col": False}
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                table = pd.read_csv(path, sep=separator, index_col=False)
-            header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype="str")
+                table = pd.read_csv(
+                    path, dtype=dict.fromkeys(text, "str"), low_memory=False, **options
+                )
+            header = pd.read_csv(path, header=None, nrows=1, dtype="str", **options)
             _check_header(path, header.iloc[0].tolist())
+    if table.empty:
+        raise InputError(f"{path}: the file has no rows")
+    return table
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what pandas finds in a damaged file into a sentence."""
+    import pandas as pd
+
+    try:
+        yield
+    except pd.errors.EmptyDataError as error:
+        raise InputError(f"{path}: the file is empty") from error
     except pd.errors.ParserWarning as error:
         raise InputError(
             f"{path}: the rows have more values than there are column names"
@@ -393,9 +440,6 @@ def _table(path: Path, found: Format) -> pd.DataFrame:
     except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = " ".join(str(error).split())  # pandas' own errors are ValueErrors
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
-    if table.empty:
-        raise InputError(f"{path}: the file has no rows")
-    return table
 
 
 def _check_header(path: Path, names: list[object]) -> None:
@@ -485,13 +529,14 @@ def _learnt(values: pd.Series, categorical: str, missing: Missing, where: str) -
     if values.isna().all():
         raise InputError(f"{where}: column {name!r} has no values; drop it")
     strategy = missing.replace("-", "_")
-    if is_numeric_dtype(values) or is_bool_dtype(values):
+    is_text = None if is_numeric_dtype(values) or is_bool_dtype(values) else _text(values)
+    if is_text is None or not is_text.any():
         fill = None
         if missing != "error":
             numbers = _numbers(values, np.nan, where)[:, np.newaxis]
             fill = float(SimpleImputer(strategy=strategy).fit(numbers).statistics_[0])
         return Column(name, fill=fill)
-    _refuse_text(values, categorical, where)
+    _refuse_text(values, is_text, categorical, where)
     present = values.dropna().astype(str).to_numpy(dtype=object)[:, np.newaxis]
     categories = OneHotEncoder().fit(present).categories_[0].tolist()
     if len(categories) > MOST_CATEGORIES:
@@ -505,17 +550,24 @@ def _learnt(values: pd.Series, categorical: str, missing: Missing, where: str) -
     return Column(name, tuple(categories), most_frequent)
 
 
-def _refuse_text(values: pd.Series, categorical: str, where: str) -> None:
-    """Refuse text, unless it was asked for and is not a slip in a column of numbers."""
+def _text(values: pd.Series) -> NDArray[np.bool_]:
+    """Tell which values are neither missing nor to be read as a number."""
     import pandas as pd
 
-    is_date = values.dtype.kind in "mM"
     is_text = values.notna()
-    if not is_date:
+    if values.dtype.kind not in "mM":  # a date would be read as a number of nanoseconds
         is_text &= pd.to_numeric(values, errors="coerce").isna()
+    return is_text.to_numpy()
+
+
+def _refuse_text(
+    values: pd.Series, is_text: NDArray[np.bool_], categorical: str, where: str
+) -> None:
+    """Refuse text, unless it was asked for and is not a slip in a column of numbers."""
+    is_date = values.dtype.kind in "mM"
     if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
         return
-    row = int(np.argmax(is_text.to_numpy()))
+    row = int(np.argmax(is_text))
     advice = "drop the column" if is_date else "correct it or drop the column"
     if categorical == "error" and not is_date:
         advice = "drop the column, or encode text with categorical: one-hot"
@@ -581,7 +633,7 @@ def _signs(
         positive = 1
     is_positive = np.array([name == _canonical(positive) for name in names])
     if len(set(names)) == 1:
-        raise InputError(f"{path}: one class only, every label is {distinct[0]!r}")
+        raise InputError(f"{path}: one class only, every label is {_listed(distinct)}")
     if not is_positive.any():
         raise InputError(
             f"{path}: no row has the positive label {positive!r}; found {_listed(distinct)}"
@@ -613,6 +665,6 @@ def _factorised(
 
 
 def _listed(names: Iterable[object], most: int = 8) -> str:
-    shown = [str(name) for name in names]
+    shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more

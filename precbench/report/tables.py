@@ -213,6 +213,7 @@ def _table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
         f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
         "fastest solver's time to final.",
+        *tuned(summary),
         *notes(summary),
     ]
     return [_assemble(run, dataset, "", header, cells, about)]
@@ -227,7 +228,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(label, rows) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
-        about = [_means_over(run, dataset), *notes(summary, times=False)]
+        about = [_means_over(run, dataset), *tuned(summary), *notes(summary, times=False)]
         tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
     about = [_SECONDS, *notes(summary)]
     return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about)]
@@ -281,11 +282,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _told(summary, share.where(summary["stopped"] > 0))
     failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
-    main = summary[summary["metric"] == summary["metric"].iloc[0]] if len(summary) else summary
-    chosen = _told(main, main["chosen"].where(main["chosen"] != ""))
     sentences = []
-    if chosen:
-        sentences.append(f"Chosen on a validation part of the training rows: {chosen}.")
     if stopped:
         sentences.append(f"‡ Stopped by a limit, the last iterate counts: {stopped}.")
     if failed:
@@ -295,6 +292,29 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
             "† Timed while other trials ran in parallel: not comparable with sequential times."
         )
     return sentences
+
+
+def tuned(summary: pd.DataFrame) -> list[str]:
+    """Return the sentence about parameters chosen on validation rows, if there were any.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        Rows of `summarise`, of one data set.
+
+    Returns
+    -------
+    list of str
+    """
+    trials = summary.drop_duplicates(["solver", "sweep"])
+    if not (trials["chosen"] != "").any():
+        return []
+    if trials["sweep"].nunique() > 1:
+        solvers = ", ".join(trials[trials["chosen"] != ""]["solver"].unique())
+        what = f"parameters of {solvers}, see the column chosen of summary.csv"
+    else:
+        what = _told(trials, trials["chosen"].where(trials["chosen"] != ""))
+    return [f"Chosen on a validation part of the training rows: {what}."]
 
 
 def _told(summary: pd.DataFrame, said: pd.Series) -> str:

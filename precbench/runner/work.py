@@ -149,16 +149,20 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
 
 
 def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, Any], float]:
-    """Choose the parameters that do best on the validation part; ties go to the first."""
+    """Choose the parameters that do best on the validation part; ties go to the first.
+
+    The candidates share a limit of the same length as the training's.
+    """
     if not trial.candidates:
         return {}, 0.0
     start = time.perf_counter()
     measure = METRICS[trial.metric.name]
     names, best, chosen = list(trial.candidates), -math.inf, {}
-    for values in itertools.product(*trial.candidates.values()):
+    grid = list(itertools.product(*trial.candidates.values()))
+    for values in grid:
         candidate = dict(zip(names, values, strict=True))
         solver = _solver(trial, {**trial.params, **candidate})
-        deadline = time.perf_counter() + limit
+        deadline = time.perf_counter() + limit / len(grid)
         stop = functools.partial(_is_past, deadline)
         solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=stop)
         if not np.isfinite(solver.coef_).all():

@@ -120,7 +120,7 @@ REFUSED = [
     ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "column 'x' has no values"),
     ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: inf is not a finite number"),
     ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "-inf is not a finite number"),
-    ("", {"label": "y"}, "cannot be read: No columns to parse"),
+    ("", {"label": "y"}, "own.csv: the file is empty"),
     ("x,y\n", {"label": "y"}, "the file has no rows"),
     ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "Expected 2 fields in line 3, saw 3"),
     ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "more values than there are column names"),
