@@ -246,7 +246,7 @@ def test_table_of_a_data_set(small):
         "Mean ± standard deviation over 3 splits, best mean in bold.",
     ]
     assert letter.notes[-2:] == [
-        "‡ Stopped by a limit, the last iterate counts: cutting-plane (3 of 3).",
+        "‡ A limit ended training or tuning, the last iterate counts: cutting-plane (3 of 3).",
         "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
     ]
     assert ppi.notes[-1].startswith("† Timed while other trials ran in parallel")

@@ -1,5 +1,6 @@
 """The laws of all solvers, and what holds for some only."""
 
+import hashlib
 import pickle
 
 import numpy as np
@@ -307,6 +308,43 @@ def test_a_batch_without_positives_is_counted_and_changes_nothing(name):
     solver.partial_fit(negatives, np.full(100, -1))
     assert solver.n_empty_batches_ == 2
     assert_array_equal(solver.coef_, before)
+
+
+GOLDEN = {
+    ("perceptron-avg", 5): "8986d85f3b06a6db",
+    ("perceptron-avg", 16): "908205188fd2dae0",
+    ("perceptron-avg", 31): "6784a43f2bcd571e",
+    ("perceptron-max", 5): "319544a89ad0be3e",
+    ("perceptron-max", 16): "2c762ff69d5b7fdf",
+    ("perceptron-max", 31): "0913412ebec1b893",
+    ("sgd-avg", 5): "a6b535526019940e",
+    ("sgd-avg", 16): "378b4d0ad4b0b4f4",
+    ("sgd-avg", 31): "5b802079ddcd1f0e",
+    ("sgd-max", 5): "e74aa0382c7b4b71",
+    ("sgd-max", 16): "8ae52fbd724c21fb",
+    ("sgd-max", 31): "8b046985e0d0b610",
+    ("sgd-ramp", 5): "0364df6ea7f86bf4",
+    ("sgd-ramp", 16): "83237a8e3e1b8f30",
+    ("sgd-ramp", 31): "77ee75df1fa9c25e",
+    ("sgd-struct", 5): "27801b3546110a14",
+    ("sgd-struct", 16): "11163816ba9fe4d7",
+    ("sgd-struct", 31): "16dba19da656664a",
+    ("1pmb", 5): "27801b3546110a14",
+    ("1pmb", 16): "11163816ba9fe4d7",
+    ("1pmb", 31): "16dba19da656664a",
+}
+
+
+@each_minibatch
+@pytest.mark.parametrize("columns", [5, 16, 31])
+def test_the_same_bits_on_every_machine(name, columns):
+    """No random numbers, no BLAS, no library function but the square root."""
+    grid = np.arange(300)[:, None] * 7919 + np.arange(columns) * 104729
+    X = (grid % 1009 - 504) / 64.0
+    y = np.where(X[:, 0] - X[:, 2] + X[:, 4] > 6, 1, -1)
+    solver = quick(name, batch_size=64, shuffle=False, radius=None).fit(X, y)
+    found = hashlib.sha256(solver.coef_.astype("<f8").tobytes()).hexdigest()[:16]
+    assert found == GOLDEN[name, columns]
 
 
 @each_minibatch

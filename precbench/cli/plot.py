@@ -5,6 +5,7 @@ from pathlib import Path
 
 from precbench.errors import InputError
 from precbench.report.folder import write_report
+from precbench.store import Store
 
 
 def plot_results(results: Path, as_json: bool) -> None:
@@ -15,6 +16,9 @@ def plot_results(results: Path, as_json: bool) -> None:
             f"{results} holds no results.csv, and no folder in it does: run an experiment first, "
             "for example precbench run letter"
         )
+    for folder in folders:
+        for _ in Store(folder).records():
+            pass  # reading refuses what a newer precbench wrote
     written = {str(folder): [str(path) for path in write_report(folder)] for folder in folders}
     if as_json:
         print(json.dumps(written, indent=1))

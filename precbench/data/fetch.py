@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import bz2
 import contextlib
+import filecmp
 import hashlib
 import ipaddress
 import json
@@ -337,12 +338,10 @@ def _remembered(path: Path) -> _Checksums | None:
 
 def _set_aside(path: Path, target: Path) -> Path:
     """Rename a bad file; neither the `target` nor another rejected file is touched."""
-    names = (f"{target.name}.rejected{number}" for number in ("", *map("-{}".format, count(2))))
-    aside = next(
-        aside
-        for aside in map(target.with_name, names)
-        if not aside.exists() or filecmp.cmp(path, aside, shallow=False)
-    )
+    aside, number = target.with_name(f"{target.name}.rejected"), 1
+    while aside.exists() and not filecmp.cmp(path, aside, shallow=False):
+        number += 1
+        aside = target.with_name(f"{target.name}.rejected-{number}")
     path.replace(aside)
     if path == target:
         _notes(path).unlink(missing_ok=True)

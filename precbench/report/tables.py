@@ -116,7 +116,7 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
         "seconds_to_99": pd.Series(to_99, dtype=float).median(),
         "chosen": _counted(trials["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
-        "stopped": int((trials["stopped"] == "limit").sum()),
+        "stopped": int((trials["stopped"] != "").sum()),
         "failed": int((trials["status"] != "ok").sum()),
         "outcomes": _outcomes(trials),
         "timing": "parallel" if parallel else "sequential",
@@ -284,7 +284,9 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
     sentences = []
     if stopped:
-        sentences.append(f"‡ Stopped by a limit, the last iterate counts: {stopped}.")
+        sentences.append(
+            f"‡ Stopped by a limit in training or tuning, the last iterate counts: {stopped}."
+        )
     if failed:
         sentences.append(f"Without a result: {failed}.")
     if times and (summary["timing"] == "parallel").any():

@@ -2,7 +2,6 @@
 
 import contextlib
 import faulthandler
-import functools
 import gc
 import itertools
 import json
@@ -14,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,8 +107,8 @@ def run_job(job: Job) -> str:
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     trial = job.trial
     part = training_part(trial, job.dataset)
-    chosen, tuning_seconds = _tuned(trial, part, job.limit)
-    params = {**trial.params, **chosen}
+    tuning = _tune(trial, part, job.limit)
+    params = {**trial.params, **tuning.chosen}
     solver = _solver(trial, params)
     total = params["epochs"] * len(part.y) if "epochs" in params else None
     recorder = Recorder(
@@ -132,9 +131,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": len(part.y),
-        "chosen": chosen,
-        "tuning_seconds": tuning_seconds,
-        "stopped": recorder.stopped,
+        "chosen": tuning.chosen,
+        "tuning_seconds": tuning.seconds,
+        "stopped": recorder.stopped or tuning.stopped,
         "seconds": recorder.seconds,
         "limit_seconds": job.limit,
         "fitted": _scalars(solver),
@@ -148,23 +147,29 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
     return solver
 
 
-def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, Any], float]:
+class _Tuning(NamedTuple):
+    chosen: dict[str, Any]
+    seconds: float
+    stopped: str
+
+
+def _tune(trial: Trial, part: TrainingPart, limit: float) -> _Tuning:
     """Choose the parameters that do best on the validation part; ties go to the first.
 
     The candidates share a limit of the same length as the training's.
     """
     if not trial.candidates:
-        return {}, 0.0
+        return _Tuning({}, 0.0, "")
     start = time.perf_counter()
     measure = METRICS[trial.metric.name]
-    names, best, chosen = list(trial.candidates), -math.inf, {}
+    names, best, chosen, stopped = list(trial.candidates), -math.inf, {}, ""
     grid = list(itertools.product(*trial.candidates.values()))
     for values in grid:
         candidate = dict(zip(names, values, strict=True))
         solver = _solver(trial, {**trial.params, **candidate})
-        deadline = time.perf_counter() + limit / len(grid)
-        stop = functools.partial(_is_past, deadline)
-        solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=stop)
+        deadline = _Deadline(limit / len(grid))
+        solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=deadline)
+        stopped = "tuning limit" if deadline.passed else stopped
         if not np.isfinite(solver.coef_).all():
             continue
         scores = solver.decision_function(part.X[part.n_fit :])
@@ -173,11 +178,19 @@ def _tuned(trial: Trial, part: TrainingPart, limit: float) -> tuple[dict[str, An
             best, chosen = value, candidate
     if not chosen:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    return chosen, time.perf_counter() - start
+    return _Tuning(chosen, time.perf_counter() - start, stopped)
 
 
-def _is_past(deadline: float, _: LinearRanker) -> bool:
-    return time.perf_counter() > deadline
+class _Deadline:
+    """A trace that ends a fit after so many seconds."""
+
+    def __init__(self, seconds: float):
+        self._end = time.perf_counter() + seconds
+        self.passed = False
+
+    def __call__(self, _: LinearRanker) -> bool:
+        self.passed = time.perf_counter() > self._end
+        return self.passed
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> tuple[int, float]:
