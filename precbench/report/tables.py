@@ -284,9 +284,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
     sentences = []
     if stopped:
-        sentences.append(
-            f"‡ Stopped by a limit in training or tuning, the last iterate counts: {stopped}."
-        )
+        sentences.append(f"‡ A limit ended training or tuning, the last iterate counts: {stopped}.")
     if failed:
         sentences.append(f"Without a result: {failed}.")
     if times and (summary["timing"] == "parallel").any():
