@@ -12,18 +12,27 @@ help:  ## Show the targets.
 
 build: $(VENV)/.built  ## Make the environment and compile the kernels.
 
-$(VENV)/.built: pyproject.toml setup.py $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+NEEDS = pyproject.toml setup.py $(SOURCES)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.built: $(NEEDS) | $(BIN)/python
+	$(INSTALL) .
 	touch $@
+
+$(VENV)/.dev: $(NEEDS) | $(BIN)/python
+	$(INSTALL) '.[dev]'
+	touch $(VENV)/.built $@
 
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
 	$(BIN)/precbench run configs/kdd08.yaml --jobs $(JOBS)
 
-test: build  ## Run the tests.
+test: $(VENV)/.dev  ## Run the tests.
 	$(BIN)/python -m pytest
 
-lint: build  ## Check style, types and layers.
+lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -42,7 +42,8 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
     Raises
     ------
     InputError
-        An unknown solver or parameter; the sentence lists the known ones.
+        An unknown solver or parameter (the sentence lists the known ones), or true or false for
+        what is neither.
     """
     if name not in SOLVERS:
         raise InputError(
@@ -50,12 +51,14 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
             f"{', '.join(SOLVERS)}"
         )
     known = SOLVERS[name]().get_params()
-    for param in params:
+    for param, value in params.items():
         if param not in known:
             raise InputError(
                 f"{name} has no parameter {param!r}{did_you_mean(param, known)}: it has "
                 f"{', '.join(known)}"
             )
+        if isinstance(value, bool) and not isinstance(known[param], bool):  # else True is 1
+            raise InputError(f"{name}: {param} is not true or false, found {value}")
     return SOLVERS[name](**params)
 
 

@@ -164,6 +164,11 @@ def _parts(
         return _provided(dataset, rows)
     from sklearn import model_selection as ms
 
+    if stratified and min(dataset.n_pos, len(rows) - dataset.n_pos) < 2:
+        raise InputError(
+            f"{dataset.name} has {dataset.n_pos} positives in {len(rows)} rows; a stratified split "
+            "needs at least 2 rows of each class"
+        )
     if kind == "random":
         random_state = _legacy(seed, dataset.name, index, "random")
         if dataset.groups is not None and stratified:
@@ -209,7 +214,10 @@ def _random_stratified_groups(
     """Test on as many of several stratified folds of groups as make up `test_size`."""
     from sklearn.model_selection import StratifiedGroupKFold
 
-    share = Fraction(test_size).limit_denominator(MOST_FOLDS) or Fraction(1, MOST_FOLDS)
+    most = min(MOST_FOLDS, len(np.unique(dataset.groups)))
+    if most < 2:
+        raise InputError(f"all rows of {dataset.name} are of one group, which no split may part")
+    share = Fraction(test_size).limit_denominator(most) or Fraction(1, most)
     n_folds = max(share.denominator, 2)
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
     tests = [test for _, test in _folds(dataset, folds)[: min(share.numerator, n_folds - 1)]]
