@@ -214,6 +214,7 @@ def _random_stratified_groups(
     """Test on as many of several stratified folds of groups as make up `test_size`."""
     from sklearn.model_selection import StratifiedGroupKFold
 
+    assert dataset.groups is not None
     most = min(MOST_FOLDS, len(np.unique(dataset.groups)))
     if most < 2:
         raise InputError(f"all rows of {dataset.name} are of one group, which no split may part")

@@ -1,0 +1,346 @@
+"""A saved model ranks as the fitted one, ties keep the order of rows, bad files are refused."""
+
+import errno
+import json
+import os
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csc_matrix, csr_matrix
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from precbench import SOLVERS, Model
+from precbench.data.own import read_own_file
+from precbench.errors import InputError, PrecbenchError
+from precbench.model import make_solver
+
+SCALINGS = ["standardise", "unit", "none"]
+LAYOUTS = {"dense": np.asarray, "csr": csr_matrix}
+
+
+def rows(seed=0, n=80, d=5, density=0.6):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, (n, d)) * (rng.random((n, d)) < density) * 1.0
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 1, 1, -1)
+    y[:2] = [1, -1]
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved model and what it holds."""
+    path = tmp_path_factory.mktemp("model") / "m.npz"
+    X, y = rows()
+    Model.fit(X, y, scaling="standardise", epochs=2).save(path)
+    with np.load(path) as arrays:
+        return path, dict(arrays)
+
+
+@pytest.mark.parametrize(
+    ("layout", "scaling"),
+    [(layout, s) for layout in LAYOUTS for s in SCALINGS if (layout, s) != ("csr", "standardise")],
+)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20), solver=st.sampled_from(sorted(SOLVERS)), k=st.floats(0.1, 1))
+def test_a_saved_model_ranks_as_the_fitted_one(tmp_path_factory, layout, scaling, seed, solver, k):
+    X, y = rows(seed)
+    params = {"k": k} if "k" in SOLVERS[solver]().get_params() else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Model.fit(LAYOUTS[layout](X), y, solver, scaling=scaling, **params)
+    path = tmp_path_factory.mktemp("saved") / "m.npz"
+    model.save(path)
+    loaded = Model.load(path)
+    assert (loaded.solver, loaded.params) == (model.solver, json.loads(json.dumps(model.params)))
+    for new in (X, rows(seed + 1)[0]):
+        new = LAYOUTS[layout](new)
+        pd.testing.assert_frame_equal(loaded.rank(new), model.rank(new), check_exact=True)
+        assert loaded.decision_function(new).tobytes() == model.decision_function(new).tobytes()
+
+
+TEXTS = st.text("ab1 0é,;\"'", min_size=1, max_size=4).filter(str.strip)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), missing=st.sampled_from(["mean", "median", "most-frequent"]))
+def test_a_saved_encoding_makes_the_same_features(tmp_path_factory, data, missing):
+    n = data.draw(st.integers(6, 20))
+
+    def column(values):
+        return data.draw(st.lists(values, min_size=n, max_size=n))
+
+    folder = tmp_path_factory.mktemp("own")
+    table = pd.DataFrame(
+        {
+            "number": column(st.one_of(st.none(), st.integers(-3, 3))),
+            "real": column(st.floats(-1e6, 1e6)),
+            "text": column(st.one_of(st.none(), TEXTS.map("t{}".format))),
+        }
+    )
+    table.loc[0] = [1, 2.5, "text"]
+    table["y"] = [0, 1] * (n // 2) + [0] * (n % 2)
+    table.to_csv(folder / "own.csv", index=False)
+    dataset, encoding = read_own_file(
+        folder / "own.csv", label="y", categorical="one-hot", missing=missing
+    )
+    model = Model.fit(dataset.X, dataset.y, "perceptron-avg", encoding=encoding, epochs=2)
+    model.save(folder / "m.npz")
+    loaded = Model.load(folder / "m.npz")
+    assert loaded.encoding == encoding
+    table.drop(columns="y").to_csv(folder / "new.csv", index=False)
+    assert np.array_equal(loaded.encoding.read(folder / "new.csv"), dataset.X)
+    pd.testing.assert_frame_equal(
+        loaded.rank(loaded.encoding.read(folder / "new.csv")), model.rank(dataset.X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("scaling", "scaler"), [("standardise", StandardScaler()), ("unit", MinMaxScaler())]
+)
+def test_new_rows_are_scaled_as_the_training_rows(scaling, scaler):
+    X, y = rows()
+    model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
+    scaled = scaler.fit_transform(X)
+    by_hand = SOLVERS["cutting-plane"](k=0.5).fit(scaled, y).decision_function(scaled)
+    np.testing.assert_allclose(model.decision_function(X), by_hand, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**20), n=st.integers(2, 40), d=st.integers(1, 20))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_equal_rows_stay_in_their_order(layout, seed, n, d):
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 3, n)
+    X = rng.standard_normal((3, d))[kinds]
+    model = Model.fit(rng.standard_normal((9, d)), [0, 1, 1] * 3, "perceptron-avg", epochs=3)
+    ranking = model.rank(LAYOUTS[layout](X))
+    assert ranking["rank"].tolist() == list(range(1, n + 1))
+    assert sorted(ranking["row"]) == list(range(1, n + 1))
+    assert ranking["score"].is_monotonic_decreasing
+    for kind in range(3):
+        of_kind = [row for row in ranking["row"] if kinds[row - 1] == kind]
+        assert of_kind == sorted(of_kind)
+    assert model.rank(X, top=1)["row"].tolist() == ranking["row"][:1].tolist()
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        np.ndarray.tolist,
+        pd.DataFrame,
+        lambda X: X.astype(np.int16),
+        lambda X: X.astype(np.float32),
+        np.asfortranarray,
+    ],
+)
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_any_array_will_do(turned, scaling):
+    X, y = rows()
+    options = {"scaling": scaling, "epochs": 2, "random_state": 0}
+    expected, model = Model.fit(X, y, **options), Model.fit(turned(X), y, **options)
+    assert np.array_equal(model.coef, expected.coef)
+    assert np.array_equal(model.rank(turned(X)), expected.rank(X))
+
+
+def test_sparse_rows_of_any_layout():
+    X, y = rows()
+    options = {"scaling": "unit", "epochs": 2, "random_state": 0}
+    model = Model.fit(csc_matrix(X), y, **options)
+    assert np.array_equal(model.coef, Model.fit(csr_matrix(X), y, **options).coef)
+    np.testing.assert_allclose(model.decision_function(X), model.decision_function(csr_matrix(X)))
+
+
+def test_the_rows_are_left_as_they_were():
+    X, y = rows()
+    X.flags.writeable = y.flags.writeable = False
+    before = X.copy()
+    Model.fit(X, y, scaling="standardise").rank(X)
+    assert np.array_equal(X, before)
+
+
+X, Y = rows()
+REFUSED = [
+    ({"solver": "sgd"}, "unknown solver 'sgd'.*: choose one of perceptron-avg, .*linear-svm"),
+    ({"eta": 1.0}, r"sgd-avg has no parameter 'eta' \(did you mean 'eta0'\?\): it has average"),
+    ({"eta0": -1.0}, "'eta0' parameter .* must be a float in the range"),
+    ({"epochs": 2.5}, "'epochs' parameter .* must be an int"),
+    ({"batch_size": True}, "batch_size is not true or false"),
+    ({"k": 500}, f"k = 500 exceeds the number of positives, {int(sum(Y > 0))}"),
+    ({"k": 0}, "'k' parameter"),
+    ({"scaling": "standardize"}, "'standardise', 'unit' or 'none', found 'standardize'"),
+    ({"eta0": 1e308}, "the weights have overflowed"),
+    ({"X": np.where(X == 4, np.nan, X)}, "X contains NaN"),
+    ({"X": np.where(X == 4, np.inf, X)}, "X contains infinity"),
+    ({"X": X[0]}, "Expected 2D array"),
+    ({"y": np.ones(len(Y))}, "one class only"),
+    ({"y": Y[1:]}, "inconsistent numbers of samples"),
+    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse data cannot be standardised"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("changes", "what"), REFUSED)
+def test_what_no_model_is_made_of(changes, what):
+    arguments = {"X": X, "y": Y, **changes}
+    with pytest.raises(InputError, match=what) as caught:
+        Model.fit(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_make_solver_gives_what_the_registry_gives():
+    assert make_solver("sgd-max", {"k": 3}).get_params() == SOLVERS["sgd-max"](k=3).get_params()
+
+
+def test_rows_that_cannot_be_scored(saved):
+    model = Model.load(saved[0])
+    for new, what in [
+        (X[:, :3], "the rows have 3 features and the model 5"),
+        (np.full((2, 5), np.nan), "NaN"),
+        (X[:0], "0 sample"),
+        (np.array([["a"] * 5]), "could not convert"),
+    ]:
+        with pytest.raises(InputError, match=what):
+            model.rank(new)
+    with pytest.raises(InputError, match="top 0"):
+        model.rank(X, top=0)
+
+
+def changed(arrays, **parts):
+    description = json.loads(str(arrays["description"]))
+    arrays = {n: a for n, a in arrays.items() if parts.get(n, a) is not None}
+    for name, value in parts.items():
+        if name in arrays:
+            arrays[name] = value
+        elif name in description:
+            description[name] = value
+    return arrays | {"description": np.array(json.dumps(description))}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"coef": np.ones(3)},
+        {"coef": np.full(5, np.nan)},
+        {"coef": np.ones((1, 5))},
+        {"coef": np.array(["a"] * 5)},
+        {"coef": None},
+        {"scaler_shift": None},
+        {"scaler_shift": None, "scaler_scale": None},
+        {"scaler_scale": np.ones(1)},
+        {"scaling": "none"},
+        {"scaling": "foo"},
+        {"schema": "x"},
+        {"encoding": {"format": "csv"}},
+        {"encoding": {"format": "npz", "n_features": 4, "dense": True, "columns": []}},
+    ],
+)
+def test_parts_that_do_not_fit(saved, tmp_path, parts):
+    np.savez(tmp_path / "m.npz", **changed(saved[1], **parts))
+    with pytest.raises(InputError, match=r"m\.npz is not a model, or a damaged one"):
+        Model.load(tmp_path / "m.npz")
+
+
+def test_what_is_unchanged_is_read(saved, tmp_path):
+    np.savez(tmp_path / "m.npz", **changed(saved[1]))
+    assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
+
+
+def test_a_newer_schema_is_named(saved, tmp_path):
+    np.savez(tmp_path / "m.npz", **changed(saved[1], schema=2, scaling="new"))
+    with pytest.raises(InputError, match=r"newer precbench \(schema 2, this one knows 1\): update"):
+        Model.load(tmp_path / "m.npz")
+
+
+class Trap:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("part", ["coef", "description", "extra"])
+def test_no_pickle_is_read(saved, tmp_path, part):
+    trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
+    np.savez(tmp_path / "m.npz", **{**saved[1], part: trap})
+    with pytest.raises(InputError, match="is not a model"):
+        Model.load(tmp_path / "m.npz")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_damaged_files(saved, tmp_path):
+    whole = saved[0].read_bytes()
+    path = tmp_path / "m.npz"
+    for content in [b"", b"x", whole + b"x", *(whole[:n] for n in range(0, len(whole), 37))]:
+        path.write_bytes(content)
+        if content == whole + b"x":
+            continue  # zip files may have a tail
+        with pytest.raises(InputError, match="is not a model"):
+            Model.load(path)
+    with pytest.raises(InputError, match="is not a model"):
+        Model.load(tmp_path)
+    with pytest.raises(InputError, match="precbench fit FILE --save"):
+        Model.load(tmp_path / "none.npz")
+
+
+@settings(max_examples=150, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
+def test_a_damaged_byte_is_a_sentence_or_harmless(saved, tmp_path_factory, place, bits):
+    content = bytearray(saved[0].read_bytes())
+    content[int(place * len(content))] ^= bits
+    path = tmp_path_factory.mktemp("damaged") / "m.npz"
+    path.write_bytes(content)
+    try:
+        model = Model.load(path)
+    except InputError:
+        return
+    assert np.array_equal(model.coef, saved[1]["coef"])
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "what"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), PrecbenchError, "free some space"),
+        (OSError(errno.EIO, "Input/output error"), InputError, "Input/output error"),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+    ],
+)
+def test_a_model_is_saved_whole_or_not_at_all(saved, tmp_path, monkeypatch, failure, kind, what):
+    def fail(_):
+        raise failure
+
+    path = tmp_path / "m.npz"
+    path.write_text("the old one")
+    model = Model.load(saved[0])
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(kind, match=what) as caught:
+        model.save(path)
+    if kind is PrecbenchError:
+        assert caught.value.exit_code == 1
+    assert path.read_text() == "the old one"
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    model.save(path)
+    assert np.array_equal(Model.load(path).coef, model.coef)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_where_no_model_can_be(saved, tmp_path):
+    model = Model.load(saved[0])
+    for place in (tmp_path, tmp_path / "none" / "m.npz", ""):
+        with pytest.raises(InputError, match="cannot be written"):
+            model.save(place)
+
+
+def test_what_is_kept_about_a_model(tmp_path):
+    model = Model.fit(X, Y, k=np.float64(0.5), epochs=np.int64(2), radius=1)
+    model.about["rows"] = np.int64(80)
+    model.save(tmp_path / "m.npz")
+    loaded = Model.load(tmp_path / "m.npz")
+    assert loaded.params == {**model.params, "k": 0.5, "epochs": 2, "radius": 1}
+    assert loaded.about == {"rows": 80}
+    assert "random_state" not in loaded.params
