@@ -1,0 +1,646 @@
+"""The command line as a person uses it: files in, ranked rows out, every mistake a sentence."""
+
+import bz2
+import errno
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from precbench.data import fetch
+from precbench.data.own import read_own_file
+from precbench.data.splits import split_rows
+from precbench.solvers import SOLVERS
+from tests.test_run import invoke, run
+
+COMMANDS = ["", "run", "plot", "list", "fit", "score", "data"]
+COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
+HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "pooch"}
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+TABLE_OPTIONS = {
+    "label": "churned",
+    "positive": "yes",
+    "drop": "id",
+    "groups": "patient",
+    "categorical": "one-hot",
+    "missing": "median",
+}
+
+
+def refused(arguments, code=2):
+    """Return the sentence with which a command is refused."""
+    result = invoke(*arguments)
+    assert result.exit_code == code, result.output
+    assert not isinstance(result.exception, Exception)
+    assert "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1 or result.stderr.startswith("Usage")
+    return result.stderr
+
+
+def as_options(options):
+    return [part for name, value in options.items() for part in (f"--{name}", value)]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Customers: numbers, text, missing values, groups, names that look like numbers."""
+    rng = np.random.default_rng(0)
+    n = 300
+    X = rng.standard_normal((n, 3)).round(3)
+    churned = X @ [1, -1, 0.5] + rng.standard_normal(n) > 1
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["city"] = rng.choice(["Rome", "Oslo", "Bern"], n)
+    table = table.mask(rng.random(table.shape) < 0.05)
+    table["patient"] = [f"p{i // 3}" for i in range(n)]
+    table["churned"] = np.where(churned, "yes", "no")
+    table.insert(0, "id", [f"{i:05d}" for i in range(n)])
+    return table
+
+
+@pytest.fixture
+def files(table, tmp_path, monkeypatch):
+    """A folder to work in, with the customers as ``mine.csv``."""
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("mine.csv", index=False)
+    return tmp_path
+
+
+def fit_table(path="mine.csv", **changes):
+    options = as_options(TABLE_OPTIONS | changes)
+    return invoke("fit", path, *options, "--save", "top.npz", "--json")
+
+
+def ranked(*arguments):
+    result = invoke("score", "top.npz", *arguments)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(io.StringIO(result.stdout), dtype={"id": str}, keep_default_na=False)
+
+
+# --- help ---
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from typer.testing import CliRunner; from precbench.cli import app; "
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0; "
+        f"print(sorted({HEAVY} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_is_there_at_once():
+    def seconds():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "precbench", "--help"], check=True, stdout=-3)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_tells_the_story(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = invoke(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert max(map(len, result.output.splitlines())) <= 80
+    options = re.findall(r"^  (?:-\w, )?--[\w-]+.*(?:\n {8,}.*)*", result.output, re.MULTILINE)
+    assert options
+    for option in options:
+        assert re.search(r"(  |\n)\s*[\w']+,? \w+", option), f"{option} is not explained"
+    if command == "data":
+        assert "..." not in result.output.replace("[ARGS]...", "")
+    if command in ("fit", "score"):
+        assert "Example" in result.output
+
+
+def test_exit_codes_are_told():
+    output = " ".join(invoke("--help").output.split())
+    for code in ("0 done", "1 some trial failed", "2 wrong usage", "3 data not", "130 interrupted"):
+        assert code in output
+
+
+# --- fit and score ---
+
+
+def write(table, path):
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "parquet", "csv.gz", "csv.bz2", "csv.xz", "tsv.gz"])
+def test_tables_of_every_kind_rank_alike(files, table, suffix):
+    assert fit_table().exit_code == 0
+    expected = ranked("mine.csv", "--id", "id")
+    path = files / f"mine.{suffix}"
+    write(table, path)
+    about = json.loads(fit_table(path).stdout)
+    assert about["rows"] == 300 and about["features"] == 6
+    pd.testing.assert_frame_equal(ranked(path, "--id", "id"), expected)
+
+
+@pytest.mark.parametrize("packed", ["", "gz", "bz2", "xz"])
+def test_svmlight(files, packed):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 5, (90, 6)) * (rng.random((90, 6)) < 0.3)
+    y = (X[:, 0] + rng.random(90) > 2).astype(int)
+    y[:4] = 1
+    lines = [
+        " ".join([str(label), *(f"{j + 1}:{x[j]}" for j in np.flatnonzero(x))])
+        for x, label in zip(X, y, strict=True)
+    ]
+    path = files / f"mine.svm{packed and '.'}{packed}"
+    text = "\n".join(lines).encode()
+    path.write_bytes(PACKERS[packed](text) if packed else text)
+    assert invoke("fit", path, "--save", "top.npz").exit_code == 0
+    (files / "new.svm").write_text("".join(f"0 {line.partition(' ')[2]}\n" for line in lines))
+    top = ranked("new.svm", "--top", "7")
+    assert list(top) == ["rank", "row", "score"] and len(top) == 7
+    pd.testing.assert_frame_equal(top, ranked(path)[:7])
+    np.savez("mine.npz", X=X, y=y)
+    assert "fitted to svmlight rows, found npz" in refused(["score", "top.npz", "mine.npz"])
+    assert "no named columns" in refused(["score", "top.npz", "new.svm", "--id", "name"])
+    (files / "new.svm").write_text("0 7:1\n")
+    assert "new.svm:1:3: the feature index must be at most 6" in refused(
+        ["score", "top.npz", "new.svm"]
+    )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_npz(files, sparse):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((90, 6)) * (rng.random((90, 6)) < 0.3)
+    parts = {"X": X}
+    if sparse:
+        S = csr_matrix(X)
+        parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
+    np.savez("mine.npz", **parts, y=np.arange(90) % 3 == 0, patient=np.arange(90) // 2)
+    result = invoke("fit", "mine.npz", "--groups", "patient", "--save", "top.npz")
+    assert result.exit_code == 0, result.output
+    np.savez("new.npz", **parts)
+    pd.testing.assert_frame_equal(ranked("new.npz"), ranked("mine.npz"))
+
+
+def test_the_measures_are_right(files, table):
+    """Computed again without the model, the scaling and the metrics of the package."""
+    about = json.loads(fit_table(k="0.5").stdout)
+    dataset, _ = read_own_file(
+        "mine.csv", **{k: [v] if k == "drop" else v for k, v in TABLE_OPTIONS.items()}
+    )
+    plain = table.drop(columns=["id", "patient", "churned"])
+    numbers = plain[["a", "b", "c"]].fillna(plain[["a", "b", "c"]].median())
+    city = plain["city"].fillna(plain["city"].mode()[0])
+    X = np.column_stack([numbers, *(city == name for name in ("Bern", "Oslo", "Rome"))])
+    assert np.array_equal(X, dataset.X)
+    y = np.where(table["churned"] == "yes", 1, -1)
+    split = split_rows(dataset, "random", 0, n_splits=1, stratified=True, seed=0)
+    assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
+    mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
+    solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
+    coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
+    scores, labels = (X[split.test] - mean) / std @ coef, y[split.test]
+    n_pos = int(sum(labels > 0))
+    best = np.argsort(-scores)[: int(np.ceil(0.5 * n_pos))]
+    pairs = scores[labels > 0][:, None] - scores[labels < 0]
+    assert about["rows"] == 300 and about["positives"] == sum(y > 0)
+    assert about["held_out_rows"] == len(labels) and about["held_out_positives"] == n_pos
+    assert 80 <= len(labels) <= 100
+    assert about["by_chance"] == pytest.approx(n_pos / len(labels))
+    assert about["precision_at_k"] == pytest.approx(np.mean(labels[best] > 0))
+    assert about["auc"] == pytest.approx(np.mean(pairs > 0) + np.mean(pairs == 0) / 2)
+
+
+def test_what_fit_says(files):
+    result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
+    first, second, third = result.stdout.splitlines()
+    assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
+    assert re.fullmatch(
+        r"trial on \d+ held-out rows, \d+ positive: prec@0.25 [01]\.\d{3} "
+        r"\(by chance 0\.\d{3}\), AUC 0\.\d{3}",
+        second,
+    )
+    assert third == "sgd-avg, fitted to all rows: top.npz"
+
+
+def test_a_count_is_cut_to_the_positives_of_the_held_out_part(files, table):
+    n_pos = int(sum(table["churned"] == "yes"))
+    about = json.loads(fit_table(k=str(n_pos)).stdout)
+    assert about["k"] == about["held_out_positives"] < n_pos
+    assert invoke("score", "top.npz", "mine.csv", "--top", "1").exit_code == 0
+    sentence = refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS | {"k": n_pos + 1}),
+                        "--save", "no.npz"])  # fmt: skip
+    assert f"k = {n_pos + 1} exceeds the number of positives, {n_pos}" in sentence
+
+
+def test_a_share_of_one_and_a_count_of_one_differ(files):
+    assert json.loads(fit_table(k="1").stdout)["k"] == 1
+    one = json.loads(fit_table(k="1.0").stdout)
+    assert isinstance(one["k"], float)
+    assert one["precision_at_k"] < 1
+
+
+def test_ids_and_rows_are_right(files, table):
+    fit_table()
+    new = table.drop(columns="churned").sample(frac=1, random_state=0).reset_index(drop=True)
+    new.loc[:3, "id"] = ["NA", "007", "9007199254740993", "é,\"'"]
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    ranking = ranked("new.csv", "--id", "id")
+    assert list(ranking) == ["rank", "row", "id", "score"]
+    assert ranking["rank"].tolist() == list(range(1, 301))
+    assert ranking["id"].tolist() == [new["id"][row - 1] for row in ranking["row"]]
+    assert ranking["score"].is_monotonic_decreasing
+    pd.testing.assert_frame_equal(ranked("new.parquet", "--id", "id"), ranking)
+    result = invoke("score", "top.npz", "new.csv", "--id", "id", "--top", "5", "--json")
+    assert json.loads(result.stdout) == ranking[:5].to_dict("records")
+
+
+def test_equal_scores_stay_in_the_order_of_rows(files, table):
+    fit_table()
+    pd.concat([table.drop(columns="churned")[:40]] * 3).to_csv("new.csv", index=False)
+    ranking = ranked("new.csv")
+    for score, rows in ranking.groupby("score")["row"]:
+        assert len(rows) % 3 == 0, f"equal rows do not have the equal score {score}"
+        assert rows.tolist() == sorted(rows)
+
+
+def test_text_that_looks_like_numbers_stays_text(files):
+    (files / "codes.csv").write_text("code,y\n" + "A1,1\nB2,0\nC3,0\n007,1\n7,0\n" * 20)
+    options = {"label": "y", "categorical": "one-hot", "save": "top.npz"}
+    assert invoke("fit", "codes.csv", *as_options(options)).exit_code == 0
+    (files / "new.csv").write_text("code\n7\n007\n7\n")
+    alone = ranked("new.csv").set_index("row")["score"]
+    (files / "new.csv").write_text("code\n7\n007\n7\nA1\n")
+    beside = ranked("new.csv").set_index("row")["score"]
+    assert alone.to_dict() == beside.drop(4).to_dict()
+    assert alone[2] > alone[1] == alone[3]
+
+
+def test_a_format_can_be_named(files):
+    (files / "mine.csv").rename("mine.data")
+    assert "unknown format '.data'" in refused(["fit", "mine.data", "--save", "top.npz"])
+    assert fit_table("mine.data", format="csv").exit_code == 0
+    assert len(ranked("mine.data", "--format", "csv", "--id", "id")) == 300
+
+
+def test_a_seed_gives_the_same_model(files):
+    models = []
+    for seed in ("3", "3", "4"):
+        fit_table(seed=seed, solver="perceptron-avg", param="epochs=2")
+        models.append((files / "top.npz").read_bytes())
+    assert models[0] == models[1] != models[2]
+
+
+def test_values_of_parameters(files):
+    for param in ("eta0=1e-2", "epochs=3", "shuffle=false", "radius=none", "shuffle=blocks"):
+        result = fit_table(param=param)
+        assert result.exit_code == 0, result.output
+
+
+def test_a_warning_is_one_line(files):
+    result = fit_table(solver="linear-svm", param="max_iter=1")
+    assert result.exit_code == 0
+    [line] = result.stderr.splitlines()
+    assert line.startswith("precbench: warning: Liblinear failed to converge")
+
+
+FIT_REFUSED = [
+    ({"solver": "sgd"}, "unknown solver 'sgd'.*: choose one of perceptron-avg, .*linear-svm"),
+    ({"scaling": "standardize"}, "'standardise', 'unit' or 'none', found 'standardize'"),
+    ({"categorical": "onehot"}, "categorical is one of error, one-hot, found 'onehot'"),
+    ({"missing": "avg"}, "missing is one of error, mean, median, most-frequent, found 'avg'"),
+    ({"missing": "error"}, r"column 'a', row \d+: the value is missing; .*median"),
+    ({"categorical": "error"}, "column 'city', row 1: .* is not a number; .*one-hot"),
+    ({"format": "xls"}, "unknown format 'xls'; name one of svmlight, csv"),
+    ({"label": "churnd"}, "no column 'churnd'; did you mean 'churned'?"),
+    ({"positive": "maybe"}, "no row has the positive label 'maybe'; found no, yes"),
+    ({"drop": "name"}, "no column 'name'; it has id, a, b"),
+    ({"groups": "churned", "drop": "patient"}, "cannot|parts?"),
+    ({"k": "many"}, "--k many: expected a share"),
+    ({"k": "[1"}, r"--k \[1: expected a share"),
+    ({"k": "0"}, "k = 0 is neither a share"),
+    ({"k": "1.5"}, "k = 1.5 is neither a share"),
+    ({"k": "nan"}, "k = nan is neither a share"),
+    ({"k": "5000"}, r"k = 5000 exceeds the number of positives, \d+"),
+    ({"param": "epochs"}, "expected NAME=VALUE, for example epochs=5"),
+    ({"param": "ephocs=3"}, r"no parameter 'ephocs' \(did you mean 'epochs'\?\): it has average"),
+    ({"param": "epochs=2.5"}, "'epochs' parameter .* must be an int"),
+    ({"param": "epochs=[1"}, "'epochs' parameter .* must be an int"),
+    ({"param": "eta0=-1"}, "'eta0' parameter .* must be a float in the range"),
+    ({"param": "batch_size=true"}, "batch_size is not true or false"),
+    ({"param": "eta0=1e308"}, "overflowed"),
+    ({"param": "k=3"}, "give --k instead"),
+    ({"param": "random_state=3"}, "give --seed instead"),
+    ({"seed": "-1"}, "--seed"),
+    ({"save": "none/top.npz"}, "--save none/top.npz: there is no folder none"),
+    ({"save": "."}, "a folder; name a file"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("changes", "what"), FIT_REFUSED)
+def test_mistakes_in_the_options_of_fit(files, changes, what):
+    options = {"save": "top.npz"} | TABLE_OPTIONS | changes
+    assert re.search(what, refused(["fit", "mine.csv", *as_options(options)]))
+    assert [path.name for path in files.iterdir()] == ["mine.csv"]
+
+
+BAD_FILES = [
+    ("none.csv", None, "none.csv: no such file"),
+    ("bad.xlsx", b"x", "unknown format '.xlsx'"),
+    ("bad", b"x", "unknown format ''"),
+    ("bad.svm", b"1 1:1\n0 1:1 2:x\n", r"bad.svm:2:9: the value of a feature .* found 'x'"),
+    ("bad.svm", b"1 1:1\n1:1\n", "bad.svm:2:1: a line must begin with its label"),
+    ("bad.svm", b"1 1:nan\n0 1:1\n", "bad.svm:1:5: .* finite number, found 'nan'"),
+    ("bad.svm", b"1 1:1\n1 1:2\n", "one class only, every label is 1$"),
+    ("bad.svm", b"2 1:1\n3 1:2\n", r"name the positive label \(positive\), one of 2, 3$"),
+    ("bad.svm", b"1\n0\n", "no row has a feature"),
+    ("bad.svm", b"1 1:1\n0 1:1\n", "1 positives in 2 rows; .* at least 2 rows of each class"),
+    ("bad.svm", b"", "bad.svm: the file is empty"),
+    ("bad.svm.gz", gzip.compress(b"1 1:1\n" * 999)[:20], "cannot be read"),
+    ("bad.csv", b"", "bad.csv: the file is empty"),
+    ("bad.csv", b"a,y\n", "the file has no rows"),
+    ("bad.csv", b"a,y\n1,1\ninf,0\n", "column 'a', row 2: inf is not a finite number"),
+    ("bad.csv", b"a,y\n1,1\nnan,0\n", "column 'a', row 2: the value is missing"),
+    ("bad.csv", b"a,y\n1,1\n2,1\n", "one class only, every label is 1"),
+    ("bad.csv", b"a;y\n1;1\n2;0\n", "no column 'y'; it has a;y"),
+    ("bad.csv", b"a,y\n1,1\n2,0,5\n", "Expected 2 fields in line 3, saw 3"),
+    ("bad.csv", b"a,y\n\xff\xfe,1\n2,0\n", "cannot be read"),
+    ("bad.csv.xz", lzma.compress(b"a,y\n1,1\n" * 99)[:-20], "cannot be read"),
+    ("bad.csv.gz", b"", "bad.csv.gz: the file is empty"),
+    ("bad.parquet", b"PAR1", "cannot be read"),
+    ("bad.npz", b"", "not an npz file"),
+    ("bad.npz", b"PK\x03\x04", "not an npz file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "what"), BAD_FILES)
+def test_bad_files(files, name, content, what):
+    if content is not None:
+        (files / name).write_bytes(content)
+    label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"]) else []
+    assert re.search(what, refused(["fit", name, *label, "--save", "top.npz"]).strip())
+    assert not (files / "top.npz").exists()
+
+
+def test_groups_few_and_too_few(files):
+    for n_groups in (1, 2, 5):
+        table = pd.DataFrame({"x": range(60), "g": [i % n_groups for i in range(60)]})
+        table.assign(y=table["x"] // 5 % 2).to_csv("few.csv", index=False)
+        arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--save", "top.npz"]
+        if n_groups == 1:
+            assert "all rows of few are of one group" in refused(arguments)
+        else:
+            assert invoke(*arguments).exit_code == 0
+
+
+def test_mistakes_in_scoring(files, table):
+    fit_table()
+    table.drop(columns="b").to_csv("less.csv", index=False)
+    table.assign(a="x").to_csv("text.csv", index=False)
+    pd.DataFrame({"a": [np.inf], "b": 1, "c": 1, "city": "Rome"}).to_csv("inf.csv", index=False)
+    np.savez("data.npz", X=np.ones((2, 2)))
+    for arguments, what in [
+        (["none.npz", "mine.csv"], "no model none.npz: precbench fit FILE --save none.npz"),
+        (["mine.csv", "mine.csv"], "mine.csv is not a model"),
+        (["data.npz", "mine.csv"], "data.npz is not a model"),
+        (["top.npz", "none.csv"], "none.csv: no such file"),
+        (["top.npz", "data.npz"], "the model was fitted to csv rows, found npz"),
+        (["top.npz", "less.csv"], "less.csv: no column 'b'"),
+        (["top.npz", "text.csv"], "text.csv: column 'a', row 1: x is not a number"),
+        (["top.npz", "inf.csv"], "inf.csv: column 'a', row 1: inf is not a finite number"),
+        (["top.npz", "mine.csv", "--id", "name"], "no column 'name'; it has id, a, b"),
+        (["top.npz", "mine.csv", "--top", "0"], "--top"),
+    ]:
+        assert what in refused(["score", *arguments])
+
+
+def test_a_full_disk_while_saving(files, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    arguments = ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz"]
+    assert "No space left on device; free some space" in refused(arguments, code=1)
+    assert [path.name for path in files.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_fit(files, end):
+    options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
+    before = signal.getsignal(signal.SIGTERM)
+    threading.Timer(0.5, os.kill, (os.getpid(), end)).start()
+    try:
+        assert refused(["fit", "mine.csv", *options], code=130) == "precbench: interrupted\n"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [path.name for path in files.iterdir()] == ["mine.csv"]
+
+
+# --- lists ---
+
+
+@pytest.mark.parametrize("what", ["solvers", "datasets", "metrics", "configs"])
+def test_lists(what):
+    members = json.loads(invoke("list", what, "--json").stdout)
+    lines = invoke("list", what).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [member["name"] for member in members]
+    assert all(member["about"] in line for member, line in zip(members, lines, strict=True))
+    assert len({member["about"] for member in members}) == len(members)
+    if what == "solvers":
+        assert [member["name"] for member in members] == list(SOLVERS)
+        assert members[0]["parameters"]["batch_size"] == 500
+
+
+# --- data sets ---
+
+
+@pytest.fixture
+def cache(files, monkeypatch):
+    """An empty cache, no mirror and no network."""
+    folder = files / "cache"
+    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
+    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setattr(fetch, "FIRST_WAIT", 0.0)
+    return folder / "files"
+
+
+LETTER_SHA256 = "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"
+
+
+def test_data_from_a_mirror(cache, mirror):
+    arguments = ["data", "fetch", "letter", "--mirror", mirror]
+    assert invoke(*arguments).stdout == (
+        "letter: 20,000 rows, 16 features, 783 positives, as the card says\n"
+    )
+    result = invoke(*arguments, "--json")
+    assert json.loads(result.stdout) == [
+        {"name": "letter", "rows": 20000, "features": 16, "positives": 783}
+    ]
+    assert invoke("data", "verify", "letter").stdout == (
+        "letter/letter-recognition.data: verified, 712,565 bytes\n"
+    )
+    path = cache / "letter" / "letter-recognition.data"
+    good = path.read_bytes()
+    path.write_bytes(good + b"x")
+    result = invoke("data", "verify", "letter")
+    assert result.exit_code == 2
+    assert f"damaged, 712,566 bytes\n  expected {LETTER_SHA256}, found sha256" in result.stdout
+    [file] = json.loads(invoke("data", "verify", "letter", "--json").stdout)["letter"]
+    assert file["status"] == "damaged" and file["expected"] == LETTER_SHA256 != file["sha256"]
+    assert invoke(*arguments).exit_code == 0
+    assert path.read_bytes() == good
+    assert path.with_name(f"{path.name}.rejected").read_bytes() == good + b"x"
+
+
+def test_data_that_is_not_there(cache):
+    assert invoke("data", "verify", "adult").exit_code == 3
+    assert invoke("data", "verify").exit_code == 0
+    sentence = refused(["data", "fetch", "adult", "--mirror", "nowhere"], code=3)
+    assert "Adult: a9a is not to be had; tried nowhere/adult/a9a: no such file" in sentence
+    assert "precbench data add adult FILES, with a9a and a9a.t" in sentence
+    for arguments, what in [
+        (["fetch", "letter", "leter"], "unknown data set 'leter'; did you mean 'letter'?"),
+        (["info", "x"], "unknown data set 'x'; choose one of a9a"),
+        (["fetch", "letter", "--mirror", "ftp://x"], "the mirror 'ftp://x' must be a folder"),
+        (["add", "letter", "mine.csv"], "no file of that name; it takes letter-recognition.data"),
+        (["add", "letter", "none"], "none: no such file"),
+        (["add", "margin", "mine.csv"], "margin is generated: it takes no files"),
+    ]:
+        assert what in refused(["data", *arguments])
+
+
+def test_files_with_a_wrong_checksum(cache, files):
+    for text in ("one", "two", "one"):
+        (files / "letter-recognition.data").write_text(text)
+        sentence = refused(["data", "add", "letter", "letter-recognition.data"])
+        assert f"expected {LETTER_SHA256}" in sentence
+        assert re.search("wrong checksum, found sha256 [0-9a-f]{64}", sentence)
+    assert (files / "letter-recognition.data").read_text() == "one"
+    kept = {path.name: path.read_text() for path in (cache / "letter").iterdir()}
+    assert kept == {
+        "letter-recognition.data.rejected": "one",
+        "letter-recognition.data.rejected-2": "two",
+    }
+
+
+def test_files_that_the_card_does_not_describe(cache, files):
+    (files / "Features.txt").write_text("1 2\n3 4\n")
+    (files / "Info.txt").write_text("0 1 1 1 7\n1 1 1 1 7\n")
+    result = invoke("data", "add", "kdd08", "Features.txt", "--json")
+    assert result.exit_code == 0
+    statuses = {f["name"]: f["status"] for f in json.loads(result.stdout)["kdd08"]}
+    assert statuses == {"Features.txt": "as added", "Info.txt": "missing"}
+    (files / "Features.txt").write_text("1 2\n3 5\n")
+    sentence = refused(["data", "add", "kdd08", "Features.txt"])
+    assert len(set(re.findall("[0-9a-f]{64}", sentence))) == 2
+    assert (cache / "kdd08" / "Features.txt").read_text() == "1 2\n3 4\n"
+    sentence = refused(["data", "add", "kdd08", "Info.txt"])
+    assert "hold 2 rows, 2 features and 1 positives" in sentence
+    assert "the card says 102,294 rows, 117 features and 623 positives" in sentence
+    assert {p.name for p in (cache / "kdd08").glob("[A-Z]*")} == {
+        "Features.txt.rejected",
+        "Info.txt.rejected",
+    }
+
+
+def test_a_data_set_is_described(cache):
+    for name in ("letter", "kdd08", "margin"):
+        result = invoke("data", "info", name)
+        assert result.exit_code == 0
+        lines = result.stdout.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert "='" not in result.stdout
+        assert any(line.startswith("  used by: kar2015 ") for line in lines)
+    card = json.loads(invoke("data", "info", "letter", "--json").stdout)
+    assert card["positives"] == 783 and card["cached"][0]["status"] == "missing"
+
+
+# --- runs on files of one's own ---
+
+
+@pytest.fixture
+def own(files, isolated, table):
+    """A config that names a file of every kind."""
+    table.to_parquet("mine.parquet")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    y = (X[:, 0] + rng.standard_normal(200) > 0.7).astype(int)
+    np.savez("arrays.npz", X=X, y=y)
+    (files / "lines.svm").write_text(
+        "".join(f"{label} 1:{a} 4:{b}\n" for label, (a, _, _, b) in zip(y, X, strict=True))
+    )
+    options = ", ".join(f"{k}: {v}" for k, v in (TABLE_OPTIONS | {"drop": "[id]"}).items())
+
+    def write(datasets=None):
+        datasets = datasets or (
+            f"[{{file: mine.csv, {options}}}, "
+            f"{{file: mine.parquet, name: parquet, {options}}}, "
+            "{file: arrays.npz}, {file: lines.svm}]"
+        )
+        (files / "own.yaml").write_text(
+            f"""name: own
+title: Files of one's own
+datasets: {datasets}
+protocol: {{n_splits: 1, stratified: true}}
+common: {{k: 0.5, epochs: 2}}
+solvers: {{sgd-avg: }}
+metrics: [{{precision_at_k: {{k: 0.5}}}}]
+checkpoints: 2
+"""
+        )
+        return "own.yaml"
+
+    return write
+
+
+def test_files_of_ones_own_run(own, files):
+    result = run(own(), files / "out")
+    assert result.exit_code == 0, result.output
+    results = pd.read_csv("out/own/results.csv")
+    assert set(results["status"]) == {"ok"}
+    final = results[results["final"]].set_index("dataset")["value"]
+    assert set(final.index) == {"mine", "parquet", "arrays", "lines"}
+    assert (final > 0.4).all(), final
+
+
+@pytest.mark.parametrize(
+    ("datasets", "what"),
+    [
+        ("[{file: none.csv, label: y}]", r"own\.yaml:3:\d+: datasets\[0\]\.file: no such file"),
+        ("[{file: mine.csv, label: id, positive: x}]", "no row has the positive label 'x'"),
+        ("[{file: mine.csv, label: churned, positive: 'yes'}]", "column 'city', row 1: .* one-hot"),
+        ("[{file: mine.csv, labl: churned}]", r"own\.yaml:3:\d+: .*did you mean 'label'"),
+        ("[{file: lines.svm, label: y}]", "label has no meaning for svmlight"),
+        ("[{file: arrays.npz, groups: patient}]", "no array 'patient'; the file holds X, y"),
+    ],
+)
+def test_mistakes_in_naming_files(own, datasets, what):
+    assert re.search(what, refused(["run", own(datasets), "--out", "out"]))
+
+
+def test_results_of_a_newer_precbench(own, files):
+    config = own("[{file: arrays.npz}]")
+    out = files / "out"
+    assert run(config, out).exit_code == 0
+    [record] = (out / "own" / "trials").glob("*.json")
+    record.write_text(record.read_text().replace('"schema": 1', '"schema": 2'))
+    for arguments in (["run", config, "--out", out], ["plot", out / "own"], ["plot", out]):
+        sentence = refused(arguments)
+        assert "newer precbench (schema 2, this one knows 1): update precbench" in sentence
