@@ -324,7 +324,9 @@ def test_a_model_is_saved_whole_or_not_at_all(saved, tmp_path, monkeypatch, fail
     assert path.read_text() == "the old one"
     assert list(tmp_path.iterdir()) == [path]
     monkeypatch.undo()
-    model.save(path)
+    with path.open() as reader:
+        model.save(path)
+        assert reader.read() == "the old one"  # who is reading is not disturbed
     assert np.array_equal(Model.load(path).coef, model.coef)
     assert list(tmp_path.iterdir()) == [path]
 

@@ -2,13 +2,14 @@
 
 import gzip
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from precbench.data.own import Encoding, read_own_file
+from precbench.data.own import Encoding, read_own_file, read_table_column
 from precbench.errors import InputError
 
 TABLE = pd.DataFrame(
@@ -71,6 +72,28 @@ def test_imputation(tmp_path, missing, fill):
     assert dataset.X[2].tolist() == [40, 0, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
     assert encoding.read(new).tolist() == [[fill, 0, 1], [1, 1, 0]]
+
+
+def test_truth_and_decimals_with_gaps_are_numbers(tmp_path):
+    path = csv(tmp_path, "ok,y\nTrue,1\n,0\nFalse,1\n")
+    dataset, encoding = read_own_file(path, label="y", missing="mean")
+    assert dataset.X.tolist() == [[1], [0.5], [0]]
+    assert encoding.read(csv(tmp_path, 'ok\nFalse\n""\n', "new.csv")).tolist() == [[0], [0.5]]
+    table = pd.DataFrame({"x": [Decimal("1.5"), Decimal("2.5"), None], "y": [0, 1, 0]})
+    table.to_parquet(tmp_path / "own.parquet")
+    dataset, _ = read_own_file(tmp_path / "own.parquet", label="y", missing="mean")
+    assert dataset.X.tolist() == [[1.5], [2.5], [2.0]]
+
+
+def test_a_column_as_text(tmp_path):
+    path = csv(tmp_path, 'id,x\n007,1\nNA,2\n9007199254740993,3\n,4\n1.10,5\n" a ",6\n')
+    names = ["007", "NA", "9007199254740993", "", "1.10", " a "]
+    assert read_table_column(path, "id") == names
+    table = pd.DataFrame({"id": pd.array([7, None, 9007199254740993], dtype="Int64")})
+    table.to_parquet(tmp_path / "own.parquet")
+    assert read_table_column(tmp_path / "own.parquet", "id") == ["7", "", "9007199254740993"]
+    with pytest.raises(InputError, match="no column 'ID'; did you mean 'id'"):
+        read_table_column(path, "ID")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_provided_and_none():
         (make(), {"kind": "provided"}, "without a provided split"),
         (make(groups=GROUPS, n_train=150), {"kind": "provided"}, "parts [0-9]+ groups"),
         (make(n_pos=1), {}, "the (training|test) part has 0 positives"),
-        (make(n_pos=1), {"stratified": True}, "cannot be split like this"),
+        (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
         (make(n_pos=3), {"kind": "kfold"}, "the test part has 0 positives in 40 rows"),
         (make(groups=np.zeros(N, int)), {}, "cannot be split like this"),
     ],
