@@ -45,9 +45,10 @@ def write_bounds(plan: Plan, store: Store) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``theorem, quantity, solver, split, batch_size, n_batches, measured, bound`` (for
-        Theorems 12, 13, 15 without the term of unknown constant), ``constant`` (the smallest
-        that will do) and ``holds`` (for the explicit bounds).
+        Columns ``theorem, quantity, solver, dataset, split, batch_size, n_batches, measured,
+        bound`` (for Theorems 12, 13, 15 without the term of unknown constant), ``constant`` (the
+        smallest that will do), ``holds`` (for the explicit bounds) and ``possible`` (the most
+        mistakes that the batches allow: a larger bound says nothing).
     """
     wanted = set(plan.experiment.theorems or ())
     rows: list[dict[str, Any]] = []
@@ -109,6 +110,7 @@ class _Stream:
             "theorem": theorem,
             "quantity": quantity,
             "solver": self.trial.label,
+            "dataset": self.trial.dataset.name,
             "split": self.trial.split.index,
             "batch_size": self.batch_size,
             "n_batches": self.n_batches,
@@ -135,25 +137,31 @@ def _mistake_bound(stream: _Stream, surrogate: str, theorem: str) -> Iterator[di
     ]
     total = float(stream.mistakes.sum())
     best = float(min(bounds))
-    yield stream.row(f"Theorem {theorem}", "mistakes", total, best, holds=total <= best)
+    possible = sum(k for _, _, k in batches)
+    yield stream.row(
+        f"Theorem {theorem}", "mistakes", total, best, holds=total <= best, possible=possible
+    )
     kind = "average" if surrogate == "avg" else "strong"
     margin = min(getattr(margins(s, y, k), kind) for s, y, k in scores if (y < 0).any())
     corollary = {"7": "8", "9": "10"}[theorem]
     if margin > 0:
         bound = float((reach / margin) ** 2)
         name = f"Corollary {corollary}"
-        yield stream.row(name, "mistakes", total, bound, holds=total <= bound)
+        yield stream.row(name, "mistakes", total, bound, holds=total <= bound, possible=possible)
 
 
 def _online_to_batch(stream: _Stream) -> Iterator[dict[str, Any]]:
-    """Theorem 13, with Delta_t / (kappa n_pos(X_t)), the loss of w_{t-1} on batch t."""
+    """Theorem 13, with Delta_t / (kappa n_pos(X_t)), the loss of w_{t-1} on batch t.
+
+    The ensemble is w_1, ..., w_{T-1}: at w_0 = 0 all scores are tied.
+    """
     X, y = stream.X, stream.y
     k = resolve_k(stream.k, stream.n_pos)
-    population = np.mean([prec_loss(X @ w, y, k) / k for w in stream.weights[:-1]])
+    population = np.mean([prec_loss(X @ w, y, k) / k for w in stream.weights[1:-1]])
     online = np.mean(
         [
             n_false / resolve_k(stream.k, int(np.sum(labels > 0)))
-            for n_false, (_, labels) in zip(stream.mistakes, stream.batches, strict=True)
+            for n_false, (_, labels) in zip(stream.mistakes[1:], stream.batches[1:], strict=True)
             if (labels > 0).any()
         ]
     )
@@ -198,7 +206,7 @@ def _uniform_convergence(
     """Theorem 12: how far samples of size b stray from the population, at the worst of many w.
 
     W is a finite set of directions around the optimum, at norm 10; the deviation is the quantile
-    1 - delta over samples without replacement.
+    1 - delta over samples without replacement that have a positive.
     """
     rng = np.random.default_rng(_SEED)
     X: Any = dataset.X
@@ -226,6 +234,7 @@ def _uniform_convergence(
                 "theorem": "Theorem 12",
                 "quantity": quantity,
                 "solver": "",
+                "dataset": dataset.name,
                 "split": -1,
                 "batch_size": size,
                 "n_batches": 1,

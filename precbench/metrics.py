@@ -550,6 +550,9 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     return fpr, tpr, np.concatenate(([np.inf], thresholds))
 
 
+SMALLER_IS_BETTER = frozenset({"pnorm_risk"})
+"""The metrics that are losses."""
+
 METRICS: dict[str, Callable[..., float]] = {
     metric.__name__: metric
     for metric in (

@@ -63,8 +63,8 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The content of ``results.csv``. Trials without a record have no row; those that are not
-        ok have one row per metric, with the reason in place of a value.
+        The rows of this plan in ``results.csv``. Trials without a record have no row; those that
+        are not ok have one row per metric, with the reason in place of a value.
     """
     rows: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
@@ -87,12 +87,21 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 rows += _measured(plan, trial, about, arrays, scores, y)
                 curves.append(_roc(about, y, scores[:, -1]))
     results = pd.DataFrame(rows, columns=COLUMNS)
-    results.to_csv(store.folder / "results.csv", index=False)
-    roc = pd.concat(curves) if curves else pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"])
-    roc.to_csv(store.folder / "roc.csv", index=False)
-    text = json.dumps(_description(plan), indent=1) + "\n"
-    Path(store.folder, "experiment.json").write_text(text, encoding="utf-8")
+    roc = pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves])
+    for name, table in (("results.csv", results), ("roc.csv", roc)):
+        whole = pd.concat([_of_other_data(plan, store.folder / name), table])
+        store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
+    store.write_text("experiment.json", json.dumps(_description(plan), indent=1) + "\n")
     return results
+
+
+def _of_other_data(plan: Plan, path: Path) -> pd.DataFrame:
+    """Return what earlier runs found on data sets of the experiment that are not in this plan."""
+    others = {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
+    if not others or not path.exists():
+        return pd.DataFrame()
+    table = pd.read_csv(path)
+    return table[table["dataset"].isin(others)]
 
 
 def _by_test_part(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:

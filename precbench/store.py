@@ -101,6 +101,22 @@ class Store:
                 stream.flush()
             yield
 
+    @property
+    def running(self) -> Path:
+        """The folder of the marks of trials that are being worked on."""
+        return self.folder / "running"
+
+    def write_text(self, name: str, content: str) -> None:
+        """Write a file of the folder that is made from the records, whole or not at all.
+
+        Raises
+        ------
+        PrecbenchError
+            If the disk is full.
+        """
+        with _disk(self.folder):
+            _write_whole({self.folder / name: content.encode()})
+
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
@@ -148,6 +164,8 @@ class Store:
             schema, found = record["schema"], record["key"]
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(path) from error
+        if not isinstance(schema, int):
+            raise _damaged(path)
         if schema > SCHEMA:
             raise InputError(
                 f"{path} was written by a newer precbench (schema {schema}, this one knows "
@@ -156,12 +174,6 @@ class Store:
         if found != key:
             raise _damaged(path)
         return record
-
-    def remove(self, key: str) -> None:
-        """Forget the record of this key, if there is one."""
-        path = self._file(key)
-        path.unlink(missing_ok=True)
-        path.with_suffix(".npz").unlink(missing_ok=True)
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
         """Return the arrays of this key; empty if it has none.
@@ -203,7 +215,7 @@ class Store:
 
     def sweep_temporaries(self) -> int:
         """Remove what killed runs left behind and return how many files; call it under `lock`."""
-        stray = [*self.folder.glob("*/.*.tmp")]
+        stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()

@@ -1,5 +1,6 @@
 """The command line. Nothing heavy is imported before a command needs it."""
 
+import errno
 import signal
 import sys
 from pathlib import Path
@@ -29,6 +30,15 @@ class _Group(TyperGroup):
         except KeyboardInterrupt:
             print("precbench: interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            print(
+                f"precbench: disk full{f' at {error.filename}' if error.filename else ''}; what is "
+                "finished is kept; free space and run the same command again",
+                file=sys.stderr,
+            )
+            raise typer.Exit(1) from None
 
 
 def _interrupt(*_: Any) -> None:
@@ -124,13 +134,11 @@ def run(
 
     A run that was stopped goes on where it was; a changed config re-runs only what changed.
 
-    Examples
-    --------
+    \b
+    Examples:
       precbench run configs/letter.yaml --jobs 2
-
       precbench run letter --solver sgd-avg --seeds 0-1
-
-      precbench run kdd08 --timing --mirror /data/mirror
+      precbench run kdd08 --timing --mirror ~/mirror
     """
     from precbench.cli.run import RunOptions, run_configs
 

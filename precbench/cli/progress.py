@@ -66,7 +66,7 @@ class Progress:
         name = f"{trial.dataset.name} split {trial.split.index} {trial.label}"
         if trial.sweep is not None:
             name += f" {trial.sweep[0]}={trial.sweep[1]}"
-        outcome = f"{record['seconds']:.3g} s" if status == "ok" else record.get("reason", "")
+        outcome = f"{record.get('seconds', 0):.3g} s" if status == "ok" else record.get("reason")
         if self._bars is not None:
             self._bars.update(self._overall, completed=self._done)
             if status != "ok":

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 from precbench.bounds import write_bounds
 from precbench.cli.progress import Progress
 from precbench.errors import InputError
-from precbench.experiment import Experiment, load_experiment
+from precbench.experiment import Experiment, Trial, load_experiment
 from precbench.experiment.plan import Plan, make_plan
 from precbench.report.folder import folder_tables, write_report
 from precbench.report.tables import console_table
@@ -50,8 +51,7 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
     parts = [e.select(options.solvers, options.datasets, seeds) for e in experiments]
     summaries = []
     for experiment, part in zip(experiments, parts, strict=True):
-        whole = experiment.select(datasets=options.datasets)
-        summaries.append(_run(whole, part, options))
+        summaries.append(_run(experiment, part, options))
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(summary["not_ok"] for summary in summaries))
@@ -60,53 +60,68 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
     say = _Voice(quiet=options.as_json)
     store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
+    part = part.smoke_size() if options.smoke else part
     plan = make_plan(
-        experiment, mirror=options.mirror, stand_ins=options.stand_ins, smoke=options.smoke
+        experiment,
+        only=[entry.name for entry in part.datasets],
+        mirror=options.mirror,
+        stand_ins=options.stand_ins,
+        smoke=options.smoke,
     )
-    wanted = plan.keys_of(part.smoke_size() if options.smoke else part)
+    wanted = plan.keys_of(part)
     say.announce(plan)
+    if options.dry_run:
+        trials = _to_do(plan, store, wanted, options, say)
+        for trial in trials.values():
+            sweep = "" if trial.sweep is None else f" {trial.sweep[0]}={trial.sweep[1]}"
+            say(f"  {trial.dataset.name} split {trial.split.index}{sweep} {trial.label}")
+        return _summary(plan, store, wanted, trials)
+    with store.lock():
+        store.sweep_temporaries()
+        trials = _to_do(plan, store, wanted, options, say)
+        _train(plan, store, trials, options)
+        say("measuring the stored weights")
+        results = write_results(plan, store)
+        if experiment.theorems:
+            write_bounds(plan, store)
+        written = write_report(store.folder) if len(results) else []
+    if written:
+        say.show([console_table(table) for table in folder_tables(store.folder)])
+    say(f"tables and records: {store.folder}")
+    for path in written:
+        if path.suffix == ".png":
+            say(f"figure: {path}")
+    return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
+
+
+def _to_do(
+    plan: Plan, store: Store, wanted: set[str], options: RunOptions, say: "_Voice"
+) -> dict[str, Trial]:
+    for _ in store.records():  # those of a newer precbench are refused, whatever their key
+        pass
     trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
     say(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
-    summary: dict[str, Any] = {
-        "experiment": experiment.name,
+    return trials
+
+
+def _summary(
+    plan: Plan, store: Store, wanted: set[str], trials: dict[str, Trial]
+) -> dict[str, Any]:
+    return {
+        "experiment": plan.experiment.name,
         "folder": str(store.folder),
         "trials": len(wanted),
         "cached": len(wanted) - len(trials),
         "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in],
         "not_ok": {},
     }
-    if options.dry_run:
-        for trial in trials.values():
-            sweep = "" if trial.sweep is None else f" {trial.sweep[0]}={trial.sweep[1]}"
-            say(f"  {trial.dataset.name} split {trial.split.index}{sweep} {trial.label}")
-        return summary
-    with store.lock():
-        store.sweep_temporaries()
-        _train(plan, store, trials, options)
-        say("measuring the stored weights")
-        results = write_results(plan, store)
-        if experiment.theorems:
-            write_bounds(plan, store)
-    if not results.empty:
-        written = write_report(store.folder)
-        say.show([console_table(table) for table in folder_tables(store.folder)])
-        say(f"tables and records: {store.folder}")
-        for path in written:
-            if path.suffix == ".png":
-                say(f"figure: {path}")
-    return summary | {"not_ok": _not_ok(results)}
 
 
-def _train(plan: Plan, store: Store, trials: dict[str, Any], options: RunOptions) -> None:
+def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptions) -> None:
     n_workers = 1 if options.timing else options.jobs
     done = 0
-    with Progress(len(trials), store.folder / "running") as progress:
-        finished = run_plan(
-            plan,
-            store,
-            trials,
-            n_workers=n_workers,
-        )
+    with Progress(len(trials), store.running) as progress:
+        finished = run_plan(plan, store, trials, n_workers=n_workers)
         try:
             for job, status in finished:
                 progress.finished(job, status, store.read(job.key) or {})
@@ -121,11 +136,13 @@ def _train(plan: Plan, store: Store, trials: dict[str, Any], options: RunOptions
             raise
 
 
-def _not_ok(results: pd.DataFrame) -> dict[str, int]:
-    """Count trials by status, without those that are ok."""
+def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
+    """Count the trials of a part by status, without those that are ok."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    return {str(status): int(n) for status, n in trials["status"].value_counts().items()}
+    asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    found = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
+    return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
 
 
 def _seeds(text: str) -> list[int]:
@@ -134,7 +151,8 @@ def _seeds(text: str) -> list[int]:
         chosen: list[int] = []
         for piece in text.split(","):
             first, _, last = piece.partition("-")
-            chosen += range(int(first), int(last or first) + 1)
+            splits = range(int(first), int(last or first) + 1)
+            chosen += [*splits] if splits else [int("none")]
         return chosen
     except ValueError:
         raise InputError(f"--seeds {text!r}: expected numbers such as 0,2 or 0-4") from None

@@ -144,6 +144,8 @@ class Card(_Strict):
         What makes a synthetic data set.
     gamma : float or None
         The strong margin of ``generator: margin``.
+    swapped : int
+        Positives, and as many negatives, that then get the other label.
     rows, features, positives : int
     train_rows : int or None
         The first rows form the provided training part.
@@ -167,6 +169,7 @@ class Card(_Strict):
     positive: str | int | float | None = None
     generator: Literal["counterexample", "margin"] | None = None
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
+    swapped: Annotated[int, Field(ge=0)] = 0
     rows: PositiveInt
     features: PositiveInt
     positives: PositiveInt

@@ -55,7 +55,7 @@ def load_dataset(
     identity: dict[str, Any]
     make: Callable[[], Arrays]
     if card.format == "synthetic":
-        wanted = {"name", "generator", "gamma", "rows", "features", "positives"}
+        wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {"synthetic": synthetic.VERSION, **card.model_dump(include=wanted)}
         make = partial(synthetic.generate, card)
     else:

@@ -52,6 +52,8 @@ def generate(card: Card) -> Arrays:
 def _with_margin(card: Card) -> Arrays:
     """Rows in the unit ball with min positive - max negative score = gamma along a unit vector.
 
+    Then, as noise, a number of positives and as many negatives get the other label.
+
     A row is s w + z with a score s of at least gamma/2 in absolute value, its sign the label, and
     z orthogonal to w and uniform in the ball that is left.
     """
@@ -70,4 +72,7 @@ def _with_margin(card: Card) -> Arrays:
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
     radius = 0.999 * np.sqrt(1.0 - size**2)
     radius *= rng.random(card.rows) ** (1 / max(card.features - 1, 1))
-    return Arrays(np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis], y, optimum=w)
+    X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
+    noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
+    y[np.concatenate(noisy)] *= -1
+    return Arrays(X, y, optimum=w)

@@ -11,6 +11,7 @@ from precbench.data import Dataset, load_dataset
 from precbench.data.own import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows, validation_split
+from precbench.errors import InputError
 from precbench.experiment.sections import FileData, NamedData
 from precbench.experiment.trial import Trial
 
@@ -58,7 +59,7 @@ class TrainingPart:
         Scaled.
     y : ndarray of shape (n_train,)
     n_fit : int
-        Rows before the validation part; all of them where nothing is tuned.
+        Rows before the validation part.
     """
 
     X: Any
@@ -67,19 +68,22 @@ class TrainingPart:
 
 
 def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
-    """Gather and scale the training rows: the one copy that a trial makes of them."""
+    """Gather and scale the training rows: the one copy that a trial makes of them.
+
+    They come in the same order for every solver, so that comparisons on a split are paired.
+    """
     rows, _ = _divided(trial, dataset)
+    keep_groups = trial.split.groups == "keep"
+    groups = dataset.groups[rows] if dataset.groups is not None and keep_groups else None
     n_fit = len(rows)
-    if trial.candidates:
+    try:
         fit, validation = validation_split(
-            dataset.y[rows],
-            trial.validation_size,
-            [trial.seed, "validation"],
-            None
-            if dataset.groups is None or trial.split.groups == "ignore"
-            else dataset.groups[rows],
+            dataset.y[rows], trial.validation_size, [trial.seed, "validation"], groups
         )
         rows, n_fit = rows[np.concatenate([fit, validation])], len(fit)
+    except InputError:  # too few rows for a validation part
+        if trial.candidates:
+            raise
     X = dataset.X[rows]
     _scaler(trial, dataset, X).transform_in_place(X)
     return TrainingPart(X, dataset.y[rows], n_fit)

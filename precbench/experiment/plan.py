@@ -1,9 +1,10 @@
 """An experiment with its data at hand: every trial has the name of its record."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from precbench.data import Dataset
+from precbench.errors import InputError
 from precbench.experiment.config import Experiment
 from precbench.experiment.material import read_data
 from precbench.experiment.trial import Trial
@@ -18,10 +19,10 @@ class Plan:
     ----------
     experiment : Experiment
     datasets : mapping of str to Dataset
-        By name, cut to the rows that the experiment uses.
+        By name, cut to the rows that the experiment uses; perhaps not all data sets of it.
     trials : tuple of (Trial, str)
-        Each with its key, in the order of `Experiment.trials`. Trials whose numbers must be the
-        same share a key.
+        Those on the data sets at hand, each with its key, in the order of `Experiment.trials`.
+        Trials whose numbers must be the same share a key.
     smoke : bool
         Whether this is the smoke size.
     """
@@ -70,6 +71,7 @@ class Plan:
 def make_plan(
     experiment: Experiment,
     *,
+    only: Collection[str] | None = None,
     mirror: str | None = None,
     stand_ins: bool = True,
     smoke: bool = False,
@@ -79,6 +81,8 @@ def make_plan(
     Parameters
     ----------
     experiment : Experiment
+    only : collection of str, optional
+        Names of the data sets to load; default all.
     mirror : str, optional
         Folder or address that is asked for files before the official addresses.
     stand_ins : bool, default=True
@@ -101,9 +105,27 @@ def make_plan(
     datasets = {
         entry.name: read_data(entry, mirror=mirror, stand_ins=stand_ins, rows=experiment.rows)
         for entry in experiment.datasets
+        if only is None or entry.name in only
     }
-    trials = tuple((trial, _key(trial, datasets)) for trial in experiment.trials())
+    trials = tuple(
+        (trial, _key(trial, datasets))
+        for trial in experiment.trials()
+        if trial.dataset.name in datasets
+    )
+    _refuse_two_limits(trials)
     return Plan(experiment, datasets, trials, smoke)
+
+
+def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
+    """Refuse two limits of one record, for a limit is not part of its key."""
+    first: dict[str, Trial] = {}
+    for trial, key in trials:
+        other = first.setdefault(key, trial)
+        if other.limit != trial.limit:
+            raise InputError(
+                f"the solvers {other.label!r} and {trial.label!r} differ in their limit only: "
+                "give them one limit, or run them in two experiments"
+            )
 
 
 def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:

@@ -50,7 +50,7 @@ class Split:
             "random": ("kind", "seed", "test_size", "stratified", "groups"),
             "kfold": ("kind", "seed", "n_splits", "index", "stratified", "groups"),
         }
-        return {name: getattr(self, name) for name in names.get(self.kind, ("kind",))}
+        return {name: getattr(self, name) for name in names.get(self.kind, ("kind", "groups"))}
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,6 @@ class Trial:
         tuning = {
             "candidates": self.candidates,
             "metric": asdict(self.metric),
-            "validation_size": self.validation_size,
         }
         return {
             "schema": SCHEMA,
@@ -142,7 +141,7 @@ class Trial:
             "data_sha256": data_sha256,
             "rows": self.rows,
             "preprocessing": preprocessing,
-            "split": self.split.description(),
+            "split": {**self.split.description(), "validation_size": self.validation_size},
             "solver": self.solver,
             "algorithm_version": solver_version,
             "params": {n: v for n, v in self.params.items() if not is_tuned(v)},

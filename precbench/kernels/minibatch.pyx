@@ -176,7 +176,9 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
     for j in range(n):
         norm += w[j] * w[j]
     norm = sqrt(norm)
-    if norm > radius:
+    if norm == INFINITY:
+        w[0] = NAN
+    elif norm > radius:
         for j in range(n):
             w[j] *= radius / norm
 

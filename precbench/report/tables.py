@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from precbench.metrics import SMALLER_IS_BETTER
 from precbench.report import Run, read_run
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Table", "console_table", "make_tables", "notes", "summarise", "write_tables"]
 
-SMALLER_IS_BETTER = "pnorm_risk"
 _GROUP = ["dataset", "sweep", "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _NOTHING = "–"
@@ -100,7 +100,7 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
-    smaller = key[_GROUP.index("metric")].startswith(SMALLER_IS_BETTER)
+    smaller = _is_loss(key[_GROUP.index("metric")])
     to_99 = [_seconds_to_99(curve, smaller) for _, curve in ok.groupby(_TRIAL)]
     parallel = (trials["timing"] == "parallel").any()
     return {
@@ -121,6 +121,10 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
         "outcomes": _outcomes(trials),
         "timing": "parallel" if parallel else "sequential",
     }
+
+
+def _is_loss(metric: str) -> bool:
+    return metric.partition("(")[0] in SMALLER_IS_BETTER
 
 
 def _seconds_to_99(curve: pd.DataFrame, smaller: bool) -> float:
@@ -333,7 +337,7 @@ def _means(metric: str, rows: pd.DataFrame) -> list[Cell]:
     """Write a column of means; those over fewer trials than others have do not compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     contested = competing.nunique() > 1
-    best = competing.min() if metric.startswith(SMALLER_IS_BETTER) else competing.max()
+    best = competing.min() if _is_loss(metric) else competing.max()
     return [
         Cell(_mean(row), bold=bool(contested and mean == best))
         for (_, row), mean in zip(rows.iterrows(), competing, strict=True)

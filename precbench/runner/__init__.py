@@ -1,6 +1,8 @@
 """Runs trials, and is the only place with a clock."""
 
+import secrets
 from collections.abc import Collection, Generator, Mapping
+from typing import Any
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
@@ -48,9 +50,18 @@ def to_do(
             record is None
             or record["status"] in _RETRIED
             or (timing and record["timing"] != "sequential")
+            or _limit_has_changed(plan, store, trial, record)
         ):
             missing[key] = trial
     return missing
+
+
+def _limit_has_changed(plan: Plan, store: Store, trial: Trial, record: dict[str, Any]) -> bool:
+    """Tell whether a limit made the record, or should have made it, and is another now."""
+    if record.get("stopped"):
+        return record["limit"] != (None if trial.limit is None else trial.limit.model_dump())
+    ran_without = record.get("limit_seconds") is None
+    return ran_without and record.get("seconds", 0.0) > _limit(plan, store, trial)
 
 
 def run_plan(
@@ -78,18 +89,18 @@ def run_plan(
     job, status : Job, str
     """
     machine = store.add_environment(environment())
-    for key in trials:
-        store.remove(key)
+    run = secrets.token_hex(8)
     for second_round in (False, True):
         jobs = [
             Job(
                 trial=trial,
                 key=key,
-                folder=str(store.folder),
+                folder=str(store.folder.resolve()),
                 dataset=plan.datasets[trial.dataset.name],
                 limit=_limit(plan, store, trial),
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine,
+                run=run,
             )
             for key, trial in trials.items()
             if _waits(trial) == second_round
@@ -98,11 +109,17 @@ def run_plan(
             yield from dispatch(jobs, n_workers)
         except (KeyboardInterrupt, GeneratorExit):
             for job in jobs:
-                if job.mark.exists():
+                if job.mark.exists() and not _is_done(store, job.key):
                     reason = "interrupted while it ran"
                     store.write(base_record(job) | {"status": "interrupted", "reason": reason})
-                    job.mark.unlink(missing_ok=True)
+                job.mark.unlink(missing_ok=True)
             raise
+
+
+def _is_done(store: Store, key: str) -> bool:
+    """Tell whether there is a result, of this run or an earlier one, that must be kept."""
+    record = store.read(key)
+    return record is not None and record["status"] not in _RETRIED
 
 
 def _waits(trial: Trial) -> bool:

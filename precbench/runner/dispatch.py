@@ -22,7 +22,6 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
     Parameters
     ----------
     jobs : sequence of Job
-        None of them has a record.
     n_workers : int
         How many run at a time, each with one BLAS thread. Also one job at a time runs in a
         process of its own, so that its death is not ours.
@@ -41,7 +40,9 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
                 yield waiting.pop(key), status
         except BrokenProcessPool as error:
             for job in list(waiting.values()):
-                ended = _alone(job) if job.mark.exists() else _recorded(job)
+                ended = recorded(job)
+                if ended is None and job.mark.exists():
+                    ended = _alone(job)
                 if ended is not None:
                     yield waiting.pop(job.key), ended
             if len(waiting) == n_waiting:
@@ -81,10 +82,10 @@ def _alone(job: Job) -> str:
     return status
 
 
-def _recorded(job: Job) -> str | None:
+def recorded(job: Job) -> str | None:
     """Return the status of a job whose record was written although its answer was lost."""
     record = Store(job.folder).read(job.key)
-    return None if record is None else str(record["status"])
+    return str(record["status"]) if record is not None and record["run"] == job.run else None
 
 
 def _start_worker() -> None:

@@ -2,14 +2,15 @@
 
 import contextlib
 import faulthandler
+import functools
 import gc
 import itertools
 import json
-import math
 import os
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.material import TrainingPart, training_part
-from precbench.metrics import METRICS
+from precbench.metrics import METRICS, SMALLER_IS_BETTER
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
@@ -47,6 +48,8 @@ class Job:
     timing : {"sequential", "parallel"}
     environment : str
         Id of the machine record.
+    run : str
+        Id of the run, by which its records are told from earlier ones of the same key.
     """
 
     trial: Trial
@@ -56,11 +59,12 @@ class Job:
     limit: float
     timing: str
     environment: str
+    run: str
 
     @property
     def mark(self) -> Path:
         """The file that says that the trial is being worked on, and how far it is."""
-        return Path(self.folder, "running", f"{self.key}.json")
+        return Store(self.folder).running / f"{self.key}.json"
 
 
 class TrialTimeoutError(Exception):
@@ -81,6 +85,8 @@ def base_record(job: Job) -> dict[str, Any]:
         "sweep": None if trial.sweep is None else list(trial.sweep),
         "timing": job.timing,
         "environment": job.environment,
+        "run": job.run,
+        "limit": None if trial.limit is None else trial.limit.model_dump(),
     }
 
 
@@ -107,6 +113,7 @@ def run_job(job: Job) -> str:
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     trial = job.trial
     part = training_part(trial, job.dataset)
+    _warm_up()
     tuning = _tune(trial, part, job.limit)
     params = {**trial.params, **tuning.chosen}
     solver = _solver(trial, params)
@@ -119,7 +126,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     gc.collect()
     gc.disable()
     try:
-        solver.fit(part.X, part.y, trace=recorder)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            solver.fit(part.X, part.y, trace=recorder)
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
@@ -137,6 +146,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "seconds": recorder.seconds,
         "limit_seconds": job.limit,
         "fitted": _scalars(solver),
+        "warnings": sorted({str(warning.message) for warning in caught}),
     }, arrays
 
 
@@ -147,6 +157,14 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
     return solver
 
 
+@functools.cache
+def _warm_up() -> None:
+    """Run the kernels once in this process, so that no trial pays for what is loaded late."""
+    X = np.random.default_rng(0).standard_normal((64, 2))
+    for name in ("perceptron-avg", "sgd-avg", "cutting-plane"):
+        SOLVERS[name]().fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+
+
 class _Tuning(NamedTuple):
     chosen: dict[str, Any]
     seconds: float
@@ -154,7 +172,7 @@ class _Tuning(NamedTuple):
 
 
 def _tune(trial: Trial, part: TrainingPart, limit: float) -> _Tuning:
-    """Choose the parameters that do best on the validation part; ties go to the first.
+    """Choose the parameters that do best on the validation part; of ties, the middle one.
 
     The candidates share a limit of the same length as the training's.
     """
@@ -162,23 +180,28 @@ def _tune(trial: Trial, part: TrainingPart, limit: float) -> _Tuning:
         return _Tuning({}, 0.0, "")
     start = time.perf_counter()
     measure = METRICS[trial.metric.name]
-    names, best, chosen, stopped = list(trial.candidates), -math.inf, {}, ""
+    sign = -1 if trial.metric.name in SMALLER_IS_BETTER else 1
+    names, stopped = list(trial.candidates), ""
+    tried: list[tuple[float, dict[str, Any]]] = []
     grid = list(itertools.product(*trial.candidates.values()))
     for values in grid:
         candidate = dict(zip(names, values, strict=True))
         solver = _solver(trial, {**trial.params, **candidate})
         deadline = _Deadline(limit / len(grid))
-        solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=deadline)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=deadline)
         stopped = "tuning limit" if deadline.passed else stopped
         if not np.isfinite(solver.coef_).all():
             continue
         scores = solver.decision_function(part.X[part.n_fit :])
-        value = measure(part.y[part.n_fit :], scores, **trial.metric.params)
-        if value > best:
-            best, chosen = value, candidate
-    if not chosen:
+        value = sign * measure(part.y[part.n_fit :], scores, **trial.metric.params)
+        tried.append((value, candidate))
+    if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    return _Tuning(chosen, time.perf_counter() - start, stopped)
+    best = max(value for value, _ in tried)
+    tied = [candidate for value, candidate in tried if value == best]
+    return _Tuning(tied[len(tied) // 2], time.perf_counter() - start, stopped)
 
 
 class _Deadline:
@@ -235,7 +258,6 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 def _write_mark(
     job: Job, rows_seen: int = 0, seconds: float = 0.0, total: int | None = None
 ) -> None:
-    job.mark.parent.mkdir(parents=True, exist_ok=True)
     state = {
         "label": job.trial.label,
         "dataset": job.trial.dataset.name,
@@ -244,7 +266,9 @@ def _write_mark(
         "total": total,
         "seconds": seconds,
     }
-    job.mark.write_text(json.dumps(state), encoding="utf-8")
+    with contextlib.suppress(OSError):  # a full disk is told when the record is written
+        job.mark.parent.mkdir(parents=True, exist_ok=True)
+        job.mark.write_text(json.dumps(state), encoding="utf-8")
 
 
 def _reason(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """What every solver shares: a linear score, input checks, and how training is observed."""
 
+import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -8,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
+from precbench.kernels import cutting_plane
 
 Trace = Callable[["LinearRanker"], bool | None]
 """Called with the solver at the start of training and between slices of work.
@@ -51,12 +54,33 @@ def as_rows(X: Any) -> Rows:
     return Rows(X.data, X.indices, X.indptr, X.shape[0])
 
 
-def _with_short_indices(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    if X.nnz > np.iinfo(np.int32).max:
+def warn_of_overflow() -> None:
+    """Tell the caller of a fit that its weights are lost."""
+    warnings.warn(
+        "the scores have overflowed and the weights are lost: scale the features",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of rows: equal ones for equal rows, and on every machine the same."""
+    scores, length = np.empty(rows.n_rows), rows.per_slice()
+    for start in range(0, rows.n_rows, length):
+        stop = min(rows.n_rows, start + length)
+        cutting_plane.linear_scores(*rows[:3], w, start, stop, scores)
+    return scores
+
+
+def _with_short_indices(X: Any) -> Any:
+    if not sparse.issparse(X):
+        return X
+    if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries and the kernels take at most 2**31 - 1: "
-            "train on fewer rows, or in pieces with partial_fit"
+            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
+            "take at most 2**31 - 1: train on fewer rows, or in pieces with partial_fit"
         )
+    X.check_format(full_check=True)  # the kernels trust every index
     if X.indices.dtype == X.indptr.dtype == np.int32:
         return X
     short = sparse.csr_matrix(X.shape)
@@ -82,7 +106,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         Rows visited so far, each time counted: the common unit of work.
     """
 
-    algorithm_version = 1
+    algorithm_version: int | str = 1
     """Raised whenever a change alters the numbers; part of the key of a trial."""
 
     classes_: NDArray[Any]
@@ -103,8 +127,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             Larger is more likely positive.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return linear_scores(as_rows(_with_short_indices(X)), self.coef_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the positive class where the score is greater than 0.
@@ -128,8 +152,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
         )
         check_classification_targets(y)
-        if sparse.issparse(X):
-            X = _with_short_indices(X)
+        X = _with_short_indices(X)
         if reset:
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:
@@ -139,12 +162,13 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             )
         if len(self.classes_) < 2:
             raise InputError(
-                f"y has one class only ({self.classes_[0]!r}): a ranking needs rows of two"
+                f"y has one class only ({self.classes_[0]}): a ranking needs rows of two"
             )
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise InputError(
-                f"y holds the label {unknown[0]!r}, which is neither of {list(self.classes_)}"
+                f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
+                f"{self.classes_[1]}"
             )
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
 

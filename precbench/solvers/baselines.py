@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +24,8 @@ class ClassifierRanker(LinearRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
+
+    algorithm_version = f"1, scikit-learn {sklearn.__version__}"
 
     C: float
     tol: float

@@ -1,22 +1,32 @@
 """The cutting-plane method on a structural surrogate: the part that SVMperf plays in the papers."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
 from precbench.metrics import resolve_k
-from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Rows, Trace, as_rows
+from precbench.solvers.base import (
+    K_CONSTRAINT,
+    LinearRanker,
+    Rows,
+    Trace,
+    as_rows,
+    linear_scores,
+    warn_of_overflow,
+)
 from precbench.surrogates import SURROGATES
 
 __all__ = ["CuttingPlane"]
 
 _IDLE_ITERATIONS = 50
-_MASTER_STEPS = 20_000
+_MASTER_STEPS = 20_000  # between two looks at the clock
 
 
 class CuttingPlane(LinearRanker):
@@ -40,18 +50,17 @@ class CuttingPlane(LinearRanker):
     C : float, default=1.0
         Weight of the risk, a loss in percent.
     tol : float, default=1e-3
-        Stop when the gap between the best P so far and the lower bound is at most so many times
-        that P.
+        Stop when the gap between P and the lower bound is at most so many times P.
     max_iter : int, default=5000
 
     Attributes
     ----------
     primal_ : float
-        P of the last iterate.
+        P of `coef_`.
     lower_bound_ : float
         No w has a smaller P.
     gap_ : float
-        The smallest P seen less the lower bound.
+        ``primal_ - lower_bound_``.
     converged_ : bool
 
     Notes
@@ -120,22 +129,35 @@ class CuttingPlane(LinearRanker):
         if trace is not None and trace(self):
             return self
         bundle = _Bundle(self.C, X.shape[1])
-        best = float(np.inf)
-        while not self.converged_ and self.n_iter_ < self.max_iter:
+        stopped = False
+        while not stopped:
             offset, slope = _most_violated(rows, labels, self.coef_, k)
             risk = offset + slope @ self.coef_
             self.primal_ = float(0.5 * self.coef_ @ self.coef_ + self.C * risk)
-            best = min(best, self.primal_)
-            self.gap_ = best - self.lower_bound_
+            if not np.isfinite(self.primal_):
+                self.coef_ = np.full_like(self.coef_, np.nan)
+                warn_of_overflow()
+                break
+            self.gap_ = self.primal_ - self.lower_bound_
             self.n_iter_ += 1
             self.n_rows_seen_ += rows.n_rows
-            self.converged_ = bool(self.gap_ <= self.tol * abs(best))
-            if not self.converged_:
-                bundle.add(offset, slope)
-                self.coef_, bound = bundle.solve(0.1 * self.tol * abs(best))
-                self.lower_bound_ = max(self.lower_bound_, bound)
-            if trace is not None and trace(self):
+            self.converged_ = bool(self.gap_ <= self.tol * abs(self.primal_))
+            stopped = bool(trace is not None and trace(self)) or self.converged_
+            if not stopped and self.n_iter_ == self.max_iter:
+                warnings.warn(
+                    f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
                 break
+            if not stopped:
+                bundle.add(offset, slope)
+                enough = 0.1 * self.tol * abs(self.primal_) / self.C
+                while not stopped and not bundle.improve(enough):
+                    stopped = bool(trace is not None and trace(self))
+            if not stopped:
+                self.coef_ = bundle.weights()
+                self.lower_bound_ = max(self.lower_bound_, bundle.bound())
         return self
 
 
@@ -144,17 +166,13 @@ def _most_violated(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the plane ``R >= offset + slope @ w`` that touches R at w."""
     n, length = rows.n_rows, rows.per_slice()
-    scores = np.empty(n)
-    for start in range(0, n, length):
-        cutting_plane.linear_scores(
-            rows.data, rows.indices, rows.indptr, w, start, min(n, start + length), scores
-        )
+    scores = linear_scores(rows, w)
+    if not np.isfinite(scores).all():
+        return np.nan, np.full(len(w), np.nan)
     change = SURROGATES["struct"].subgradient(scores * (k / n), labels, k)
     slope = np.zeros(len(w))
     for start in range(0, n, length):
-        cutting_plane.add_rows(
-            rows.data, rows.indices, rows.indptr, change, start, min(n, start + length), slope
-        )
+        cutting_plane.add_rows(*rows[:3], change, start, min(n, start + length), slope)
     n_false = np.count_nonzero(change > 0)
     return 100.0 * n_false / k, slope * (100.0 / n)
 
@@ -183,17 +201,22 @@ class _Bundle:
         self.alpha = np.append(self.alpha[keep], 0.0 if m > 1 else self.C)
         self.idle = np.append(self.idle[keep], 0)
 
-    def solve(self, tol: float) -> tuple[NDArray[np.float64], float]:
-        """Return the best w and the value of the dual, a lower bound of P."""
+    def improve(self, tol: float) -> bool:
+        """Go on solving for the weights of the planes; return whether they are optimal to tol."""
         gradient = np.empty(len(self.alpha))
-        pair_tol = tol / self.C
-        while (
-            cutting_plane.solve_master(
-                self.gram, self.offsets, self.alpha, gradient, pair_tol, _MASTER_STEPS
-            )
-            == _MASTER_STEPS
-        ):
-            pass
-        self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
-        w = -(self.alpha @ self.slopes)
-        return w, float(self.alpha @ self.offsets - 0.5 * w @ w)
+        steps = cutting_plane.solve_master(
+            self.gram, self.offsets, self.alpha, gradient, tol, _MASTER_STEPS
+        )
+        done = steps < _MASTER_STEPS
+        if done:
+            self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
+        return done
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return the best w against all planes."""
+        return -(self.alpha @ self.slopes)
+
+    def bound(self) -> float:
+        """Return the value of the dual, a lower bound of P."""
+        w = self.weights()
+        return float(self.alpha @ self.offsets - 0.5 * w @ w)

@@ -1,20 +1,25 @@
 """Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
 
 import functools
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.errors import InputError
 from precbench.kernels import minibatch
 from precbench.metrics import resolve_k
-from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Rows, Trace, as_rows
+from precbench.solvers.base import (
+    K_CONSTRAINT,
+    LinearRanker,
+    Rows,
+    Trace,
+    as_rows,
+    warn_of_overflow,
+)
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK"]
 
@@ -107,6 +112,7 @@ class MiniBatchRanker(LinearRanker):
         rng = np.random.default_rng(self.random_state)
         rows = as_rows(X)
         self._reset(X.shape[1])
+        _k_by_positives(self.k, min(self.batch_size, rows.n_rows))  # made before the clock starts
         stopped = trace is not None and bool(trace(self))
         while not stopped and self.n_iter_ < self.epochs:
             order = visiting_order(rows.n_rows, self.shuffle, rng)
@@ -150,6 +156,11 @@ class MiniBatchRanker(LinearRanker):
                 return self
         rows = as_rows(X)
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
+        if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
+            raise InputError(
+                f"order should be a list of row numbers, found {visited.ndim} dimensions of "
+                f"{visited.dtype}"
+            )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
                 f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
@@ -170,7 +181,8 @@ class MiniBatchRanker(LinearRanker):
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], trace: Trace | None
     ) -> bool:
         """Visit the rows in order, slice by slice; return whether the trace ended it."""
-        b, n = self.batch_size, len(order)
+        n = len(order)
+        b = min(self.batch_size, max(1, n))
         radius = getattr(self, "radius", None)
         k_of = _k_by_positives(self.k, b)
         scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
@@ -209,11 +221,7 @@ class MiniBatchRanker(LinearRanker):
 
     def _warned(self) -> Self:
         if not np.isfinite(self.coef_).all():
-            warnings.warn(
-                "the scores have overflowed and the weights are lost: scale the features",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_of_overflow()
         return self
 
     def _step_lengths(self, n_batches: int) -> NDArray[np.float64]:
