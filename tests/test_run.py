@@ -22,7 +22,7 @@ from precbench.runner.work import Job, base_record, run_job
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 
-TIMES = ["cpu_seconds", "wall_seconds", "timing"]
+TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing"]
 
 
 def invoke(*arguments):
@@ -124,6 +124,86 @@ def test_a_limit_stops_a_solver_and_its_last_iterate_counts(small, tmp_path):
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     assert set(table["status"]) == {"ok"} and set(table["stopped"]) == {"limit"}
     assert 0.3 <= table["wall_seconds"].max() < 2
+
+
+@pytest.mark.parametrize("option", ["--force", "--timing"])
+def test_what_is_done_survives_an_interrupted_repetition(small, tmp_path, option):
+    config, out = small(solvers=SLOW), tmp_path / "out"
+    assert run(config, out, "--jobs", "2").exit_code == 0
+    before = numbers(out / "small")
+    process = subprocess.Popen(command(config, out, option), stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: list((out / "small" / "running").glob("*.json")))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    statuses = [record["status"] for record in Store(out / "small").records()]
+    assert statuses == ["ok"] * 6
+    assert run(config, out).exit_code == 0
+    pd.testing.assert_frame_equal(numbers(out / "small"), before, check_exact=True)
+
+
+def test_another_limit_repeats_what_a_limit_stopped(small, tmp_path):
+    def config(seconds):
+        limited = f"{{epochs: 100000000, limit: {{seconds: {seconds}}}}}"
+        return small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
+
+    assert run(config(0.3), tmp_path / "out", "--seeds", "0").exit_code == 0
+    assert "2 of them done" in run(config(0.3), tmp_path / "out", "--seeds", "0").output
+    assert "1 of them done" in run(config(0.6), tmp_path / "out", "--seeds", "0").output
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert table["wall_seconds"].max() >= 0.6
+
+
+def test_two_limits_of_one_solver_are_refused(small, tmp_path):
+    both = "{short: {solver: sgd-avg, limit: {seconds: 1}}, long: {solver: sgd-avg}}"
+    result = run(small(solvers=both), tmp_path / "out")
+    assert result.exit_code == 2 and "'short' and 'long'" in result.output
+
+
+def test_a_part_leaves_the_other_data_sets_in_the_tables(small, tmp_path):
+    config = small(
+        datasets="[{file: mine.csv, label: label, name: one}, "
+        "{file: mine.csv, label: label, name: two}]"
+    )
+    assert run(config, tmp_path / "out").exit_code == 0
+    whole = numbers(tmp_path / "out" / "small")
+    assert run(config, tmp_path / "out", "--dataset", "two", "--force").exit_code == 0
+    part = numbers(tmp_path / "out" / "small")
+    order = ["dataset", "split", "solver", "metric", "checkpoint"]
+    pd.testing.assert_frame_equal(
+        part.sort_values(order).reset_index(drop=True),
+        whole.sort_values(order).reset_index(drop=True),
+    )
+
+
+def test_the_exit_code_is_that_of_what_was_asked_for(small, tmp_path):
+    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    assert run(config, tmp_path / "out").exit_code == 1
+    assert run(config, tmp_path / "out", "--solver", "perceptron-avg").exit_code == 0
+
+
+def test_results_of_a_newer_precbench_are_refused(small, tmp_path):
+    assert run(small(), tmp_path / "out").exit_code == 0
+    store = Store(tmp_path / "out" / "small")
+    path = next((store.folder / "trials").glob("*.json"))
+    newer = json.loads(path.read_text()) | {"schema": 99, "key": "f" * 64, "arrays": []}
+    (path.parent / f"{'f' * 64}.json").write_text(json.dumps(newer))
+    result = run(small(), tmp_path / "out")
+    assert result.exit_code == 2 and "newer" in result.output
+
+
+def test_tuning_looks_for_the_least_of_a_loss(small, tmp_path):
+    config = small(
+        solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, linear-svm: {C: 1.0}}",
+        common="",
+        metrics="[{pnorm_risk: {p: 2}}]",
+    )
+    assert run(config, tmp_path / "out").exit_code == 0
+    final = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("final")
+    chosen = final[final["solver"] == "logistic-regression"]["chosen"]
+    assert set(chosen) <= {"C=1", "C=1e-09"}
+    records = Store(tmp_path / "out" / "small").records()
+    assert all(r["tuning_seconds"] > 0 for r in records if r["label"] == "logistic-regression")
 
 
 class Deadly:
@@ -359,6 +439,7 @@ def test_run_job_in_process(small, tmp_path):
         limit=float("inf"),
         timing="sequential",
         environment="none",
+        run="none",
     )
     assert run_job(job) == "ok"
     record = Store(tmp_path / "out").read(key)
