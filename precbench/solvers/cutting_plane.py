@@ -129,36 +129,49 @@ class CuttingPlane(LinearRanker):
         if trace is not None and trace(self):
             return self
         bundle = _Bundle(self.C, X.shape[1])
-        stopped = False
-        while not stopped:
+        while True:
             offset, slope = _most_violated(rows, labels, self.coef_, k)
-            risk = offset + slope @ self.coef_
-            self.primal_ = float(0.5 * self.coef_ @ self.coef_ + self.C * risk)
-            if not np.isfinite(self.primal_):
-                self.coef_ = np.full_like(self.coef_, np.nan)
-                warn_of_overflow()
+            self._assess(float(offset + slope @ self.coef_), rows.n_rows)
+            if trace is not None and trace(self):
                 break
-            self.gap_ = self.primal_ - self.lower_bound_
-            self.n_iter_ += 1
-            self.n_rows_seen_ += rows.n_rows
-            self.converged_ = bool(self.gap_ <= self.tol * abs(self.primal_))
-            stopped = bool(trace is not None and trace(self)) or self.converged_
-            if not stopped and self.n_iter_ == self.max_iter:
-                warnings.warn(
-                    f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
+            if self.converged_ or self._gave_up():
                 break
-            if not stopped:
-                bundle.add(offset, slope)
-                enough = 0.1 * self.tol * abs(self.primal_) / self.C
-                while not stopped and not bundle.improve(enough):
-                    stopped = bool(trace is not None and trace(self))
-            if not stopped:
-                self.coef_ = bundle.weights()
-                self.lower_bound_ = max(self.lower_bound_, bundle.bound())
+            bundle.add(offset, slope)
+            if not self._solve(bundle, trace):
+                break
         return self
+
+    def _assess(self, risk: float, n_rows: int) -> None:
+        """Take stock of `coef_`, whose risk is known."""
+        self.primal_ = float(0.5 * self.coef_ @ self.coef_ + self.C * risk)
+        self.gap_ = self.primal_ - self.lower_bound_
+        self.converged_ = bool(self.gap_ <= self.tol * abs(self.primal_))
+        self.n_iter_ += 1
+        self.n_rows_seen_ += n_rows
+
+    def _gave_up(self) -> bool:
+        if not np.isfinite(self.primal_):
+            self.coef_ = np.full_like(self.coef_, np.nan)
+            warn_of_overflow()
+        elif self.n_iter_ == self.max_iter:
+            warnings.warn(
+                f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        else:
+            return False
+        return True
+
+    def _solve(self, bundle: "_Bundle", trace: Trace | None) -> bool:
+        """Move `coef_` to the best w against all planes; return False if the trace ends it."""
+        enough = 0.1 * self.tol * abs(self.primal_) / self.C
+        while not bundle.improve(enough):
+            if trace is not None and trace(self):
+                return False
+        self.coef_ = bundle.weights()
+        self.lower_bound_ = max(self.lower_bound_, bundle.bound())
+        return True
 
 
 def _most_violated(
