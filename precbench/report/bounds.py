@@ -119,12 +119,15 @@ def _drawn(title: str, table: pd.DataFrame) -> Any:
         else:
             what = solver or of["quantity"].iloc[0]
             label = f"{theorem.removeprefix('Theorem ')}: {what}, {dataset}"
-            shown = of[of["constant"] > 0]
-            open_ended.plot(shown["batch_size"], shown["constant"], label=label, **look)
+            if (of["constant"] > 0).all():  # a log axis has no place for the others
+                open_ended.plot(of["batch_size"], of["constant"], label=label, **look)
     explicit.axhline(1, color="black", linewidth=0.8)
     explicit.set_ylabel("mistakes as a share of the bound")
     open_ended.set_ylabel("smallest constant that will do")
     for axes in (explicit, open_ended):
         axes.set(xscale="log", yscale="log", xlabel="batch length (rows)")
+        sizes = sorted(means["batch_size"].unique())
+        axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
+        axes.minorticks_off()
         axes.legend(fontsize=6.5, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
