@@ -423,7 +423,7 @@ def test_a_data_set_without_results_loses_its_figure(small):
 def test_no_result_at_all(small):
     results = small_results()
     results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)
-    (small / "roc.csv").write_text("dataset\n")
+    (small / "roc.csv").write_text("dataset,title,solver,split,sweep,fpr,tpr\n")
     assert write_figures(small) == []
     table = make_tables(read_run(small))[0]
     assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
@@ -450,7 +450,7 @@ def test_same_results_same_bytes(small, tmp_path, monkeypatch):
     command = [sys.executable, "-c", WRITE, str(small)]
     imported = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert {path: path.read_bytes() for path in once} == once
-    assert imported == ["precbench.errors"]  # no solver, no data, no kernel
+    assert imported == ["precbench.errors", "precbench.metrics"]  # no solver, data or kernel
 
 
 def test_missing_and_malformed_input_is_told(small):

@@ -179,17 +179,14 @@ def read_csv(
     Raises
     ------
     InputError
-        If there is no such file, a number is malformed, or a column missing though there are rows.
+        If there is no such file, a column is missing or a number malformed.
     """
     try:
         table = pd.read_csv(_existing(path), dtype=str, keep_default_na=False)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}") from None
-    columns = [*text, *numbers, *flags]
-    missing = [column for column in columns if column not in table]
-    if table.empty:
-        table = table.reindex(columns=columns)
-    elif missing:
+    missing = [column for column in (*text, *numbers, *flags) if column not in table]
+    if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}")
     for column in numbers:
         try:
