@@ -19,7 +19,7 @@ X = np.load(npy, mmap_mode="r")
 y = np.where(np.arange(len(X)) % 10, -1.0, 1.0)
 data = Dataset("mine", "mine", np.asarray(X), y, "0" * 64)
 [trial] = [t for t in load_experiment(config).trials() if t.label == label]
-job = Job(trial, "0" * 64, folder, data, float("inf"), "sequential", "none")
+job = Job(trial, "0" * 64, folder, data, float("inf"), "sequential", "none", "none")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert run_job(job) == "ok", Store(folder).read("0" * 64)["reason"]
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
