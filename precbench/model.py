@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from precbench.data.own import Encoding
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers.base import as_rows, linear_scores
 from precbench.strict_yaml import did_you_mean
 
 __all__ = ["Model", "make_solver"]
@@ -165,9 +165,9 @@ class Model:
                 "of the kind that it was fitted to"
             )
         if self.scaler.shift is None or self.scaler.scale is None:
-            return _products(X, self.coef)
+            return linear_scores(as_rows(X), self.coef)
         weights = self.coef / self.scaler.scale
-        return _products(X, weights) - float(self.scaler.shift @ weights)
+        return linear_scores(as_rows(X), weights) - float(self.scaler.shift @ weights)
 
     def rank(self, X: Any, top: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.
@@ -309,11 +309,6 @@ def _matrix(X: Any) -> Any:
         return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     except ValueError as error:
         raise InputError(f"{error}".partition("\n")[0]) from error
-
-
-def _products(X: Any, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    # X @ w of a dense matrix rounds a row by its place: equal rows would not tie.
-    return np.asarray(X @ w) if issparse(X) else np.vecdot(X, w)
 
 
 def _plain(value: Any) -> Any:

@@ -6,20 +6,20 @@ about the experiment. All three are rebuilt from the records whenever a run ends
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.material import test_part
 from precbench.experiment.plan import Plan
 from precbench.metrics import METRICS, roc_curve
+from precbench.solvers.base import Rows, as_rows, linear_scores
 from precbench.store import Store
 
 __all__ = ["write_results"]
@@ -68,24 +68,24 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
-    with threadpool_limits(1):  # the last bits of a product must not depend on the machine's cores
-        for trials in _by_test_part(plan):
-            part: tuple[Any, NDArray[np.float64]] | None = None
-            for trial, key in trials:
-                record = store.read(key)
-                if record is None:
-                    continue
-                about = _about(plan, trial, record)
-                if record["status"] != "ok":
-                    for metric in plan.experiment.metrics_at(trial.sweep):
-                        rows.append(about | {"metric": metric.label})
-                    continue
-                part = part or test_part(trial, plan.datasets[trial.dataset.name])
-                X, y = part
-                arrays = store.arrays(key)
-                scores = np.asarray(X @ arrays["coef"].T)
-                rows += _measured(plan, trial, about, arrays, scores, y)
-                curves.append(_roc(about, y, scores[:, -1]))
+    for trials in _by_test_part(plan):
+        part: tuple[Rows, NDArray[np.float64]] | None = None
+        for trial, key in trials:
+            record = store.read(key)
+            if record is None:
+                continue
+            about = _about(plan, trial, record)
+            if record["status"] != "ok":
+                for metric in plan.experiment.metrics_at(trial.sweep):
+                    rows.append(about | {"metric": metric.label})
+                continue
+            if part is None:
+                X, y = test_part(trial, plan.datasets[trial.dataset.name])
+                part = as_rows(X), y
+            arrays = store.arrays(key)
+            scores = [linear_scores(part[0], w) for w in arrays["coef"]]
+            rows += _measured(plan, trial, about, arrays, scores, part[1])
+            curves.append(_roc(about, part[1], scores[-1]))
     results = pd.DataFrame(rows, columns=COLUMNS)
     roc = pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves])
     for name, table in (("results.csv", results), ("roc.csv", roc)):
@@ -138,15 +138,14 @@ def _measured(
     trial: Trial,
     about: dict[str, Any],
     arrays: dict[str, NDArray],
-    scores: NDArray[np.float64],
+    scores: Sequence[NDArray[np.float64]],
     y: NDArray[np.float64],
 ) -> Iterator[dict[str, Any]]:
-    last = scores.shape[1] - 1
     for metric in plan.experiment.metrics_at(trial.sweep):
         about = about | {"metric": metric.label}
-        for checkpoint in range(last + 1):
+        for checkpoint, of_checkpoint in enumerate(scores):
             try:
-                value = METRICS[metric.name](y, scores[:, checkpoint], **metric.params)
+                value = METRICS[metric.name](y, of_checkpoint, **metric.params)
             except InputError as error:  # for example k beyond the positives of the test part
                 yield about | {"status": "failed", "reason": f"not measured: {error}"}
                 break
@@ -156,7 +155,7 @@ def _measured(
                 "cpu_seconds": arrays["cpu_seconds"][checkpoint],
                 "wall_seconds": arrays["wall_seconds"][checkpoint],
                 "value": value,
-                "final": checkpoint == last,
+                "final": checkpoint == len(scores) - 1,
             }
 
 

@@ -294,6 +294,10 @@ def status(path):
     return json.loads(path.read_text())["status"]
 
 
+def alive(pids):
+    return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]
+
+
 def test_no_worker_outlives_a_killed_run(small, tmp_path):
     config, out = small(solvers=SLOW), tmp_path / "out"
     process = subprocess.Popen(command(config, out, "--jobs", "2"))
@@ -302,9 +306,11 @@ def test_no_worker_outlives_a_killed_run(small, tmp_path):
     children = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
     ).stdout.split()
+    assert len(children) >= 2
     process.kill()
     process.wait()
-    wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in children), 5)
+    wait_for(lambda: not alive(children), 5)
+    assert not alive(children)
 
 
 def test_two_runs_do_not_share_a_folder(small, tmp_path):

@@ -89,10 +89,13 @@ def test_twin_follows_the_kernel(name, k, average, radius):
         assert piece.n_mistakes_ == mistakes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_twin_follows_the_kernel_through_ties(data):
-    """Few small integers: ties everywhere, and sums of products are exact."""
+    """Few small integers: ties everywhere, and scores are exact, so no rounding may decide.
+
+    The avg rules weigh rows with fractions, so for them that holds of one batch only.
+    """
     name = data.draw(st.sampled_from(sorted(MINIBATCH)))
     n = data.draw(st.integers(2, 90))
     d = data.draw(st.integers(1, 19))
@@ -103,13 +106,17 @@ def test_twin_follows_the_kernel_through_ties(data):
     k = data.draw(st.sampled_from([0.25, 0.5, 1.0, 1, 2]))
     batch_size = data.draw(st.sampled_from([1, 2, 5, 12, 30, 60]))
     order = rng.permutation(n)
-    path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], k, batch_size)
-    solver, compressed = (quick(name, k=k, batch_size=batch_size, average=False) for _ in range(2))
-    for each, rows in ((solver, X), (compressed, sparse.csr_matrix(X))):
-        each._step_lengths = np.ones  # whole numbers stay whole
-        each.partial_fit(rows, y, order=order, classes=[-1, 1])
-    assert_allclose(solver.coef_, path[-1], atol=1e-9)
-    assert_allclose(compressed.coef_, solver.coef_, atol=1e-9)
+    if name.endswith("avg"):
+        order = order[:batch_size]
+    start = rng.integers(-2, 3, d).astype(float)
+    path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], k, batch_size, start=start)
+    for rows in (X, sparse.csr_matrix(X)):
+        solver = quick(name, k=k, batch_size=batch_size, average=False)
+        solver._step_lengths = np.ones
+        solver.partial_fit(rows, y, order=[])
+        solver._w[:] = start
+        solver.partial_fit(rows, y, order=order)
+        assert_allclose(solver.coef_, path[-1], atol=1e-12)
 
 
 @each_minibatch

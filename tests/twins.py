@@ -23,12 +23,12 @@ def perceptron_coefficients(scores, positive, k, variant):
     return coefficients, n_false
 
 
-def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None):
+def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None, start=0.0):
     """Return w after each batch, shape (n_batches, n_features), and the mistakes."""
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
-    w, path, mistakes = np.zeros(X.shape[1]), [], 0
-    for t, start in enumerate(range(0, len(order), batch_size), start=1):
-        rows = order[start : start + batch_size]
+    w, path, mistakes = np.zeros(X.shape[1]) + start, [], 0
+    for t, first in enumerate(range(0, len(order), batch_size), start=1):
+        rows = order[first : first + batch_size]
         positive = y[rows] > 0
         n_pos = int(positive.sum())
         if n_pos:

@@ -17,8 +17,7 @@ def plot_results(results: Path, as_json: bool) -> None:
             "for example precbench run letter"
         )
     for folder in folders:
-        for _ in Store(folder).records():
-            pass  # reading refuses what a newer precbench wrote
+        Store(folder).refuse_newer()
     written = {str(folder): [str(path) for path in write_report(folder)] for folder in folders}
     if as_json:
         print(json.dumps(written, indent=1))

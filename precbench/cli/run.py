@@ -97,8 +97,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
 def _to_do(
     plan: Plan, store: Store, wanted: set[str], options: RunOptions, say: "_Voice"
 ) -> dict[str, Trial]:
-    for _ in store.records():  # those of a newer precbench are refused, whatever their key
-        pass
+    store.refuse_newer()
     trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
     say(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
     return trials
@@ -152,7 +151,9 @@ def _seeds(text: str) -> list[int]:
         for piece in text.split(","):
             first, _, last = piece.partition("-")
             splits = range(int(first), int(last or first) + 1)
-            chosen += [*splits] if splits else [int("none")]
+            if not splits:
+                raise ValueError
+            chosen += splits
         return chosen
     except ValueError:
         raise InputError(f"--seeds {text!r}: expected numbers such as 0,2 or 0-4") from None

@@ -1,4 +1,4 @@
-"""Scale features in place, and gather the two parts of a split."""
+"""Scale features in place."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset
-from precbench.data.splits import Split
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -151,46 +149,6 @@ class Scaler:
         scaler = cls(kind)
         scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")
         return scaler
-
-
-def training_and_test(
-    dataset: Dataset,
-    split: Split,
-    scaling: Scaling,
-    fitted_on: Literal["train", "all"] = "train",
-) -> tuple[Matrix, NDArray[np.float64], Matrix, NDArray[np.float64]]:
-    """Gather and scale the two parts of a split: one copy of each, no other.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Not changed.
-    split : Split
-    scaling : {"standardise", "unit", "none"}
-    fitted_on : {"train", "all"}
-        The rows from which the scaling is learnt.
-
-    Returns
-    -------
-    X_train : ndarray or csr_matrix of shape (n_train, n_features)
-    y_train : ndarray of shape (n_train,)
-    X_test : ndarray or csr_matrix of shape (n_test, n_features)
-    y_test : ndarray of shape (n_test,)
-
-    Raises
-    ------
-    InputError
-        As `Scaler.fit`.
-    """
-    X_train, X_test = _rows(dataset.X, split.train), _rows(dataset.X, split.test)
-    scaler = Scaler(scaling).fit(X_train if fitted_on == "train" else dataset.X)
-    scaler.transform_in_place(X_train)
-    scaler.transform_in_place(X_test)
-    return X_train, dataset.y[split.train], X_test, dataset.y[split.test]
-
-
-def _rows(X: Matrix, rows: NDArray[np.intp]) -> Matrix:
-    return np.take(X, rows, axis=0) if isinstance(X, np.ndarray) else X[rows]
 
 
 def _slices(n: int) -> Iterator[slice]:

@@ -1,8 +1,7 @@
 """The rows that a trial trains and is measured on."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,53 +71,62 @@ def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
 
     They come in the same order for every solver, so that comparisons on a split are paired.
     """
-    rows, _ = _divided(trial, dataset)
-    keep_groups = trial.split.groups == "keep"
-    groups = dataset.groups[rows] if dataset.groups is not None and keep_groups else None
-    n_fit = len(rows)
-    try:
-        fit, validation = validation_split(
-            dataset.y[rows], trial.validation_size, [trial.seed, "validation"], groups
-        )
-        rows, n_fit = rows[np.concatenate([fit, validation])], len(fit)
-    except InputError:  # too few rows for a validation part
-        if trial.candidates:
-            raise
-    X = dataset.X[rows]
+    divided = _divided(trial, dataset)
+    X = dataset.X[divided.train]
     _scaler(trial, dataset, X).transform_in_place(X)
-    return TrainingPart(X, dataset.y[rows], n_fit)
+    return TrainingPart(X, dataset.y[divided.train], divided.n_fit)
 
 
 def test_part(trial: Trial, dataset: Dataset) -> tuple[Any, NDArray[np.float64]]:
-    """Gather and scale the rows that a trial is measured on; return X and y."""
-    training, test = _divided(trial, dataset)
-    scaler = _scaler(trial, dataset, lambda: dataset.X[training])
-    X = dataset.X[test]
-    scaler.transform_in_place(X)
-    return X, dataset.y[test]
+    """Gather the rows that a trial is measured on, scaled as the training rows are.
+
+    Returns
+    -------
+    X : ndarray or csr_matrix of shape (n_test, n_features)
+    y : ndarray of shape (n_test,)
+    """
+    divided = _divided(trial, dataset)
+    X = dataset.X[divided.test]
+    if trial.scaling != "none":
+        scaler = _scaler(trial, dataset, dataset.X[divided.train])
+        scaler.transform_in_place(X)
+    return X, dataset.y[divided.test]
 
 
-def _divided(trial: Trial, dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    split = trial.split
-    divided = split_rows(
-        replace(dataset, groups=None) if split.groups == "ignore" else dataset,
-        split.kind,
-        split.index,
-        n_splits=split.n_splits,
-        test_size=split.test_size,
-        stratified=split.stratified,
-        seed=split.seed,
+class _Divided(NamedTuple):
+    train: NDArray[np.intp]  # in random order, those of the validation part last
+    n_fit: int
+    test: NDArray[np.intp]
+
+
+def _divided(trial: Trial, dataset: Dataset) -> _Divided:
+    rule = trial.split
+    if rule.groups == "ignore":
+        dataset = replace(dataset, groups=None)
+    split = split_rows(
+        dataset,
+        rule.kind,
+        rule.index,
+        n_splits=rule.n_splits,
+        test_size=rule.test_size,
+        stratified=rule.stratified,
+        seed=rule.seed,
     )
-    return divided.train, divided.test
+    train = split.train
+    groups = None if dataset.groups is None else dataset.groups[train]
+    try:
+        fit, validation = validation_split(
+            dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups
+        )
+    except InputError:  # too few rows for a validation part
+        if trial.candidates:
+            raise
+        return _Divided(train, len(train), split.test)
+    return _Divided(train[np.concatenate([fit, validation])], len(fit), split.test)
 
 
-def _scaler(trial: Trial, dataset: Dataset, training: Any | Callable[[], Any]) -> Scaler:
-    scaler = Scaler(trial.scaling)
-    if trial.scaling == "none":
-        return scaler
-    if trial.scaling_fitted_on == "all":
-        return scaler.fit(dataset.X)
-    return scaler.fit(training() if callable(training) else training)
+def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
+    return Scaler(trial.scaling).fit(X_train if trial.scaling_fitted_on == "train" else dataset.X)
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

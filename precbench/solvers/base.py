@@ -1,6 +1,7 @@
 """What every solver shares: a linear score, input checks, and how training is observed."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -48,9 +49,10 @@ class Rows(NamedTuple):
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap a checked matrix without copying its values."""
+    """Wrap a float64 matrix, C-contiguous or CSR, without copying its values."""
     if not sparse.issparse(X):
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
+    X = with_short_indices(X)
     return Rows(X.data, X.indices, X.indptr, X.shape[0])
 
 
@@ -72,9 +74,8 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores
 
 
-def _with_short_indices(X: Any) -> Any:
-    if not sparse.issparse(X):
-        return X
+def with_short_indices(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return a CSR matrix whose indices are int32 and within its shape."""
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
             f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
@@ -89,7 +90,7 @@ def _with_short_indices(X: Any) -> Any:
     return short
 
 
-class LinearRanker(ClassifierMixin, BaseEstimator):
+class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by ``X @ coef_``, the largest first.
 
     There is no intercept, for a ranking does not see one. `predict` cuts the ranking at score 0,
@@ -128,7 +129,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return linear_scores(as_rows(_with_short_indices(X)), self.coef_)
+        return linear_scores(as_rows(X), self.coef_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the positive class where the score is greater than 0.
@@ -152,7 +153,6 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
         )
         check_classification_targets(y)
-        X = _with_short_indices(X)
         if reset:
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:
@@ -179,6 +179,6 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
         return tags
 
+    @abstractmethod
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
         """Learn from rows and labels; see the class."""
-        raise NotImplementedError

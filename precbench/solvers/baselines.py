@@ -1,17 +1,19 @@
 """What people would pick instead: scikit-learn's linear classifiers, ranked by their score."""
 
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import _fit_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
-from precbench.solvers.base import LinearRanker, Trace
+from precbench.solvers.base import LinearRanker, Trace, with_short_indices
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 
@@ -31,8 +33,9 @@ class ClassifierRanker(LinearRanker):
     tol: float
     max_iter: int
 
+    @abstractmethod
     def _classifier(self) -> Any:
-        raise NotImplementedError
+        """Return the unfitted classifier."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
@@ -51,6 +54,8 @@ class ClassifierRanker(LinearRanker):
         self
         """
         X, labels = self._checked(X, y, reset=True)
+        if issparse(X):
+            X = with_short_indices(X)
         self.coef_ = np.zeros(X.shape[1])
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):

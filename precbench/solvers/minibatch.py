@@ -1,6 +1,7 @@
 """Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
 
 import functools
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -82,8 +83,9 @@ class MiniBatchRanker(LinearRanker):
         "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
     }
 
+    @abstractmethod
     def _rule(self) -> int:
-        raise NotImplementedError
+        """Return the rule of the kernel."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:

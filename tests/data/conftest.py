@@ -1,13 +1,9 @@
-"""A cache of one's own for every test, the mirror with real data, and a loopback server."""
+"""A cache of one's own for every test, and a loopback server."""
 
-import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -19,16 +15,6 @@ def cache(tmp_path, monkeypatch):
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setattr("precbench.data.fetch.FIRST_WAIT", 0.0)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def mirror():
-    """The folder with the real files, laid out like a mirror."""
-    configured = os.environ.get("PRECBENCH_MIRROR")
-    folder = Path(configured) if configured else ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"no real data: {folder} does not exist, and PRECBENCH_MIRROR names no folder")
     return folder
 
 

@@ -1,15 +1,11 @@
 """Scaling: scikit-learn's numbers, in place, without a second copy of the matrix."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from precbench.data import Dataset
-from precbench.data.preprocess import Scaler, training_and_test
-from precbench.data.splits import Split
+from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -64,36 +60,3 @@ def test_refusals():
         Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy())
     with pytest.raises(InputError, match="make them dense"):
         Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy())
-
-
-@pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "sparse"])
-@pytest.mark.parametrize("fitted_on", ["train", "all"])
-def test_training_and_test(X, fitted_on):
-    y = np.where(RNG.random(len(DENSE)) < 0.1, 1.0, -1.0)
-    order = RNG.permutation(len(DENSE))
-    split = Split(order[:6000], np.sort(order[6000:]), 0)
-    before = X.copy()
-    X_train, y_train, X_test, y_test = training_and_test(
-        Dataset("toy", "toy", X, y, ""), split, "unit", fitted_on
-    )
-    scaler = Scaler("unit").fit(X[split.train] if fitted_on == "train" else X)
-    for part, labels, rows in ((X_train, y_train, split.train), (X_test, y_test, split.test)):
-        difference = part - scaler.transform_in_place(X[rows])
-        assert abs(difference).max() == 0
-        assert np.array_equal(labels, y[rows])
-    assert abs(X - before).max() == 0
-
-
-def test_one_copy_of_each_part():
-    X = RNG.standard_normal((100_000, 20))
-    y = np.where(np.arange(len(X)) % 9 == 0, 1.0, -1.0)
-    rows = np.arange(len(X))
-    split = Split(rows[:70_000], rows[70_000:], 0)
-    training_and_test(
-        Dataset("toy", "toy", X[:99], y[:99], ""), Split(rows[:60], rows[60:99], 0), "standardise"
-    )  # imports
-    tracemalloc.start()
-    training_and_test(Dataset("toy", "toy", X, y, ""), split, "standardise")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1.25 * X.nbytes
