@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from precbench.errors import InputError
-from precbench.report import metric_name, read_run
 from precbench.report.figures import (
     roc,
     solver_styles,
@@ -25,6 +24,7 @@ from precbench.report.tables import (
     three_digits,
     write_tables,
 )
+from precbench.results import metric_name, read_run
 
 PREC = "precision_at_k(k=0.25)"
 SOLVERS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
@@ -450,7 +450,11 @@ def test_same_results_same_bytes(small, tmp_path, monkeypatch):
     command = [sys.executable, "-c", WRITE, str(small)]
     imported = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert {path: path.read_bytes() for path in once} == once
-    assert imported == ["precbench.errors", "precbench.metrics"]  # no solver, data or kernel
+    assert imported == [
+        "precbench.errors",
+        "precbench.metrics",
+        "precbench.results",
+    ]  # no solver, data or kernel
 
 
 def test_missing_and_malformed_input_is_told(small):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from precbench.report import read_csv, read_run
 from precbench.report.figures import LOOK, solver_styles
 from precbench.report.tables import Cell, Table, markdown_table, three_digits
+from precbench.results import read_csv, read_run
 
 __all__ = ["bounds_table", "write_bounds_report"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.report import Run, metric_name, read_csv, read_run
 from precbench.report.tables import notes, summarise
+from precbench.results import Run, metric_name, read_csv, read_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from precbench.report import read_run
 from precbench.report.bounds import bounds_table, write_bounds_report
 from precbench.report.figures import write_figures
 from precbench.report.tables import Table, make_tables, write_tables
+from precbench.results import read_run
 
 __all__ = ["folder_tables", "write_report"]
 

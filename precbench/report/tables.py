@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.metrics import SMALLER_IS_BETTER
-from precbench.report import Run, read_run
+from precbench.results import Run, read_run
 
 if TYPE_CHECKING:
     import rich.table

@@ -1,0 +1,244 @@
+"""What a run leaves in its folder, read back: `read_run` for all of it, `read_csv` for a table.
+
+Tables, figures and verdicts are made from these files alone. No data set, solver or kernel is
+needed.
+"""
+
+import json
+import os
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precbench.errors import InputError
+
+__all__ = ["Run", "metric_name", "read_csv", "read_run"]
+
+_TEXT = (
+    *("experiment", "dataset", "title", "solver", "sweep", "part"),
+    *("metric", "status", "reason", "stopped", "timing", "chosen"),
+)
+_NUMBERS = (
+    *("split", "seed", "checkpoint", "rows_seen"),
+    *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
+)
+_FLAGS = ("stand_in", "final")
+
+_CALL = re.compile(r"(\w+)(?:\((.*)\))?")
+_AS_WRITTEN = {  # name in the registry: (as people write it, the parameter written with it)
+    "precision_at_k": ("prec@{}", "k"),
+    "partial_auc": ("pAUC({})", "beta"),
+    "partial_auc_mcclish": ("McClish pAUC({})", "beta"),
+    "pnorm_risk": ("p-norm risk, p = {}", "p"),
+    "auc": ("AUC", ""),
+    "prbep": ("PRBEP", ""),
+    "f1": ("F1", ""),
+    "f1_max": ("max F1", ""),
+    "dcg": ("DCG", ""),
+    "average_reciprocal_rank": ("average reciprocal rank", ""),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an experiment left in its folder.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+    results : pandas.DataFrame
+        One row per solver, split, checkpoint and metric; texts are never missing.
+    name, title : str
+    source : str or None
+        The figure or table of a paper that it repeats.
+    plots : list of str
+    metrics : list of str
+        Labels; the first is the main one.
+    solvers : list of str
+        Labels, in the order of the tables.
+    datasets : list of str
+    sweep : dict or None
+        ``{"name": parameter, "values": [...]}``.
+    protocol, scaling : str
+        Ready to be printed.
+    smoke : bool
+    """
+
+    folder: Path
+    results: pd.DataFrame
+    name: str
+    title: str
+    source: str | None
+    plots: list[str]
+    metrics: list[str]
+    solvers: list[str]
+    datasets: list[str]
+    sweep: dict[str, Any] | None
+    protocol: str
+    scaling: str
+    smoke: bool
+
+    @property
+    def sweep_points(self) -> list[str]:
+        """The column ``sweep`` of the results: ``["k=0.25", ...]``, or ``[""]`` without a sweep."""
+        if self.sweep is None:
+            return [""]
+        return [f"{self.sweep['name']}={value}" for value in self.sweep["values"]]
+
+    def metric_at(self, metric: str, sweep: str) -> str:
+        """Return the label of a metric at a point of the sweep, which may set its parameter."""
+        name, parameters = _parse(metric)
+        swept, _, value = sweep.partition("=")
+        labels = set(self.results.loc[self.results["sweep"] == sweep, "metric"])
+        replaced = _label(name, {**parameters, swept: value})
+        return replaced if replaced in labels else metric
+
+    def metric_name(self, metric: str) -> str:
+        """Return a metric as people write it, ``prec@k`` where a sweep sets its ``k``."""
+        at_points = {self.metric_at(metric, sweep) for sweep in self.sweep_points}
+        if self.sweep is None or at_points == {metric}:
+            return metric_name(metric)
+        name, parameters = _parse(metric)
+        return metric_name(_label(name, {**parameters, self.sweep["name"]: self.sweep["name"]}))
+
+    def dataset_title(self, dataset: str) -> str:
+        """Return the title of a data set, with what must never be overlooked about it."""
+        titles = self.results.loc[self.results["dataset"] == dataset, "title"]
+        title = titles.iloc[0] if len(titles) else dataset
+        if self.is_stand_in(dataset) and "stand-in" not in title:
+            title += " (stand-in, synthetic)"
+        return f"{title}, smoke size" if self.smoke else title
+
+    @property
+    def protocol_sentence(self) -> str:
+        """The protocol and the scaling, with a capital and a full stop."""
+        said = "; ".join(text for text in (self.protocol, self.scaling) if text)
+        return f"{said[:1].upper()}{said[1:]}."
+
+    def n_splits(self, dataset: str) -> int:
+        """Return the number of splits that were tried, whatever came of them."""
+        return self.results.loc[self.results["dataset"] == dataset, "split"].nunique()
+
+    def is_stand_in(self, dataset: str) -> bool:
+        """Tell whether synthetic data stood in for a data set in any trial."""
+        return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
+
+
+def read_run(folder: str | os.PathLike[str]) -> Run:
+    """Read ``experiment.json`` and ``results.csv``.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<experiment>``.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InputError
+        If a file, a key or a column is missing or malformed, or there are no results yet.
+    """
+    folder = Path(folder)
+    path = folder / "experiment.json"
+    try:
+        about = json.loads(_existing(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    wanted = [field.name for field in fields(Run)[2:]]
+    missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}")
+    path = folder / "results.csv"
+    results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
+    if results.empty:
+        raise InputError(f"{path} has no rows: no trial has come to an end yet")
+    return Run(folder, results, **{key: about[key] for key in wanted})
+
+
+def read_csv(
+    path: Path, text: tuple[str, ...], numbers: tuple[str, ...], flags: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Read a table whose columns are known: empty texts are ``""``, empty flags False.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    text, numbers, flags : tuple of str
+        The columns that must be there.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    InputError
+        If there is no such file, a column is missing or a number malformed.
+    """
+    try:
+        table = pd.read_csv(_existing(path), dtype=str, keep_default_na=False)
+    except ValueError as error:  # of pandas, for an empty or ragged file
+        raise InputError(f"{path} is not a table: {error}") from None
+    missing = [column for column in (*text, *numbers, *flags) if column not in table]
+    if missing:
+        raise InputError(f"{path} has no column {', '.join(missing)}")
+    for column in numbers:
+        try:
+            table[column] = table[column].replace("", "nan").astype(float)
+        except ValueError as error:
+            raise InputError(f"{path}, column {column}: {error}") from None
+    for column in flags:
+        table[column] = table[column].str.lower() == "true"
+    return table
+
+
+def metric_name(label: str) -> str:
+    """Return a metric as people write it.
+
+    Parameters
+    ----------
+    label : str
+        For example ``precision_at_k(k=0.25)``.
+
+    Returns
+    -------
+    str
+        For example ``prec@0.25``; an unknown metric keeps its label.
+    """
+    name, parameters = _parse(label)
+    if name not in _AS_WRITTEN:
+        return label
+    pattern, own = _AS_WRITTEN[name]
+    written = pattern.format(parameters.pop(own, own))
+    return f"{written} ({_arguments(parameters)})" if parameters else written
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(
+            f"no file {path}: `precbench run` writes it, and the folder of results is wanted here"
+        )
+    return path
+
+
+def _parse(label: str) -> tuple[str, dict[str, str]]:
+    """Split ``name(a=1, b=2)`` into the name and its parameters."""
+    match = _CALL.fullmatch(label)
+    if match is None:
+        return label, {}
+    given = (item.partition("=") for item in (match[2] or "").split(", ") if item)
+    return match[1], {name: value for name, _, value in given}
+
+
+def _arguments(parameters: dict[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def _label(name: str, parameters: dict[str, str]) -> str:
+    return f"{name}({_arguments(parameters)})" if parameters else name
