@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.material import test_part
@@ -85,7 +86,8 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
             arrays = store.arrays(key)
             scores = [linear_scores(part[0], w) for w in arrays["coef"]]
             rows += _measured(plan, trial, about, arrays, scores, part[1])
-            curves.append(_roc(about, part[1], scores[-1]))
+            if "roc" in (plan.experiment.plots or ()):
+                curves.append(_roc(about, part[1], scores[-1]))
     results = pd.DataFrame(rows, columns=COLUMNS)
     roc = pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves])
     for name, table in (("results.csv", results), ("roc.csv", roc)):
@@ -170,6 +172,16 @@ def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float
     return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
 
 
+def _shape(dataset: Dataset) -> dict[str, Any]:
+    rows, features = dataset.X.shape
+    return {
+        "rows": rows,
+        "features": features,
+        "positives": dataset.n_pos,
+        "stand_in": dataset.stand_in,
+    }
+
+
 def _description(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
@@ -187,5 +199,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "sweep": sweep,
         "protocol": plan.protocol,
         "scaling": plan.scaling,
+        "folds": experiment.protocol.folds,
+        "data": {name: _shape(dataset) for name, dataset in plan.datasets.items()},
         "smoke": plan.smoke,
     }

@@ -301,6 +301,8 @@ timeout: -1
         ("n_splits: 2", "split: none, stratified: true", "stratified: has no meaning with split"),
         ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1]: there is no split 2"),
         ("n_splits: 2", "test_size: 1.0", "protocol.test_size: should be less than 1"),
+        ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size: stands beside test_size"),
+        ("n_splits: 2", "repetitions: 2", "repetitions: has no meaning with split: random"),
         ("auc]", "auc: 3]", "metrics[1].auc: should be a mapping of parameters, found 3"),
         ("auc]", "3]", "metrics[1]: should be a name, or {name: {parameters}}, found 3"),
         ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9: sweep.kk: none of the solvers"),
@@ -388,6 +390,20 @@ def test_folds_are_of_one_partition(read):
     assert len({t.split.seed for t in letter}) == 1
     assert len({t.seed for t in letter}) == 3
     assert len({key(t) for t in letter}) == 9
+
+
+def test_each_repetition_has_a_partition_of_its_own(read):
+    def folds(protocol):
+        trials = read(SMALL.replace("n_splits: 2", protocol)).trials()
+        return [t for t in trials if t.dataset.name == "letter" and t.solver == "perceptron-avg"]
+
+    once = folds("split: kfold, n_splits: 3")
+    often = folds("split: kfold, n_splits: 3, repetitions: 4")
+    assert [key(t) for t in often[:3]] == [key(t) for t in once]
+    assert [t.split.fold for t in often] == [0, 1, 2] * 4
+    seeds = [t.split.seed for t in often]
+    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4
+    assert len({key(t) for t in often}) == 12
 
 
 def test_the_description_is_strict_json_and_complete(read):

@@ -138,6 +138,10 @@ class Card(_Strict):
         Another place for the same files.
     label_column : int or None
         Column of the label, counted from 1 (csv).
+    separator : {"comma", "blanks"}
+        What stands between two values of a row (csv).
+    feature_columns : tuple of int or None
+        Columns that become features, counted from 1 (csv); None means all but the label's.
     positive : str or number or None
         The label of the positive class, as printed in the files.
     generator : {"counterexample", "margin"} or None
@@ -166,6 +170,8 @@ class Card(_Strict):
     files: tuple[File, ...] = ()
     archive: Archive | None = None
     label_column: PositiveInt | None = None
+    separator: Literal["comma", "blanks"] = "comma"
+    feature_columns: tuple[PositiveInt, ...] | None = None
     positive: str | int | float | None = None
     generator: Literal["counterexample", "margin"] | None = None
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
@@ -197,6 +203,11 @@ class Card(_Strict):
                     f"{field} {'is missing' if wanted else 'has no meaning'} "
                     f"in a card of format {self.format!r}"
                 )
+        if self.feature_columns is not None and len(self.feature_columns) != self.features:
+            raise ValueError(
+                f"feature_columns names {len(self.feature_columns)} columns, features says "
+                f"{self.features}"
+            )
         if self.positives >= self.rows:
             raise ValueError(f"{self.positives} positives of {self.rows} rows leave one class")
         if self.archive and not set(self.archive.members) <= {file.name for file in self.files}:

@@ -65,6 +65,7 @@ def load_dataset(
                 "parser": parse.VERSION,
                 "files": [file.sha256 for file in files],
                 **card.model_dump(include={"format", "label_column", "positive", "features"}),
+                **card.model_dump(include={"separator", "feature_columns"}, exclude_defaults=True),
             }
             make = partial(parse_cached, card, files)
         except DataUnavailableError:

@@ -83,10 +83,15 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1
     positive = str(card.positive)
+    separator = "," if card.separator == "comma" else None
     table = np.concatenate(
-        [_table(path, ",", {label: lambda text: float(text == positive)}) for path in paths]
+        [_table(path, separator, {label: lambda text: float(text == positive)}) for path in paths]
     )
-    return Arrays(np.delete(table, label, axis=1), _signs(table[:, label], 1))
+    if card.feature_columns is None:
+        X = np.delete(table, label, axis=1)
+    else:
+        X = table[:, np.array(card.feature_columns) - 1]
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:

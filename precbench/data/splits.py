@@ -48,6 +48,7 @@ def split_rows(
     *,
     n_splits: int = 5,
     test_size: float = 0.3,
+    train_size: int | None = None,
     stratified: bool = False,
     seed: int = 0,
 ) -> Split:
@@ -66,6 +67,8 @@ def split_rows(
     n_splits : int
     test_size : float
         For ``random``, in (0, 1).
+    train_size : int, optional
+        For ``random``, in place of `test_size`: so many rows train, all others test.
     stratified : bool
         Whether both parts get the same share of positives.
     seed : int
@@ -84,7 +87,8 @@ def split_rows(
         raise InputError(f"the split index must lie in 0..{n_splits - 1}, found {index}")
     if not 0 < test_size < 1:
         raise InputError(f"test_size must lie between 0 and 1, found {test_size}")
-    train, test = _parts(dataset, kind, index, n_splits, test_size, stratified, seed)
+    tested = test_size if train_size is None else _all_but(train_size, dataset)
+    train, test = _parts(dataset, kind, index, n_splits, tested, stratified, seed)
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
@@ -148,12 +152,28 @@ def validation_split(
     return fit_rows, validation_rows
 
 
+def _all_but(train_size: int, dataset: Dataset) -> int:
+    """Return the number of test rows that leaves so many for training."""
+    if dataset.groups is not None:
+        raise InputError(
+            f"the rows of {dataset.name} come in groups, which a train_size in rows would part; "
+            "give test_size, or ignore the groups"
+        )
+    n_rows = len(dataset.y)
+    if not 0 < train_size < n_rows:
+        raise InputError(
+            f"train_size is {train_size:,} and {dataset.name} has {n_rows:,} rows: some must be "
+            "left to test on"
+        )
+    return n_rows - train_size
+
+
 def _parts(
     dataset: Dataset,
     kind: Kind,
     index: int,
     n_splits: int,
-    test_size: float,
+    test_size: float | int,
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -18,28 +18,21 @@ from pydantic import (
 
 from precbench.errors import InputError
 from precbench.experiment.checks import (
-    Problem,
-    at,
     metric_defaults,
     metric_problems,
     parameter_problems,
-    refuse,
     solver_defaults,
-    unknown,
 )
 from precbench.experiment.sections import (
     DataEntry,
     FileData,
     FittedOn,
-    Items,
     Metric,
     MetricEntry,
-    Name,
     NamedData,
     Plot,
     Protocol,
     Scaling,
-    Section,
     Smoke,
     SolverEntry,
     Theorem,
@@ -47,6 +40,7 @@ from precbench.experiment.sections import (
 )
 from precbench.experiment.trial import Split, Trial
 from precbench.locations import shipped
+from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
 from precbench.strict_yaml import Document, Keys, did_you_mean, load
 
 
@@ -242,7 +236,11 @@ class Experiment(Section):
     ) -> Trial:
         protocol, entry = self.protocol, self.solvers[label]
         seed = _seed(protocol.seed, dataset.name, index)
-        one_partition = _seed(protocol.seed, dataset.name, "folds")
+        split_seed = seed
+        if protocol.split == "kfold":  # the same for all folds of a repetition
+            repetition = index // protocol.folds
+            partition = ("folds", repetition) if repetition else ("folds",)
+            split_seed = _seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
         given = {**self.common, **entry.params, **swept}
         params = {
@@ -256,9 +254,10 @@ class Experiment(Section):
             split=Split(
                 kind=protocol.split,
                 index=index,
-                seed=one_partition if protocol.split == "kfold" else seed,
+                seed=split_seed,
                 n_splits=protocol.n_splits,
                 test_size=protocol.test_size,
+                train_size=protocol.train_size,
                 stratified=protocol.stratified,
                 groups=protocol.groups,
             ),

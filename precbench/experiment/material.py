@@ -106,9 +106,10 @@ def _divided(trial: Trial, dataset: Dataset) -> _Divided:
     split = split_rows(
         dataset,
         rule.kind,
-        rule.index,
+        rule.fold if rule.kind == "kfold" else rule.index,
         n_splits=rule.n_splits,
         test_size=rule.test_size,
+        train_size=rule.train_size,
         stratified=rule.stratified,
         seed=rule.seed,
     )

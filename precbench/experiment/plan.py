@@ -42,12 +42,16 @@ class Plan:
         protocol = self.experiment.protocol
         n = len(protocol.indices)
         if protocol.split == "random":
-            train = round(100 * (1 - protocol.test_size))
             kind = "stratified" if protocol.stratified else "random"
-            return f"{train}/{100 - train} {kind} split, {n} split{'s' * (n != 1)}"
+            train = round(100 * (1 - protocol.test_size))
+            sizes = f"{train}/{100 - train} {kind} split"
+            if protocol.train_size is not None:
+                sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
+            return f"{sizes}, {n} split{'s' * (n != 1)}"
         if protocol.split == "kfold":
             kind = "stratified " * protocol.stratified
-            return f"{kind}{protocol.n_splits}-fold cross-validation"
+            times = f", {protocol.repetitions} repetitions" if protocol.repetitions > 1 else ""
+            return f"{kind}{protocol.n_splits}-fold cross-validation{times}"
         if protocol.split == "provided":
             return "the provided training and test parts"
         return "trained and measured on all rows"

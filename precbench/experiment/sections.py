@@ -8,34 +8,26 @@ import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PositiveFloat,
     PositiveInt,
     Strict,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from precbench.experiment.checks import (
-    Problem,
-    at,
-    in_plain_words,
     metric_defaults,
     metric_problems,
     parameter_problems,
-    refuse,
     solver_defaults,
-    unknown,
 )
+from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
 from precbench.strict_yaml import Keys, did_you_mean
 
 Scaling = Literal["none", "standardise", "unit"]
@@ -45,36 +37,6 @@ Plot = Literal["accuracy-time", "roc", "accuracy-sweep"]
 Theorem = Literal[7, 9, 12, 13, 15]
 """Theorems of kar2015 that `precbench.bounds` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
-Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
-_Item = TypeVar("_Item")
-
-
-def _not_empty(items: Any) -> Any:
-    refuse(at((), [] if items else ["should not be empty"]))
-    return items
-
-
-Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
-
-
-class Section(BaseModel):
-    """A mapping of the config: unknown keys are refused, and nothing is converted silently."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _in_plain_words(cls, value: Any, handler: Any) -> Any:
-        try:
-            return handler(value)
-        except ValidationError as error:
-            found = error.errors()
-        return refuse((cls._path(e["loc"]), in_plain_words(e, cls.model_fields)) for e in found)
-
-    @classmethod
-    def _path(cls, loc: Keys) -> Keys:
-        """Return where a field stands in the file."""
-        return loc
 
 
 class NamedData(Section):
@@ -135,7 +97,11 @@ class Protocol(Section):
 
     split: SplitKind = "random"
     test_size: Share = 0.3
+    train_size: PositiveInt | None = None
+    """Rows to train on, all others being tested, in place of `test_size`."""
     n_splits: PositiveInt = 5
+    repetitions: PositiveInt = 1
+    """Of a ``kfold``, each with another partition into `n_splits` folds."""
     stratified: bool = False
     groups: Literal["keep", "ignore"] = "keep"
     """Whether rows of one group, where the data have groups, stay on one side."""
@@ -155,22 +121,38 @@ class Protocol(Section):
     @model_validator(mode="after")
     def _fits_the_split(self) -> "Protocol":
         problems: list[Problem] = []
-        applies = {"test_size": ("random",), "stratified": ("random", "kfold")}
+        applies = {
+            "test_size": ("random",),
+            "train_size": ("random",),
+            "stratified": ("random", "kfold"),
+            "repetitions": ("kfold",),
+        }
         for name, kinds in applies.items():
             if name in self.model_fields_set and self.split not in kinds:
                 problems.append(((name,), f"has no meaning with split: {self.split}"))
+        if {"test_size", "train_size"} <= self.model_fields_set:
+            problems.append((("train_size",), "stands beside test_size: give one of the two"))
         if self.split == "kfold" and self.n_splits < 2:
             problems.append((("n_splits",), "kfold needs at least 2"))
         for i, index in enumerate(self.splits or ()):
-            if index >= self.n_splits:
-                problems.append((("splits", i), no_split(index, range(self.n_splits))))
+            if index not in self._all:
+                problems.append((("splits", i), no_split(index, self._all)))
         refuse(problems)
         return self
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """The splits to run."""
-        return tuple(range(self.n_splits)) if self.splits is None else self.splits
+        """The splits to run; those of the first repetition come first."""
+        return tuple(self._all) if self.splits is None else self.splits
+
+    @property
+    def _all(self) -> range:
+        return range(self.n_splits * self.repetitions)
+
+    @property
+    def folds(self) -> int:
+        """Successive splits that make up one repetition of the protocol."""
+        return self.n_splits if self.split == "kfold" else 1
 
 
 class Limit(Section):
@@ -288,4 +270,6 @@ class Smoke(Section):
 
 def no_split(index: int, known: Iterable[int]) -> str:
     """Return the complaint about a split that does not exist."""
-    return f"there is no split {index}: the splits are {', '.join(map(str, known))}"
+    known = list(known)
+    listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
+    return f"there is no split {index}: the splits are {listed}"

@@ -24,13 +24,15 @@ class Split:
     ----------
     kind : {"random", "kfold", "provided", "none"}
     index : int
-        Which one; for ``kfold`` the fold that is tested on.
+        Which one; for ``kfold`` it counts the folds of all repetitions.
     seed : int
-        The same for all folds of a ``kfold``.
+        The same for all folds of one repetition of a ``kfold``.
     n_splits : int
         The number of folds, of use for ``kfold`` only.
     test_size : float
         The share of the rows tested on, of use for ``random`` only.
+    train_size : int or None
+        Rows to train on, in place of `test_size`.
     stratified : bool
     groups : {"keep", "ignore"}
         Whether rows of one group stay on one side.
@@ -41,16 +43,27 @@ class Split:
     seed: int
     n_splits: int
     test_size: float
+    train_size: int | None
     stratified: bool
     groups: str
 
+    @property
+    def fold(self) -> int:
+        """Which part of its partition is tested on; of use for ``kfold`` only."""
+        return self.index % self.n_splits
+
     def description(self) -> dict[str, Any]:
         """Return what makes the split: more repetitions leave the first ones as they were."""
-        names = {
-            "random": ("kind", "seed", "test_size", "stratified", "groups"),
-            "kfold": ("kind", "seed", "n_splits", "index", "stratified", "groups"),
-        }
-        return {name: getattr(self, name) for name in names.get(self.kind, ("kind", "groups"))}
+        about: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
+        if self.kind in ("random", "kfold"):
+            about |= {"seed": self.seed, "stratified": self.stratified}
+        if self.kind == "random" and self.train_size is None:
+            about["test_size"] = self.test_size
+        elif self.kind == "random":
+            about["train_size"] = self.train_size
+        elif self.kind == "kfold":
+            about |= {"n_splits": self.n_splits, "index": self.fold}
+        return about
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,7 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
-    smaller = _is_loss(key[_GROUP.index("metric")])
-    to_99 = [_seconds_to_99(curve, smaller) for _, curve in ok.groupby(_TRIAL)]
+    gain = -ok["value"] if _is_loss(key[_GROUP.index("metric")]) else ok["value"]
     parallel = (trials["timing"] == "parallel").any()
     return {
         **dict(zip(_GROUP, key, strict=True)),
@@ -113,7 +112,7 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
         **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
         "seconds": final["wall_seconds"].median(),
         "relative_time": None,  # set beside the others
-        "seconds_to_99": pd.Series(to_99, dtype=float).median(),
+        "seconds_to_99": _seconds_to_99(ok, gain).median(),
         "chosen": _counted(trials["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
         "stopped": int((trials["stopped"] != "").sum()),
@@ -127,11 +126,10 @@ def _is_loss(metric: str) -> bool:
     return metric.partition("(")[0] in SMALLER_IS_BETTER
 
 
-def _seconds_to_99(curve: pd.DataFrame, smaller: bool) -> float:
-    curve = curve.sort_values("checkpoint", kind="stable")
-    gain = -curve["value"] if smaller else curve["value"]
-    reached = curve["wall_seconds"][gain >= gain.max() - 0.01 * abs(gain.max())]
-    return reached.iloc[0] if len(reached) else float("nan")
+def _seconds_to_99(ok: pd.DataFrame, gain: pd.Series) -> pd.Series:
+    best = gain.groupby([ok[name] for name in _TRIAL]).transform("max")
+    reached = ok[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
+    return reached.groupby(_TRIAL)["wall_seconds"].first()
 
 
 def _counted(chosen: pd.Series) -> str:

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -159,10 +160,16 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
 
 @functools.cache
 def _warm_up() -> None:
-    """Run the kernels once in this process, so that no trial pays for what is loaded late."""
+    """Run the kernels once in this process, so that no trial pays for what is loaded late.
+
+    What is loaded by then is taken out of the garbage collector's sight, which each trial waits
+    for.
+    """
     X = np.random.default_rng(0).standard_normal((64, 2))
     for name in ("perceptron-avg", "sgd-avg", "cutting-plane"):
         SOLVERS[name]().fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+    gc.collect()
+    gc.freeze()
 
 
 class _Tuning(NamedTuple):
@@ -218,6 +225,8 @@ class _Deadline:
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> tuple[int, float]:
     """Return the rows seen at the first checkpoint, and the factor between two."""
+    if trial.checkpoints == 1:  # the final weights, which are always noted
+        return sys.maxsize, 2.0
     if "epochs" not in params:
         return 1, _UNKNOWN_LENGTH_FACTOR
     first = min(params["batch_size"], n_train)

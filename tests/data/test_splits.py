@@ -63,6 +63,13 @@ def test_a_stream_is_keyed_by_identity():
         assert not np.array_equal(base, train(**changes))
 
 
+def test_a_number_of_training_rows():
+    for stratified in (False, True):
+        split = split_rows(make(), "random", 2, train_size=37, stratified=stratified)
+        assert len(split.train) == 37 and len(split.test) == N - 37
+        assert np.array_equal(np.sort(np.concatenate([split.train, split.test])), np.arange(N))
+
+
 def test_provided_and_none():
     split = split_rows(make(n_train=150), "provided", 0)
     assert np.array_equal(np.sort(split.train), np.arange(150))
@@ -85,6 +92,8 @@ def test_provided_and_none():
         (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
         (make(n_pos=3), {"kind": "kfold"}, "the test part has 0 positives in 40 rows"),
         (make(groups=np.zeros(N, int)), {}, "cannot be split like this"),
+        (make(), {"train_size": N}, f"train_size is {N} and toy has {N} rows"),
+        (make(groups=GROUPS), {"train_size": 10}, "rows of toy come in groups"),
     ],
 )
 def test_refusals(dataset, arguments, what):
