@@ -19,14 +19,14 @@ DIRECTIVES = {
 
 
 class BuildWithData(build_py):
-    """Copy the configs and the data cards into a wheel, where `find_file` looks for them."""
+    """Copy configs, data cards and reference into a wheel, where `shipped` looks for them."""
 
     def run(self):
-        """Build as usual, then add the two folders (an editable install reads them in place)."""
+        """Build as usual, then add the folders (an editable install reads them in place)."""
         super().run()
         if not self.editable_mode:
-            for folder in ("configs", "datasets"):
-                target = Path(self.build_lib, "precbench", folder)
+            for folder in ("configs", "datasets", "results/reference"):
+                target = Path(self.build_lib, "precbench", Path(folder).name)
                 shutil.copytree(folder, target, dirs_exist_ok=True)
 
 

@@ -7,17 +7,17 @@ _PACKAGE = Path(__file__).parent
 
 
 def shipped(folder: str) -> Path:
-    """Return ``configs`` or ``datasets``: inside an installed wheel, or beside the sources.
+    """Return a folder of files that the package needs: inside a wheel, or beside the sources.
 
     Parameters
     ----------
-    folder : {"configs", "datasets"}
+    folder : {"configs", "datasets", "results/reference"}
 
     Returns
     -------
     pathlib.Path
     """
-    inside = _PACKAGE / folder
+    inside = _PACKAGE / Path(folder).name
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 

@@ -1,4 +1,4 @@
-"""Measures of a ranked list with two classes; larger is better, except for `pnorm_risk`.
+"""Measures of a ranked list with two classes; larger is better but for `SMALLER_IS_BETTER`.
 
 Every function takes ``(y_true, y_score)`` in the order of scikit-learn. Labels are any two
 distinct values, the greater of which is the positive class; scores are finite real numbers.
@@ -41,14 +41,18 @@ __all__ = [
     "pnorm_risk",
     "prbep",
     "precision_at_k",
+    "r_max",
     "resolve_k",
     "roc_curve",
 ]
 
 Ties = Literal["expected", "best", "worst"]
 TiedPairs = Literal["half", "correct", "error"]
+PairLoss = Literal["zero-one", "exponential", "logistic"]
 
 _CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
+_BLOCK_PAIRS = 2**20
+_SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
 
 
 def resolve_k(k: float | int, n_pos: int) -> int:
@@ -415,11 +419,20 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     return float(np.max(2 * tp / (tp[-1] + tp + fp)))
 
 
-def pnorm_risk(y_true: ArrayLike, y_score: ArrayLike, p: float, *, log: bool = False) -> float:
-    """Price of the misplaced negatives, R_{p,1}; smaller is better.
+def pnorm_risk(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    p: float,
+    *,
+    loss: PairLoss = "zero-one",
+    log: bool = False,
+) -> float:
+    """Price of the misplaced negatives, R_{p,loss}; smaller is better.
 
-    The sum over the negatives of ``Height**p``, where the Height of a negative is the number of
-    positives that score at most as much; so a tied pair counts as an error.
+    The sum over the negatives of ``h**p``. With the zero-one loss h is the Height of the
+    negative, the number of positives that score at most as much; so a tied pair counts as an
+    error. The other losses put a function of the difference r of scores, positive less negative,
+    in place of each count.
 
     Parameters
     ----------
@@ -429,6 +442,8 @@ def pnorm_risk(y_true: ArrayLike, y_score: ArrayLike, p: float, *, log: bool = F
         Finite scores; larger means more positive.
     p : float
         Power, finite and above 0; p = 1 counts the misordered pairs.
+    loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
+        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (which takes time linear in the pairs).
     log : bool, default=False
         Return the natural logarithm, which does not overflow.
 
@@ -440,23 +455,89 @@ def pnorm_risk(y_true: ArrayLike, y_score: ArrayLike, p: float, *, log: bool = F
     Raises
     ------
     InputError
-        If `p` is not finite and positive, and as the module says.
+        If `p` is not finite and positive, if `loss` is unknown, and as the module says.
 
     Notes
     -----
-    rudin2009, section 2 (the zero-one loss in R_{p,l}).
+    rudin2009, section 2. Its logistic loss, too, has the natural logarithm, and so is no upper
+    bound of the zero-one loss: that takes a division by ln 2.
     """
     positive, scores = check_ranking(y_true, y_score)
     if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 0 < p < math.inf:
         raise InputError(f"p = {p} is not a power; give a finite number above 0")
-    heights = _positives_below(positive, scores)[1].astype(np.float64)
-    if not log:
-        with np.errstate(over="ignore"):
-            return float(np.sum(heights ** float(p)))
-    highest = heights[-1]
-    if highest == 0:
-        return -math.inf
-    return float(p * math.log(highest) + np.log(np.sum((heights / highest) ** float(p))))
+    p = float(p)
+    pos, neg = scores[positive], scores[~positive]
+    match loss:
+        case "zero-one":
+            heights = _positives_below(positive, scores)[1].astype(np.float64)
+            if not log:
+                with np.errstate(over="ignore"):
+                    return float(np.sum(heights**p))
+            with np.errstate(divide="ignore"):
+                log_risk = _log_sum_exp(p * np.log(heights))
+        case "exponential":
+            log_risk = p * _log_sum_exp(-pos) + _log_sum_exp(p * neg)
+        case "logistic":
+            log_risk = _log_sum_exp(p * _log_logistic_heights(pos, neg))
+        case _:
+            raise InputError(
+                f"loss = {loss!r} is unknown; give 'zero-one', 'exponential' or 'logistic'"
+            )
+    if log:
+        return log_risk
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_risk))
+
+
+def _log_sum_exp(values: NDArray) -> float:
+    """Return ``log(sum(exp(values)))``, at no risk of overflow."""
+    peak = float(values.max())
+    if peak == -math.inf:
+        return peak
+    return peak + math.log(float(np.sum(np.exp(values - peak))))
+
+
+def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
+    """Return ``log(sum_i ln(1 + exp(neg[k] - pos[i])))`` for each k, by blocks of pairs."""
+    logs = np.empty(neg.size)
+    length = max(1, _BLOCK_PAIRS // pos.size)
+    for start in range(0, neg.size, length):
+        z = neg[start : start + length, None] - pos
+        # Where ln(1 + e^z) is e^z in double precision, its logarithm is z, also for e^z = 0.
+        losses = np.log(np.logaddexp(0, np.maximum(z, _SMALL)))
+        losses[z < _SMALL] = z[z < _SMALL]
+        peaks = losses.max(axis=1)
+        logs[start : start + length] = peaks + np.log(np.exp(losses - peaks[:, None]).sum(axis=1))
+    return logs
+
+
+def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """R_max, the number of positives that do not outrank the highest negative; smaller is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    float
+        Between 0 and the number of positives: the greatest Height of a negative, so a positive
+        with the score of the highest negative counts.
+
+    Raises
+    ------
+    InputError
+        As the module says.
+
+    Notes
+    -----
+    rudin2009, section 2; ``pnorm_risk ** (1/p)`` tends to it as p grows.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    return float(np.count_nonzero(scores[positive] <= scores[~positive].max()))
 
 
 def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
@@ -550,7 +631,7 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     return fpr, tpr, np.concatenate(([np.inf], thresholds))
 
 
-SMALLER_IS_BETTER = frozenset({"pnorm_risk"})
+SMALLER_IS_BETTER = frozenset({"pnorm_risk", "r_max"})
 """The metrics that are losses."""
 
 METRICS: dict[str, Callable[..., float]] = {
@@ -564,6 +645,7 @@ METRICS: dict[str, Callable[..., float]] = {
         f1,
         f1_max,
         pnorm_risk,
+        r_max,
         dcg,
         average_reciprocal_rank,
     )

@@ -19,7 +19,7 @@ __all__ = ["Run", "metric_name", "read_csv", "read_run"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
-    *("metric", "status", "reason", "stopped", "timing", "chosen"),
+    *("metric", "status", "reason", "stopped", "timing", "run", "chosen"),
 )
 _NUMBERS = (
     *("split", "seed", "checkpoint", "rows_seen"),
@@ -40,6 +40,8 @@ _AS_WRITTEN = {  # name in the registry: (as people write it, the parameter writ
     "dcg": ("DCG", ""),
     "average_reciprocal_rank": ("average reciprocal rank", ""),
 }
+
+_RUN_AGAIN = "precbench run writes it again, and trains nothing twice"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Run:
         ``{"name": parameter, "values": [...]}``.
     protocol, scaling : str
         Ready to be printed.
+    folds : int
+        Successive splits that make up one repetition of the protocol.
+    data : dict
+        For each data set ``rows``, ``features``, ``positives`` and ``stand_in``.
     smoke : bool
     """
 
@@ -79,6 +85,8 @@ class Run:
     sweep: dict[str, Any] | None
     protocol: str
     scaling: str
+    folds: int
+    data: dict[str, dict[str, Any]]
     smoke: bool
 
     @property
@@ -153,7 +161,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     wanted = [field.name for field in fields(Run)[2:]]
     missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
     if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}")
+        raise InputError(f"{path} lacks {', '.join(missing)}: {_RUN_AGAIN}")
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
     if results.empty:
@@ -187,7 +195,7 @@ def read_csv(
         raise InputError(f"{path} is not a table: {error}") from None
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
-        raise InputError(f"{path} has no column {', '.join(missing)}")
+        raise InputError(f"{path} has no column {', '.join(missing)}: {_RUN_AGAIN}")
     for column in numbers:
         try:
             table[column] = table[column].replace("", "nan").astype(float)

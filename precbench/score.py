@@ -1,8 +1,9 @@
 """From stored weights to the tables that everything else is made of.
 
-``results.csv`` has one row per solver, split, checkpoint and metric, ``roc.csv`` the vertices of
-the ROC curve of each trial's final weights, ``experiment.json`` what the tables and figures say
-about the experiment. All three are rebuilt from the records whenever a run ends.
+``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
+of the ROC curve of each trial's final weights, ``roc-counts.csv`` those of one split in counts of
+rows, ``experiment.json`` what the tables and figures say about the experiment. All are rebuilt from
+the records whenever a run ends; the curves only where the experiment plots them.
 """
 
 import json
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Trial
-from precbench.experiment.material import test_part
+from precbench.experiment.material import test_part, training_part
 from precbench.experiment.plan import Plan
 from precbench.metrics import METRICS, roc_curve
 from precbench.solvers.base import Rows, as_rows, linear_scores
@@ -45,16 +46,18 @@ COLUMNS = [
     "reason",
     "stopped",
     "timing",
+    "run",
     "chosen",
     "tuning_seconds",
     "final",
 ]
 _ROC_VERTICES = 400
 _ROC_NAMES = ("dataset", "title", "solver", "split", "sweep")
+_COUNTS_NAMES = (*_ROC_NAMES, "part")
 
 
 def write_results(plan: Plan, store: Store) -> pd.DataFrame:
-    """Measure every record of a plan on its test part and write the three files.
+    """Measure every record of a plan and write the files.
 
     Parameters
     ----------
@@ -69,28 +72,37 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
-    for trials in _by_test_part(plan):
-        part: tuple[Rows, NDArray[np.float64]] | None = None
+    counts: list[pd.DataFrame] = []
+    experiment = plan.experiment
+    plots = experiment.plots or ()
+    for trials in _by_split(plan):
+        parts = _Parts(plan, trials[0][0])
         for trial, key in trials:
             record = store.read(key)
             if record is None:
                 continue
             about = _about(plan, trial, record)
             if record["status"] != "ok":
-                for metric in plan.experiment.metrics_at(trial.sweep):
+                for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})
                 continue
-            if part is None:
-                X, y = test_part(trial, plan.datasets[trial.dataset.name])
-                part = as_rows(X), y
             arrays = store.arrays(key)
-            scores = [linear_scores(part[0], w) for w in arrays["coef"]]
-            rows += _measured(plan, trial, about, arrays, scores, part[1])
-            if "roc" in (plan.experiment.plots or ()):
-                curves.append(_roc(about, part[1], scores[-1]))
+            for part in experiment.parts:
+                X, y = parts[part]
+                scores = [linear_scores(X, w) for w in arrays["coef"]]
+                rows += _measured(plan, trial, about | {"part": part}, arrays, scores, y)
+                if "roc" in plots and part == "test":
+                    curves.append(_roc(about, y, scores[-1]))
+                if "roc-counts" in plots and trial.split.index == 0:
+                    counts.append(_roc_counts(about | {"part": part}, y, scores[-1]))
     results = pd.DataFrame(rows, columns=COLUMNS)
-    roc = pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves])
-    for name, table in (("results.csv", results), ("roc.csv", roc)):
+    tables = {
+        "results.csv": results,
+        "roc.csv": pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves]),
+    }
+    if counts:
+        tables["roc-counts.csv"] = pd.concat(counts)
+    for name, table in tables.items():
         whole = pd.concat([_of_other_data(plan, store.folder / name), table])
         store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
     store.write_text("experiment.json", json.dumps(_description(plan), indent=1) + "\n")
@@ -106,7 +118,24 @@ def _of_other_data(plan: Plan, path: Path) -> pd.DataFrame:
     return table[table["dataset"].isin(others)]
 
 
-def _by_test_part(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
+class _Parts(dict[str, tuple[Rows, NDArray[np.float64]]]):
+    """The parts of one split, gathered when they are first asked for."""
+
+    def __init__(self, plan: Plan, trial: Trial):
+        super().__init__()
+        self._trial, self._dataset = trial, plan.datasets[trial.dataset.name]
+
+    def __missing__(self, part: str) -> tuple[Rows, NDArray[np.float64]]:
+        if part == "test":
+            X, y = test_part(self._trial, self._dataset)
+        else:
+            training = training_part(self._trial, self._dataset)
+            X, y = training.X, training.y
+        self[part] = as_rows(X), y
+        return self[part]
+
+
+def _by_split(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
     """Group the trials that are measured on the same rows, so that these are gathered once."""
     groups: dict[Any, list[tuple[Trial, str]]] = {}
     for trial, key in plan.trials:
@@ -130,6 +159,7 @@ def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
         "reason": record["reason"],
         "stopped": record.get("stopped", ""),
         "timing": record["timing"],
+        "run": record["run"],
         "chosen": " ".join(f"{n}={v:g}" for n, v in record.get("chosen", {}).items()),
         "tuning_seconds": record.get("tuning_seconds"),
     }
@@ -170,6 +200,17 @@ def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float
         fpr, tpr = fpr[kept], tpr[kept]
     named = {name: about[name] for name in _ROC_NAMES}
     return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
+
+
+def _roc_counts(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
+    """Return the curve in counts of rows, as the figures of rudin2009 have it."""
+    fpr, tpr, _ = roc_curve(y, scores)
+    places = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    kept = np.union1d(places, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
+    n_pos = np.count_nonzero(y > 0)
+    named = {name: about[name] for name in _COUNTS_NAMES}
+    false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
+    return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
 def _shape(dataset: Dataset) -> dict[str, Any]:

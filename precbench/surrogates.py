@@ -1,4 +1,4 @@
-r"""Surrogates of the loss prec@k: values and subgradients, vectorised and readable.
+r"""Surrogates of the loss prec@k, and the P-Norm Push: values and subgradients, readable.
 
 Given scores s and labels y in {0, 1} of n examples, n₊ of them positive, and k <= n₊, write
 :math:`\Delta(y, \hat y) = \sum_i (1 - y_i) \hat y_i` for the false positives and
@@ -30,11 +30,15 @@ highest negatives. In every order the lower row index comes first among equal sc
 
 Equation numbers are those of Kar, Narasimhan, Jain, "Surrogate functions for maximizing
 precision at the top", ICML 2015.
+
+`pnorm_push` and `ir_push` are the objectives of Rudin, "The P-Norm Push", JMLR 10, 2009
+(rudin2009), by definition: over the matrix of all pairs. `pair_contributions` and
+`ir_pair_contributions` divide them among the pairs.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +53,11 @@ __all__ = [
     "RampSurrogate",
     "StructSurrogate",
     "Surrogate",
+    "ir_pair_contributions",
+    "ir_push",
     "margins",
+    "pair_contributions",
+    "pnorm_push",
     "prec_loss",
 ]
 
@@ -335,3 +343,192 @@ SURROGATES: dict[str, Surrogate] = {
     surrogate.name: surrogate
     for surrogate in (RampSurrogate(), MaxSurrogate(), AvgSurrogate(), StructSurrogate())
 }
+
+
+def pnorm_push(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    p: float,
+    *,
+    loss: Literal["exponential", "logistic"] = "exponential",
+    push: Literal["top", "bottom", "both"] = "top",
+    bottom_weight: float = 1.0,
+) -> tuple[float, NDArray[np.float64]]:
+    """Return ``log R`` of the P-Norm Push and its gradient with respect to the scores.
+
+    At the top, ``R = sum_k (sum_i loss(s_i - s_k))**p`` over negatives k and positives i; at the
+    bottom, ``R = sum_i (sum_k loss(s_i - s_k))**p``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    p : float
+        Power, at least 1 for a convex R.
+    loss : {"exponential", "logistic"}, default="exponential"
+        ``exp(-r)`` or ``ln(1 + exp(-r))``.
+    push : {"top", "bottom", "both"}, default="top"
+        "both" is the risk at the top plus `bottom_weight` times that at the bottom.
+    bottom_weight : float, default=1.0
+
+    Returns
+    -------
+    log_risk : float
+        Safe for any p; R itself overflows soon.
+    gradient : ndarray of float64, shape (n_samples,)
+        Of `log_risk`; times R it is that of R.
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009, sections 2 and 7. Takes memory for all pairs.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    z = _misranking(positive, scores)
+    log_losses, slopes = z, np.ones_like(z)
+    if loss == "logistic":
+        losses = np.logaddexp(0, z)
+        # Where the loss underflows it is e^z.
+        log_losses = np.where(z < -36, z, np.log(np.where(z < -36, 1.0, losses)))
+        slopes = np.exp(-np.logaddexp(0, -z) - log_losses)
+    sides = {"top": [0], "bottom": [1], "both": [0, 1]}[push]
+    log_risks = [p * np.logaddexp.reduce(log_losses, axis=side) for side in sides]
+    weights = [1.0, bottom_weight] if push == "both" else [1.0]
+    totals = [
+        np.logaddexp.reduce(log_risk) + np.log(weight)
+        for log_risk, weight in zip(log_risks, weights, strict=True)
+    ]
+    total = float(np.logaddexp.reduce(totals))
+    pulls = np.zeros_like(z)
+    for side, log_risk, weight in zip(sides, log_risks, weights, strict=True):
+        priced = np.expand_dims((p - 1) / p * log_risk, side)
+        pulls += weight * p * np.exp(priced + log_losses - total) * slopes
+    return total, _by_scores(positive, pulls)
+
+
+def ir_push(y_true: ArrayLike, y_score: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+    """Return the objective of the IR Push and its gradient with respect to the scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    risk : float
+        ``sum_i ln(1 + sum_k exp(s_k - s_i))`` over positives i and negatives k.
+    gradient : ndarray of float64, shape (n_samples,)
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009 (2). Takes memory for all pairs.
+    """
+    positive, scores = check_ranking(y_true, y_score)
+    z = _misranking(positive, scores)
+    terms = np.logaddexp(0, np.logaddexp.reduce(z, axis=1))
+    return float(terms.sum()), _by_scores(positive, np.exp(z - terms[:, None]))
+
+
+def pair_contributions(
+    y_true: ArrayLike, y_score: ArrayLike, p: float, *, shares: bool = False
+) -> NDArray[np.float64]:
+    """Return what each pair contributes to the exponential risk of the P-Norm Push.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    p : float
+        Power.
+    shares : bool, default=False
+        Divide by the total, the risk: then nothing overflows.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_pos, n_neg)
+        Positives and negatives in order of score, from the highest: the contribution of the
+        negative, ``(sum_i e^(s_k - s_i))**p``, times the share of the positive in its sum.
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009, Fig. 1.
+    """
+    z = _misranking(*_ranked(*check_ranking(y_true, y_score)))
+    log_heights = np.logaddexp.reduce(z, axis=0)
+    total = np.logaddexp.reduce(p * log_heights) if shares else 0.0
+    with np.errstate(over="ignore"):
+        return np.exp((p - 1) * log_heights + z - total)
+
+
+def ir_pair_contributions(
+    y_true: ArrayLike, y_score: ArrayLike, *, shares: bool = False
+) -> NDArray[np.float64]:
+    """Return what each pair contributes to the objective of the IR Push.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    shares : bool, default=False
+        Divide by the total, the objective.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_pos, n_neg)
+        Positives and negatives in order of score, from the highest: the contribution of the
+        positive, ``ln(1 + sum_k e^(s_k - s_i))``, times the share of the negative in its sum.
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009, Fig. 4.
+    """
+    z = _misranking(*_ranked(*check_ranking(y_true, y_score)))
+    log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
+    contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
+    return contributions / contributions.sum() if shares else contributions
+
+
+def _ranked(positive: NDArray[np.bool_], scores: NDArray) -> tuple[NDArray[np.bool_], NDArray]:
+    order = _descending(scores)
+    return positive[order], scores[order]
+
+
+def _misranking(positive: NDArray[np.bool_], scores: NDArray) -> NDArray[np.float64]:
+    """Return ``s_k - s_i``, a row for each positive i and a column for each negative k."""
+    return scores[~positive] - scores[positive][:, None]
+
+
+def _by_scores(positive: NDArray[np.bool_], pulls: NDArray) -> NDArray[np.float64]:
+    """Sum derivatives with respect to ``s_k - s_i`` up to those with respect to the scores."""
+    gradient = np.empty(positive.size)
+    gradient[positive] = -pulls.sum(axis=1)
+    gradient[~positive] = pulls.sum(axis=0)
+    return gradient

@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from precbench.data import read_svmlight
-from precbench.solvers import PerceptronAtK, SGDAtK
+from precbench.solvers import PerceptronAtK, PNormPush, SGDAtK
+from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 
 DENSE = {
     "102,294 x 117": (102_294, 117, 0.0061),
@@ -69,13 +70,14 @@ def training(solver, X, y, order=None) -> Callable[[], float]:
     return contestant
 
 
-def call(function: Callable[[], object]) -> Callable[[], float]:
-    """Return a contestant: the whole call."""
+def call(function: Callable[[], object], times: int = 1) -> Callable[[], float]:
+    """Return a contestant: the whole call, the mean of so many in a row."""
 
     def contestant() -> float:
         start = time.perf_counter()
-        function()
-        return time.perf_counter() - start
+        for _ in range(times):
+            function()
+        return (time.perf_counter() - start) / times
 
     return contestant
 
@@ -100,6 +102,13 @@ def report(title: str, found: dict[str, float], yardstick: str, targets: dict[st
             met &= target is None or ratio <= target
             print(f"  {name:32} {ratio:6.2f} x{aim}")
     return met
+
+
+def faster(found: dict[str, float], fast: str, slow: str, least: float) -> bool:
+    """Print how many times as long the slow contestant takes; return whether it is enough."""
+    ratio = found[slow] / found[fast]
+    print(f"  faster than {slow:20} {ratio:6.2f} x  (at least {least:g})")
+    return ratio >= least
 
 
 def bench_dense(name: str, rounds: int) -> bool:
@@ -180,21 +189,85 @@ def bench_reader(rounds: int) -> bool:
         found = medians(contestants, max(3, rounds // 5))
         speed = len(text) / found["precbench"] / 1e6
         print(f"\n{title}: {len(text) / 1e6:.1f} MB, {speed:.0f} MB/s")
-        ratio = found["scikit-learn"] / found["precbench"]
-        print(f"  faster than scikit-learn         {ratio:6.2f} x  (at least 8)")
-        return ratio >= 8
+        return faster(found, "precbench", "scikit-learn", 8)
+
+
+def push_problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray, ExponentialRisk]:
+    """Return features in [0, 1], labels and the risk of the P-Norm Push, p = 4."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, d))
+    labels = labelled(X, 0.65, rng).astype(np.int8)
+    return X, labels, ExponentialRisk(X, labels, 4.0, np.array([[1.0, 4.0, 0.0]]))
+
+
+def bench_push_evaluation(rounds: int) -> bool:
+    """Time value and gradient of the P-Norm Push against a pass, and over the number of rows."""
+    w = np.random.default_rng(1).standard_normal(10)
+    X, _, risk = push_problem(10**6)
+    contestants = {"X @ w": call(lambda: X @ w), "value and gradient": call(lambda: risk.at(w))}
+    found = medians(contestants, rounds)
+    met = report("push, 1,000,000 x 10", found, "X @ w", {"value and gradient": 3.0})
+    sizes = [10**3, 10**4, 10**5, 10**6]
+    contestants = {}
+    for n in sizes:
+        risk = push_problem(n)[2]
+        contestants[f"{n:,} rows"] = call(lambda risk=risk: risk.at(w), times=10**6 // n)
+    found = medians(contestants, max(3, rounds // 3))
+    per_row = {name: 10**6 * found[name] / n for name, n in zip(found, sizes, strict=True)}
+    targets = dict.fromkeys(found, 1.5)
+    return report("push, time per million rows", per_row, "1,000 rows", targets) and met
+
+
+def bench_push_pairs(rounds: int) -> bool:
+    """Time the P-Norm Push against the same over all pairs, compiled and in NumPy."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from precbench import load_dataset
+    from precbench.errors import DataUnavailableError
+    from tests.twins import pnorm_push_path
+
+    X, labels, risk = push_problem(2_000)
+    sides = [(1.0, 0.0, PairLists.of_labels(labels))]
+    pairs = PairwiseRisk(X, Classes(labels), 4.0, False, sides)
+    w = np.random.default_rng(1).standard_normal(10)
+    contestants = {
+        "factorised": call(lambda: risk.at(w), times=100),
+        "compiled pairs": call(lambda: pairs.at(w)),
+    }
+    found = medians(contestants, rounds)
+    print(f"\npush, value and gradient, 2,000 x 10: {found['factorised'] * 1e3:.3f} ms")
+    met = faster(found, "factorised", "compiled pairs", 100)
+    try:
+        magic = load_dataset("magic")
+        chosen = np.random.default_rng(0).permutation(len(magic.y))[:1000]
+        X = np.asarray(magic.X)
+        X = ((X - X.min(axis=0)) / np.ptp(X, axis=0))[chosen]
+        y = np.where(np.asarray(magic.y)[chosen] > 0, 1, -1)
+        title = "1,000 rows of magic"
+    except DataUnavailableError:
+        X, y, _ = push_problem(1_000)
+        title = "1,000 synthetic rows of the shape of magic"
+    solver = PNormPush()
+    contestants = {
+        "coordinate": call(lambda: solver.fit(X, y), times=10),
+        "NumPy pairs": call(lambda: pnorm_push_path(X, y, 4, 100)),
+    }
+    found = medians(contestants, max(3, rounds // 10))
+    print(f"\npush, 100 iterations, {title}: {found['coordinate'] * 1e3:.3f} ms")
+    return faster(found, "coordinate", "NumPy pairs", 200) and met
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--only", help="part of a data shape, or csr, or reader")
+    parser.add_argument("--only", help="part of a data shape, or csr, reader, push")
     options = parser.parse_args()
     benches: dict[str, Callable[[], bool]] = {
         name: lambda name=name: bench_dense(name, options.rounds) for name in DENSE
     }
     benches["csr"] = lambda: bench_csr(options.rounds)
     benches["reader"] = lambda: bench_reader(options.rounds)
+    benches["push evaluation"] = lambda: bench_push_evaluation(options.rounds)
+    benches["push pairs"] = lambda: bench_push_pairs(options.rounds)
     chosen = [run for name, run in benches.items() if not options.only or options.only in name]
     missed = [not run() for run in chosen]
     print(f"\n{len(missed) - sum(missed)} of {len(missed)} within their targets")

@@ -22,6 +22,7 @@ from precbench.metrics import (
     pnorm_risk,
     prbep,
     precision_at_k,
+    r_max,
     resolve_k,
     roc_curve,
 )
@@ -36,6 +37,7 @@ PARAMS = {
     "f1": {},
     "f1_max": {},
     "pnorm_risk": {"p": 4},
+    "r_max": {},
     "dcg": {},
     "average_reciprocal_rank": {},
 }
@@ -175,6 +177,48 @@ def test_pnorm_risk_over_all_pairs(ranking, p):
     assert pnorm_risk(y, scores, p, log=True) == pytest.approx(log_risk, abs=1e-12)
 
 
+@given(rankings(), st.sampled_from([0.5, 1, 2, 4, 2.5, 300]))
+def test_pnorm_risk_with_the_losses_over_all_pairs(ranking, p):
+    y, scores = ranking
+    scores = scores.clip(-20, 20)
+    prices = {"exponential": lambda r: math.exp(-r), "logistic": lambda r: math.log1p(math.exp(-r))}
+    for loss, price in prices.items():
+        heights = [sum(price(i - k) for i in scores[y == 1]) for k in scores[y == -1]]
+        logs = [p * math.log(height) for height in heights]
+        log_risk = max(logs) + math.log(sum(math.exp(log - max(logs)) for log in logs))
+        measured = pnorm_risk(y, scores, p, loss=loss, log=True)
+        assert measured == pytest.approx(log_risk, rel=1e-12, abs=1e-11)
+        if log_risk < 700:
+            assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(math.exp(log_risk))
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_pnorm_risk_of_distant_scores(loss):
+    """Beyond the range of exp, either way; 1e4 above, the logistic loss is the difference."""
+    y = np.array([1, -1])
+    for r in (1e4, -1e4):
+        expected = -r if r > 0 or loss == "exponential" else math.log(-r)
+        measured = pnorm_risk(y, np.array([r, 0.0]), 64, loss=loss, log=True)
+        assert measured == pytest.approx(64 * expected, rel=1e-14)
+    assert pnorm_risk(y, np.array([-1e4, 0.0]), 100, loss=loss) == math.inf
+    assert pnorm_risk(y, np.array([1e4, 0.0]), 100, loss=loss) == 0
+
+
+def test_logistic_risk_by_blocks_of_pairs(monkeypatch):
+    rng = np.random.default_rng(0)
+    y, scores = rng.permutation(np.repeat([1, -1], [20, 37])), rng.normal(size=57)
+    whole = pnorm_risk(y, scores, 3, loss="logistic")
+    monkeypatch.setattr("precbench.metrics._BLOCK_PAIRS", 50)
+    assert pnorm_risk(y, scores, 3, loss="logistic") == pytest.approx(whole, rel=1e-14)
+
+
+@given(rankings())
+def test_r_max_is_the_greatest_height(ranking):
+    y, scores = ranking
+    heights = [sum(pos <= neg for pos in scores[y == 1]) for neg in scores[y == -1]]
+    assert r_max(y, scores) == max(heights)
+
+
 @given(rankings())
 def test_measures_of_the_ranks(ranking):
     y, scores = ranking
@@ -208,6 +252,21 @@ def test_f1_max_over_all_thresholds(ranking):
 )
 def test_pnorm_risk_of_the_swaps_of_rudin2009_section_3(labels, risk):
     assert pnorm_risk(labels, np.arange(1, 9), p=4) == risk
+
+
+@pytest.mark.parametrize(
+    ("labels", "exponential", "logistic"),
+    [
+        ([-1, 1, -1, 1, -1, -1, 1, 1], 17160.17, 430.79),
+        ([1, -1, -1, 1, -1, -1, 1, 1], 72289.39, 670.20),
+        ([-1, 1, -1, 1, -1, 1, -1, 1], 130515.09, 1212.23),
+    ],
+)
+def test_pnorm_risk_of_table_1_of_rudin2009(labels, exponential, logistic):
+    """The table was made with all scores halved, which the paper does not say."""
+    scores = np.arange(1, 9) / 2
+    assert round(pnorm_risk(labels, scores, 4, loss="exponential"), 2) == exponential
+    assert round(pnorm_risk(labels, scores, 4, loss="logistic"), 2) == logistic
 
 
 def test_pnorm_risk_beyond_the_range_of_a_float():
@@ -347,6 +406,11 @@ def test_beta_is_a_share(metric, beta):
 def test_p_is_a_power(p):
     with pytest.raises(InputError, match="p = "):
         pnorm_risk([0, 1], [0.0, 1.0], p)
+
+
+def test_unknown_losses_are_refused():
+    with pytest.raises(InputError, match="loss = 'hinge'"):
+        pnorm_risk([0, 1], [0.0, 1.0], 1, loss="hinge")
 
 
 def test_unknown_tie_rules_are_refused():

@@ -39,6 +39,8 @@ ABOUT = {
     "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
     "scaling": "standardised on the training part",
+    "folds": 1,
+    "data": {},
     "smoke": False,
 }
 TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
@@ -63,6 +65,7 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
         "tuning_seconds": 0.0,
         "stopped": "",
         "timing": "sequential",
+        "run": "1a",
         **other,
     }
     rows = [

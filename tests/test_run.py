@@ -22,7 +22,7 @@ from precbench.runner.work import Job, base_record, run_job
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 
-TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing"]
+TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run"]
 
 
 def invoke(*arguments):
@@ -384,6 +384,8 @@ def test_every_config_runs_to_the_plot_at_its_smoke_size(name, isolated, tmp_pat
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
     assert list((folder / "figures").glob("*.png"))
+    if (folder / "illustration.json").exists():  # it has no trials
+        return
     table = pd.read_csv(folder / "results.csv")
     assert set(table["status"]) == {"ok"}
     assert table["value"].notna().all()

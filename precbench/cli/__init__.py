@@ -170,6 +170,43 @@ def plot(
     plot_results(results, as_json)
 
 
+@app.command(short_help="Compare results with the published numbers.")
+def check(
+    results: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or experiments in them.")
+    ],
+    update_reference: Annotated[
+        bool, typer.Option("--update-reference", help="Make these verdicts the reference.")
+    ] = False,
+    reference: Annotated[
+        Path | None, typer.Option(help="The ledger to compare with [default: the committed one].")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where ledger.csv, .json and .md go [default: the first folder]."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say of every published number whether these results reproduce it.
+
+    Numbers that follow from definitions alone are computed on the spot. Claims that the results
+    do not touch, or that stand-ins, smoke sizes and too few runs can't decide, are not compared.
+
+    Exit code 4: a verdict is worse than in the reference, or there were no results at all.
+
+    \b
+    Examples:
+      precbench check results/
+      precbench list claims --paper rudin2009 --verdict "not reproduced"
+    """
+    from precbench.cli.check import CheckOptions, check_results
+
+    options = CheckOptions(
+        out=out, reference=reference, update_reference=update_reference, as_json=as_json
+    )
+    raise typer.Exit(check_results(results, options))
+
+
 @app.command("list", short_help="List solvers, datasets, metrics or configs.")
 def list_(
     what: Annotated[str, typer.Argument(help="solvers, datasets, metrics or configs.")],

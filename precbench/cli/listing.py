@@ -67,13 +67,13 @@ def _datasets() -> list[dict[str, Any]]:
 
 
 def _configs() -> list[dict[str, Any]]:
-    from precbench.experiment import list_configs, load_experiment
+    from precbench.experiment import list_configs, load_config
 
     members = []
     for name in list_configs():
-        experiment = load_experiment(name)
-        source = f" ({experiment.source})" if experiment.source else ""
-        members.append({"name": name, "about": f"{experiment.title}{source}"})
+        config = load_config(name)
+        source = f" ({config.source})" if config.source else ""
+        members.append({"name": name, "about": f"{config.title}{source}"})
     return members
 
 

@@ -7,14 +7,16 @@ from precbench.errors import InputError
 from precbench.report.folder import write_report
 from precbench.store import Store
 
+_MARKS = ("results.csv", "illustration.json")
+
 
 def plot_results(results: Path, as_json: bool) -> None:
-    """Draw the tables and figures of one experiment, or of every experiment in a folder."""
-    folders = [results] if (results / "results.csv").exists() else _experiments(results)
+    """Draw the tables and figures of one folder of results, or of every such folder in it."""
+    folders = _in(results, "") or _in(results, "*/")
     if not folders:
         raise InputError(
-            f"{results} holds no results.csv, and no folder in it does: run an experiment first, "
-            "for example precbench run letter"
+            f"{results} holds no {' or '.join(_MARKS)}, and no folder in it does: "
+            "run an experiment first, for example precbench run letter"
         )
     for folder in folders:
         Store(folder).refuse_newer()
@@ -26,5 +28,5 @@ def plot_results(results: Path, as_json: bool) -> None:
             print("\n".join(paths))
 
 
-def _experiments(results: Path) -> list[Path]:
-    return sorted(path.parent for path in results.glob("*/results.csv"))
+def _in(results: Path, pattern: str) -> list[Path]:
+    return sorted({path.parent for mark in _MARKS for path in results.glob(pattern + mark)})

@@ -3,8 +3,9 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,16 @@ import pandas as pd
 
 from precbench.bounds import write_bounds
 from precbench.cli.progress import Progress
+from precbench.cli.screen import screen
 from precbench.errors import InputError
-from precbench.experiment import Experiment, Trial, load_experiment
+from precbench.experiment import Experiment, Illustration, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.report.folder import folder_tables, write_report
 from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
+from precbench.runner.illustrate import illustrate
 from precbench.score import write_results
 from precbench.store import Store
-
-_WIDTH_IN_A_PIPE = 140
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,27 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
     """Run configs one after the other and return the exit code."""
     if options.jobs < 1:
         raise InputError(f"--jobs is {options.jobs}: at least one trial must run at a time")
-    experiments = [load_experiment(name) for name in names]  # every mistake before any work
+    loaded = [load_config(name) for name in names]  # every mistake before any work
     seeds = None if options.seeds is None else _seeds(options.seeds)
-    parts = [e.select(options.solvers, options.datasets, seeds) for e in experiments]
-    summaries = []
-    for experiment, part in zip(experiments, parts, strict=True):
-        summaries.append(_run(experiment, part, options))
+    runs = [_prepared(config, options, seeds) for config in loaded]
+    summaries = [run() for run in runs]
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(summary["not_ok"] for summary in summaries))
+
+
+def _prepared(
+    config: Experiment | Illustration, options: RunOptions, seeds: Sequence[int] | None
+) -> Callable[[], dict[str, Any]]:
+    """Check the options against a config, and return what runs it."""
+    if isinstance(config, Experiment):
+        part = config.select(options.solvers, options.datasets, seeds)
+        return partial(_run, config, part, options)
+    if options.solvers or options.datasets or seeds is not None:
+        raise InputError(
+            f"{config.name} is an illustration: it has no solvers, data sets or splits to choose"
+        )
+    return partial(_illustrate, config, options)
 
 
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
@@ -85,13 +98,32 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         if experiment.theorems:
             write_bounds(plan, store)
         written = write_report(store.folder) if len(results) else []
-    if written:
-        say.show([console_table(table) for table in folder_tables(store.folder)])
-    say(f"tables and records: {store.folder}")
-    for path in written:
-        if path.suffix == ".png":
-            say(f"figure: {path}")
+    say.present(store, written)
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
+
+
+def _illustrate(illustration: Illustration, options: RunOptions) -> dict[str, Any]:
+    say = _Voice(quiet=options.as_json)
+    store = Store(options.out / (illustration.name + "-smoke" * options.smoke))
+    say(f"{illustration.title} (an illustration without data)")
+    summary = {
+        "experiment": illustration.name,
+        "folder": str(store.folder),
+        "illustration": illustration.illustration,
+        "trials": 0,
+        "cached": 0,
+        "stand_ins": [],
+        "not_ok": {},
+    }
+    if options.dry_run:
+        say(f"  {illustration.illustration}: nothing to train")
+        return summary
+    with store.lock():
+        store.sweep_temporaries()
+        illustrate(illustration, store, smoke=options.smoke)
+        written = write_report(store.folder)
+    say.present(store, written)
+    return summary
 
 
 def _to_do(
@@ -163,18 +195,19 @@ class _Voice:
     """Prints for people on standard output, or nothing where a program listens."""
 
     def __init__(self, quiet: bool):
-        from rich.console import Console
-
-        self._console = Console(quiet=quiet, highlight=False, soft_wrap=True)
-        if not self._console.is_terminal:
-            self._console.width = _WIDTH_IN_A_PIPE
+        self._console = screen(quiet)
 
     def __call__(self, text: str) -> None:
         self._console.print(text, markup=False)
 
-    def show(self, renderables: Sequence[Any]) -> None:
-        for renderable in renderables:
-            self._console.print(renderable)
+    def present(self, store: Store, written: Sequence[Path]) -> None:
+        """Print the tables of a folder, and where they and the figures are."""
+        for table in folder_tables(store.folder) if written else ():
+            self._console.print(console_table(table))
+        self(f"tables and records: {store.folder}")
+        for path in written:
+            if path.suffix == ".png":
+                self(f"figure: {path}")
 
     def announce(self, plan: Plan) -> None:
         experiment = plan.experiment

@@ -4,18 +4,21 @@ Everything that can be wrong with a config is found here, before anything runs, 
 each mistake with file, line and the nearest valid name.
 """
 
-from precbench.experiment.config import Experiment, list_configs, load_experiment
+from precbench.experiment.config import Experiment, list_configs, load_config, load_experiment
+from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
 from precbench.experiment.trial import Split, Trial
 
 __all__ = [
     "Experiment",
     "FileData",
+    "Illustration",
     "Limit",
     "Metric",
     "NamedData",
     "Split",
     "Trial",
     "list_configs",
+    "load_config",
     "load_experiment",
 ]

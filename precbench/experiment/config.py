@@ -23,6 +23,7 @@ from precbench.experiment.checks import (
     parameter_problems,
     solver_defaults,
 )
+from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import (
     DataEntry,
     FileData,
@@ -30,6 +31,7 @@ from precbench.experiment.sections import (
     Metric,
     MetricEntry,
     NamedData,
+    Part,
     Plot,
     Protocol,
     Scaling,
@@ -58,6 +60,7 @@ class Experiment(Section):
     solvers: Annotated[dict[str, SolverEntry], Field(min_length=1)]
     common: dict[str, Any] = Field(default_factory=dict)
     metrics: Items[MetricEntry]
+    parts: Items[Part] = ("test",)
     checkpoints: PositiveInt = 20
     sweep: dict[str, Items[Any]] | None = None
     timeout: PositiveFloat = 3600.0
@@ -275,7 +278,7 @@ class Experiment(Section):
         )
 
 
-def load_experiment(config: str | Path) -> Experiment:
+def load_config(config: str | Path) -> Experiment | Illustration:
     """Read a config.
 
     Parameters
@@ -285,7 +288,8 @@ def load_experiment(config: str | Path) -> Experiment:
 
     Returns
     -------
-    Experiment
+    Experiment or Illustration
+        The latter for a file with the key ``illustration``.
 
     Raises
     ------
@@ -305,6 +309,29 @@ def load_experiment(config: str | Path) -> Experiment:
     return from_document(load(path), path.parent)
 
 
+def load_experiment(config: str | Path) -> Experiment:
+    """Read a config that has trials.
+
+    Parameters
+    ----------
+    config : str or path-like
+        As for `load_config`.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    InputError
+        As for `load_config`, and if the config is an illustration.
+    """
+    loaded = load_config(config)
+    if isinstance(loaded, Illustration):
+        raise InputError(f"{config} is an illustration, and an experiment is wanted here")
+    return loaded
+
+
 def list_configs() -> list[str]:
     """Return the names of the shipped configs, sorted."""
     folder = shipped("configs")
@@ -312,7 +339,7 @@ def list_configs() -> list[str]:
     return sorted(name for name in names if not name.endswith(".published"))
 
 
-def from_document(document: Document, folder: Path) -> Experiment:
+def from_document(document: Document, folder: Path) -> Experiment | Illustration:
     """Check what a config file says.
 
     Parameters
@@ -323,15 +350,20 @@ def from_document(document: Document, folder: Path) -> Experiment:
 
     Returns
     -------
-    Experiment
+    Experiment or Illustration
 
     Raises
     ------
     InputError
         With one line for each mistake.
     """
+    # The second key tells one whose first is misspelt.
+    trains_nothing = isinstance(document.data, dict) and (
+        "illustration" in document.data or "parameters" in document.data
+    )
+    kind = Illustration if trains_nothing else Experiment
     try:
-        return Experiment.model_validate(document.data, context=folder)
+        return kind.model_validate(document.data, context=folder)
     except ValidationError as error:
         raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
 

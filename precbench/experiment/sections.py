@@ -33,7 +33,8 @@ from precbench.strict_yaml import Keys, did_you_mean
 Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
-Plot = Literal["accuracy-time", "roc", "accuracy-sweep"]
+Plot = Literal["accuracy-time", "roc", "roc-counts", "accuracy-sweep"]
+Part = Literal["test", "training"]
 Theorem = Literal[7, 9, 12, 13, 15]
 """Theorems of kar2015 that `precbench.bounds` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]

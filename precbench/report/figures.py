@@ -58,6 +58,7 @@ _LINE = 0.15  # inches for a line of small print
 _TITLE_LINE = 0.2
 _MARGIN = 0.08
 _DENSE = 12  # points of a curve; with more, not each has a marker
+_TOP_SHARE = 0.1  # of the negatives, shown enlarged
 LOOK: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,
@@ -246,6 +247,8 @@ class _Page:
     what: str  # the title, after that of the data set
     data: pd.DataFrame  # solver, x, and the statistics
     draw: Callable[["SubFigure", "_Lines", pd.DataFrame], None]
+    spread: bool = True  # it shows all splits
+    height: float = _HEIGHT
     timed: bool = False  # an axis is time
     legend_below: bool = False
 
@@ -341,6 +344,47 @@ def _draw_roc(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, left: floa
     top.set(xscale="log", xlim=(left, right))
 
 
+def _roc_counts_pages(run: Run) -> Iterator[_Page]:
+    numbers = ("split", "false_positives", "true_positives")
+    text = ("dataset", "title", "solver", "sweep", "part")
+    everything = read_csv(run.folder / "roc-counts.csv", text, numbers)
+    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
+        curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
+        yield _Page(
+            kind="roc-counts",
+            dataset=dataset,
+            sweep=sweep,
+            what="ROC curves in counts of rows",
+            data=_per_solver(run, curves, lambda rows: rows.drop(columns="solver")),
+            draw=_draw_roc_counts,
+            legend_below=True,
+            spread=False,
+            height=1.6 * _HEIGHT,
+        )
+
+
+def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> None:
+    """Draw training above test; on the right the top of the list."""
+    parts = [part for part in ("training", "test") if (data["part"] == part).any()]
+    for i, part in enumerate(parts):
+        curves = data[data["part"] == part]
+        right = _TOP_SHARE * curves["false_positives"].max()
+        for j, what in enumerate(("full", "top of the list")):
+            axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
+            for solver, curve in curves.groupby("solver", sort=False):
+                look = lines.styles[str(solver)]._asdict() | {"marker": ""}
+                x, y = curve["false_positives"], curve["true_positives"]
+                [lines.handles[str(solver)]] = axes.plot(x, y, **look)
+            axes.set_title(f"{part} part, {what}")
+            axes.set_ylabel("true positives")
+            if i == len(parts) - 1:
+                axes.set_xlabel("false positives")
+            if j == 1:
+                axes.set_xlim(0, right)
+                top = curves.loc[curves["false_positives"] <= right, "true_positives"].max()
+                axes.set_ylim(0, 1.03 * top)
+
+
 def _sweep_pages(run: Run) -> Iterator[_Page]:
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
@@ -391,13 +435,14 @@ def _draw_sweep(
 _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
     "accuracy-time": _time_pages,
     "roc": _roc_pages,
+    "roc-counts": _roc_counts_pages,
     "accuracy-sweep": _sweep_pages,
 }
 
 
 def _ok(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
     rows = run.results
-    wanted = {"dataset": dataset, "sweep": sweep, "metric": metric, "status": "ok"}
+    wanted = {"dataset": dataset, "sweep": sweep, "metric": metric, "status": "ok", "part": "test"}
     for column, value in wanted.items():
         rows = rows[rows[column] == value]
     return rows
@@ -443,13 +488,15 @@ def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
     n = run.n_splits(page.dataset)
     spread = f"Median and quartiles over {n} splits." if n > 1 else ""
+    if not page.spread:
+        spread = "The curves of the first split."
     title = textwrap.wrap(f"{run.dataset_title(page.dataset)}: {page.what}{at}", 72)
     protocol = textwrap.wrap(f"{run.protocol_sentence} {spread}", 104)
     below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 104)]
 
     head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
     foot = _MARGIN + _LINE * len(below)
-    heights = [head, _HEIGHT, foot]
+    heights = [head, page.height, foot]
     figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
     parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0)
     above, body, under = parts

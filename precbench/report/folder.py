@@ -5,6 +5,11 @@ from pathlib import Path
 
 from precbench.report.bounds import bounds_table, write_bounds_report
 from precbench.report.figures import write_figures
+from precbench.report.illustrations import (
+    illustration_tables,
+    is_illustration,
+    write_illustration_report,
+)
 from precbench.report.tables import Table, make_tables, write_tables
 from precbench.results import read_run
 
@@ -23,6 +28,8 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
     -------
     list of pathlib.Path
     """
+    if is_illustration(folder):
+        return write_illustration_report(folder)
     written = write_tables(folder) + write_figures(folder)
     return written + write_bounds_report(folder) if _has_bounds(folder) else written
 
@@ -39,6 +46,8 @@ def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
     -------
     list of Table
     """
+    if is_illustration(folder):
+        return illustration_tables(folder)
     tables = make_tables(read_run(folder))
     return [*tables, bounds_table(folder)] if _has_bounds(folder) else tables
 

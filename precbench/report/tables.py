@@ -86,7 +86,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
           ``timing`` ("parallel" if any trial was) and ``stand_in``.
     """
-    groups = results.groupby(_GROUP, sort=False)
+    groups = results[results["part"] == "test"].groupby(_GROUP, sort=False)
     summary = pd.DataFrame([_summary_of(*item) for item in groups])
     where = [summary["dataset"], summary["sweep"]]
     alone = summary["seconds"].where(summary["timing"] == "sequential")

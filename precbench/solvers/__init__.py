@@ -10,15 +10,19 @@ from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.cutting_plane import CuttingPlane
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK
+from precbench.solvers.push import IRPush, PNormPush, RankBoost
 
 __all__ = [
     "SOLVERS",
     "CuttingPlane",
+    "IRPush",
     "LinearRanker",
     "LinearSVMRanker",
     "LogisticRegressionRanker",
     "OnePMB",
+    "PNormPush",
     "PerceptronAtK",
+    "RankBoost",
     "SGDAtK",
 ]
 
@@ -29,6 +33,9 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "sgd-max": partial(SGDAtK, surrogate="max"),
     "1pmb": OnePMB,
     "cutting-plane": CuttingPlane,
+    "pnorm-push": PNormPush,
+    "ir-push": IRPush,
+    "rankboost": RankBoost,
     "logistic-regression": LogisticRegressionRanker,
     "linear-svm": LinearSVMRanker,
 }

@@ -1,0 +1,20 @@
+"""What the papers printed, and how far a run agrees with it.
+
+`load_claims` reads the files ``NAME.published.yaml`` beside the configs, `read_evidence` what runs
+have left, and `make_ledger` gives each claim its verdict.
+"""
+
+from precbench.claims.evidence import Evidence, read_evidence
+from precbench.claims.judge import make_ledger
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.published import Claim, load_claims, load_deviations
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "LedgerRow",
+    "load_claims",
+    "load_deviations",
+    "make_ledger",
+    "read_evidence",
+]

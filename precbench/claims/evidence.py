@@ -1,0 +1,143 @@
+"""What runs have left, as the numbers that claims are compared with."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precbench.errors import InputError
+from precbench.results import Run, read_run
+
+__all__ = ["Evidence", "read_evidence"]
+
+_CELL = ["dataset", "solver", "metric", "part"]
+WALL_SECONDS = "wall_seconds"
+"""Stands for a metric in claims about times."""
+
+
+class MissingError(Exception):
+    """There is nothing to compare a claim with; the text says why."""
+
+
+class Finals:
+    """The final values of one experiment.
+
+    Parameters
+    ----------
+    run : Run
+    """
+
+    def __init__(self, run: Run):
+        self.run = run
+        final = run.results[run.results["final"] & (run.results["status"] == "ok")]
+        self._values = {
+            tuple(map(str, key)): rows.set_index("split")
+            for key, rows in final.groupby(_CELL, sort=False)
+        }
+
+    def values(self, dataset: str, solver: str, metric: str, part: str = "test") -> pd.Series:
+        """Return the value of each repetition: the mean over its folds, where it has several.
+
+        Repetitions that lack a fold are left out.
+        """
+        rows = self._cell(dataset, solver, metric, part)
+        folds = self.run.folds
+        by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
+        return by_repetition.mean()[by_repetition.count() == folds]
+
+    def times(self, dataset: str, solver: str) -> pd.Series:
+        """Return the wall seconds to the final weights of each split.
+
+        Only those of trials that ran alone, in one and the same run, may be compared.
+        """
+        rows = self._cell(dataset, solver, self.run.metrics[0], "test")
+        if (rows["timing"] != "sequential").any():
+            raise MissingError("timed beside other trials: run it with --timing")
+        return rows[WALL_SECONDS]
+
+    def runs(self, dataset: str, solvers: Iterable[str]) -> set[str]:
+        """Return the ids of the runs that trained these solvers."""
+        metric = self.run.metrics[0]
+        return {r for s in solvers for r in self._cell(dataset, s, metric, "test")["run"]}
+
+    def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
+        key = (dataset, solver, metric, part)
+        if self.run.is_stand_in(dataset):
+            raise MissingError(f"synthetic data stood in for {dataset}")
+        if key not in self._values:
+            raise MissingError(
+                f"the results hold no {metric} of {solver} on {dataset} ({part} part)"
+            )
+        return self._values[key]
+
+    def shape(self, dataset: str) -> Mapping[str, Any]:
+        """Return the counts of a data set as it was used."""
+        if dataset not in self.run.data:
+            raise MissingError(f"the results hold nothing of {dataset}")
+        if self.run.data[dataset]["stand_in"]:
+            raise MissingError(f"synthetic data stood in for {dataset}")
+        return self.run.data[dataset]
+
+
+@dataclass
+class Evidence:
+    """All that claims can be compared with.
+
+    Attributes
+    ----------
+    finals : dict of str to Finals
+        By name of the experiment.
+    values : dict of str to DataFrame
+        The tables of illustrations, which need no data, by name.
+    found : bool
+        Whether there were any results, also such as decide nothing.
+    """
+
+    finals: dict[str, Finals] = field(default_factory=dict)
+    values: dict[str, pd.DataFrame] = field(default_factory=dict)
+    found: bool = False
+
+
+def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
+    """Read experiments from folders of results, or from folders that hold such folders.
+
+    Parameters
+    ----------
+    folders : iterable of path-like
+
+    Returns
+    -------
+    Evidence
+        Runs of smoke size are left out, for they show nothing.
+
+    Raises
+    ------
+    InputError
+        If a folder does not exist, is found twice under one name, or its files are malformed.
+    """
+    evidence, paths = Evidence(), dict[str, Path]()
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise InputError(f"no folder {folder}: precbench run makes it")
+        evidence.found |= any(_in(folder, "values.csv"))
+        for path in _in(folder, "results.csv"):
+            run = read_run(path)
+            evidence.found = True
+            if run.smoke:
+                continue
+            if paths.setdefault(run.name, path) != path:
+                raise InputError(
+                    f"{paths[run.name]} and {path} both hold results of {run.name}: name one"
+                )
+            evidence.finals[run.name] = Finals(run)
+    return evidence
+
+
+def _in(folder: Path, name: str) -> list[Path]:
+    """Return the folders that hold this file: the folder itself, or those in it."""
+    if (folder / name).exists():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"*/{name}"))

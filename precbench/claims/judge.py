@@ -1,0 +1,293 @@
+"""The verdict on each claim."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.claims.evidence import WALL_SECONDS, Evidence, Finals, MissingError
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.published import (
+    Claim,
+    ExactClaim,
+    FactClaim,
+    MeanClaim,
+    OrderClaim,
+    RatioClaim,
+    Reading,
+)
+from precbench.claims.verdicts import (
+    LEVEL,
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    Placement,
+    Verdict,
+    agrees,
+    parse_printed,
+    place,
+    sign_test,
+)
+from precbench.errors import InputError
+from precbench.locations import shipped
+from precbench.metrics import SMALLER_IS_BETTER
+
+__all__ = ["make_ledger"]
+
+
+def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
+    """Give each claim its verdict.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+    evidence : Evidence
+
+    Returns
+    -------
+    list of LedgerRow
+        In the order of the claims.
+    """
+    rows: list[LedgerRow] = []
+    cells: list[_Draws] = []
+    for claim in claims:
+        try:
+            _refuse_untested(claim)
+            if isinstance(claim, MeanClaim):
+                cells.append(_draws(claim, evidence))
+            else:
+                rows.append(_JUDGES[type(claim)](claim, evidence))
+        except _NoConfigError as missing:
+            rows.append(_row(claim, Verdict.NO_CONFIG, reason=str(missing)))
+        except MissingError as missing:
+            rows.append(_row(claim, Verdict.NO_DATA, reason=str(missing)))
+    rows += _judge_together(cells, evidence)
+    place_of = {claim.id: i for i, claim in enumerate(claims)}
+    return sorted(rows, key=lambda row: place_of[row.id])
+
+
+class _NoConfigError(Exception):
+    """The experiment that could decide does not exist yet."""
+
+
+def _refuse_untested(claim: Claim) -> None:
+    if claim.untested:
+        raise MissingError(claim.untested)
+    if not (shipped("configs") / f"{claim.config}.yaml").exists():
+        raise _NoConfigError(f"there is no config {claim.config} yet")
+
+
+def _finals(claim: Claim, evidence: Evidence) -> Finals:
+    if claim.experiment not in evidence.finals:
+        raise MissingError(f"not in these results: precbench run {claim.config}")
+    return evidence.finals[claim.experiment]
+
+
+def _row(claim: Claim, verdict: Verdict, **other: Any) -> LedgerRow:
+    about: dict[str, Any] = {
+        "id": claim.id,
+        "paper": claim.paper,
+        "where": claim.where,
+        "kind": claim.kind,
+        "printed": claim.printed,
+        "verdict": verdict,
+    }
+    return LedgerRow(**about | other)
+
+
+def _reproduced(claim: Claim, deviations: Iterable[str] = ()) -> dict[str, Any]:
+    names = " ".join(dict.fromkeys([*claim.deviations, *deviations]))
+    verdict = Verdict.WITH_DEVIATION if names else Verdict.REPRODUCED
+    return {"verdict": verdict, "deviation": names}
+
+
+def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
+    if claim.experiment not in evidence.values:
+        raise MissingError(f"nothing computes {claim.experiment}")
+    table = evidence.values[claim.experiment]
+    found = [_read(claim, reading, table) for reading in claim.readings]
+    for reading, (measured, agreed) in zip(claim.readings, found, strict=True):
+        if agreed:
+            ours = [reading.deviation] if reading.deviation else []
+            return _row(claim, **_reproduced(claim, ours), measured=measured, runs=1)
+    return _row(claim, Verdict.NOT_REPRODUCED, measured=found[0][0], runs=1)
+
+
+def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
+    """Return what one reading of the paper gives, and whether it agrees with the print."""
+    rows = table
+    for column, wanted in {**claim.cell, **reading.cell}.items():
+        if column not in rows:
+            raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
+        rows = rows[rows[column] == wanted]
+    if claim.argmin is not None:
+        rows = rows[rows[claim.argmin].isin(claim.among)]
+    if len(rows) != (len(claim.among) or 1):
+        raise InputError(f"{claim.id}: its cell stands for {len(rows)} values")
+    if claim.argmin is not None:
+        least = str(rows[claim.argmin].iloc[int(rows["value"].argmin())])
+        return least, least == claim.printed.replace("_", "")
+    value = float(rows["value"].iloc[0])
+    if claim.expected is not None or claim.at_least is not None:
+        return f"{value:.8g}", value == claim.expected or value >= (claim.at_least or np.inf)
+    return f"{value:.8g}", agrees(parse_printed(claim.printed), value, claim.truncated)
+
+
+def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
+    finals = _finals(claim, evidence)
+    better, worse = (_side(claim, side, finals) for side in (claim.better, claim.worse))
+    better, worse = better.align(worse, join="inner")
+    wins, losses, p = sign_test(better.to_numpy(), worse.to_numpy())
+    measured = f"holds in {wins} of {len(better)}, fails in {losses}"
+    about: dict[str, Any] = {"measured": measured, "runs": len(better)}
+    if len(better) < MIN_SPLITS:
+        reason = f"needs {MIN_SPLITS} splits"
+        return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
+    if p <= LEVEL:
+        return _row(claim, **_reproduced(claim), reason=f"sign test: p = {p:.2g}", **about)
+    verdict = Verdict.TREND_ONLY if wins > losses else Verdict.NOT_REPRODUCED
+    deviation = " ".join(claim.deviations)
+    return _row(claim, verdict, reason=f"sign test: p = {p:.2g}", deviation=deviation, **about)
+
+
+def _side(claim: OrderClaim, solvers: Sequence[str], finals: Finals) -> pd.Series:
+    """Return what one side comes to on each split; larger is better."""
+    if claim.metric == WALL_SECONDS:
+        columns = [finals.times(claim.dataset, solver) for solver in solvers]
+        _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], finals)
+    else:
+        columns = [
+            finals.values(claim.dataset, solver, claim.metric, claim.part) for solver in solvers
+        ]
+    together = pd.concat(columns, axis=1, join="inner")
+    if claim.of == "gap":
+        return together.min(axis=1) - together.max(axis=1)
+    if claim.metric == WALL_SECONDS or claim.metric.partition("(")[0] in SMALLER_IS_BETTER:
+        return -together.min(axis=1)
+    return together.max(axis=1)
+
+
+def _refuse_different_runs(dataset: str, solvers: Sequence[str], finals: Finals) -> None:
+    if len(finals.runs(dataset, solvers)) > 1:
+        raise MissingError("timed in different runs: run it again with --timing --force")
+
+
+def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
+    finals = _finals(claim, evidence)
+    slower, faster = (finals.times(claim.dataset, s) for s in (claim.slower, claim.faster))
+    _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], finals)
+    ratios = (slower / faster).dropna()
+    ratio, printed = float(ratios.median()), parse_printed(claim.printed).value
+    about: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
+    if ratio >= printed if claim.at_least else printed / 2 <= ratio <= printed * 2:
+        return _row(claim, **_reproduced(claim), **about)
+    if ratio > 1:
+        return _row(claim, Verdict.TREND_ONLY, reason="the same side is the faster", **about)
+    return _row(claim, Verdict.NOT_REPRODUCED, reason="the other side is the faster", **about)
+
+
+def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
+    finals = _finals(claim, evidence)
+    shape = finals.shape(claim.dataset)
+    values = {
+        **shape,
+        "negatives": shape["rows"] - shape["positives"],
+        "share": 100 * shape["positives"] / shape["rows"],
+        "positives_per_fold": shape["positives"] / finals.run.folds,
+    }
+    value = float(values[claim.of])
+    about: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
+    if value == claim.ours or (claim.ours is None and agrees(parse_printed(claim.printed), value)):
+        return _row(claim, **_reproduced(claim), **about)
+    return _row(claim, Verdict.NOT_REPRODUCED, **about)
+
+
+_JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
+    ExactClaim: _judge_exact,
+    OrderClaim: _judge_order,
+    RatioClaim: _judge_ratio,
+    FactClaim: _judge_fact,
+}
+
+
+class _Draws(NamedTuple):
+    """A mean cell with our own draws of it, on the scale on which distances are taken."""
+
+    claim: MeanClaim
+    draws: NDArray[np.float64]
+
+    def scaled(self, printed: str) -> float:
+        value = parse_printed(printed, self.claim.power_of_ten).value
+        return float(np.log(value)) if self.claim.logarithm else value
+
+    def row(self, verdict: Verdict, **other: Any) -> LedgerRow:
+        quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
+        q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
+        return _row(
+            self.claim,
+            verdict,
+            measured=f"{q50:.6g}",
+            spread=f"{q25:.4g} to {q75:.4g}",
+            runs=len(self.draws),
+            **other,
+        )
+
+
+def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
+    finals = _finals(claim, evidence)
+    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part).to_numpy()
+    with np.errstate(divide="ignore"):
+        return _Draws(claim, np.log(values) if claim.logarithm else values)
+
+
+def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
+    """Judge all means, those with draws enough by one threshold for all of them."""
+    enough = []
+    for cell in cells:
+        if len(cell.draws) < MIN_REPETITIONS:
+            yield cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_REPETITIONS} repetitions")
+        elif not np.isfinite(cell.draws).all():
+            yield cell.row(Verdict.INCONCLUSIVE, reason="a repetition has no finite value")
+        else:
+            enough.append(cell)
+    if not enough:
+        return
+    n = min(len(cell.draws) for cell in enough)
+    samples = np.column_stack([cell.draws[:n] for cell in enough])
+    printed = np.array([cell.scaled(cell.claim.printed) for cell in enough])
+    placement = place(printed, samples)
+    for i, cell in enumerate(enough):
+        yield _judge_mean(cell, placement, i, evidence)
+
+
+def _judge_mean(cell: _Draws, placement: Placement, i: int, evidence: Evidence) -> LedgerRow:
+    claim, error = cell.claim, placement.smallest_error[i]
+    found: dict[str, Any] = {
+        "distance": float(placement.distance[i]),
+        "percentile": float(placement.percentile[i]),
+        "smallest_error": float(
+            np.expm1(error) if claim.logarithm else error / abs(np.median(cell.draws))
+        ),
+    }
+    if placement.distance[i] <= placement.threshold:
+        return cell.row(**_reproduced(claim), **found)
+    holds, trend = _trend(cell, evidence)
+    return cell.row(
+        Verdict.TREND_ONLY if holds else Verdict.NOT_REPRODUCED,
+        deviation=" ".join(claim.deviations),
+        reason=f"farther than {placement.threshold:.3g}, the most that chance allows; {trend}",
+        **found,
+    )
+
+
+def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
+    """Tell whether the difference from the first column of the row has the printed sign."""
+    claim = cell.claim
+    if claim.first_solver in ("", claim.solver):
+        return False, "it is the first of its row"
+    first = _draws(claim.model_copy(update={"solver": claim.first_solver}), evidence)
+    sign = np.sign(cell.scaled(claim.printed) - cell.scaled(claim.first_printed))
+    n = min(len(cell.draws), len(first.draws))
+    wins, _, p = sign_test(sign * cell.draws[:n], sign * first.draws[:n])
+    return bool(p <= LEVEL), f"on the printed side of the first of its row in {wins} of {n}"

@@ -1,0 +1,139 @@
+"""The ledger: every claim with what was measured and what that means."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precbench.claims.verdicts import Verdict
+from precbench.errors import InputError
+
+__all__ = ["Change", "LedgerRow", "changes", "read_ledger", "to_csv", "to_json", "updated"]
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A claim and its verdict.
+
+    Attributes
+    ----------
+    id, paper, where, kind, printed : str
+    measured : str
+        The number or the counts that decided; empty if nothing was measured.
+    distance : float or None
+        Of a mean: from the median of our repetitions, in interquartile ranges.
+    runs : int
+        Repetitions or splits behind it.
+    verdict : Verdict
+    deviation : str
+        Ids of the documented deviations, separated by blanks.
+    reason : str
+        One sentence for a verdict that is not plain.
+    spread : str
+        The interquartile range of our repetitions, as its two ends.
+    percentile : float or None
+        Share of our repetitions below the printed value, in percent.
+    smallest_error : float or None
+        The smallest relative error of the printed value that would have been found.
+    """
+
+    id: str
+    paper: str
+    where: str
+    kind: str
+    printed: str
+    measured: str = ""
+    distance: float | None = None
+    runs: int = 0
+    verdict: Verdict = Verdict.NO_DATA
+    deviation: str = ""
+    reason: str = ""
+    spread: str = ""
+    percentile: float | None = None
+    smallest_error: float | None = None
+
+    @property
+    def place(self) -> str:
+        """The table, figure or section, as in the id."""
+        return self.id.split("/")[1]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A verdict that is not what the reference says."""
+
+    id: str
+    before: Verdict
+    after: Verdict
+    worse: bool
+
+
+def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
+    """Compare verdicts that were decided both now and in the reference.
+
+    Parameters
+    ----------
+    ledger, reference : iterable of LedgerRow
+
+    Returns
+    -------
+    list of Change
+        An exact number counts also when it was decided then and is not now, for it needs neither
+        data nor a run.
+    """
+    found = []
+    before = {row.id: row for row in reference}
+    for row in ledger:
+        old = before.get(row.id)
+        if old is None or old.verdict == row.verdict or old.verdict.rank is None:
+            continue
+        if row.verdict.rank is not None:
+            worse = row.verdict.rank > old.verdict.rank
+            found.append(Change(row.id, old.verdict, row.verdict, worse))
+        elif row.kind == "exact":
+            found.append(Change(row.id, old.verdict, row.verdict, worse=True))
+    return found
+
+
+def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
+    """Return the new reference: what is decided now, and what was where nothing is decided now."""
+    before = {row.id: row for row in reference if row.verdict.rank is not None}
+    return [row if row.verdict.rank is not None else before.get(row.id, row) for row in ledger]
+
+
+def to_csv(ledger: Iterable[LedgerRow]) -> str:
+    """Return the ledger as CSV, the same for the same rows."""
+    table = pd.DataFrame(map(asdict, ledger), columns=[field.name for field in fields(LedgerRow)])
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.4g")
+
+
+def to_json(ledger: Iterable[LedgerRow]) -> str:
+    """Return the ledger as a JSON list."""
+    return json.dumps([asdict(row) for row in ledger], indent=1) + "\n"
+
+
+def read_ledger(path: Path) -> list[LedgerRow]:
+    """Read a ledger that `to_csv` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is no such file.
+    """
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        return [_from_text(row) for row in table.to_dict("records")]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path} is not a ledger: {error}") from None
+
+
+def _from_text(row: dict[Any, str]) -> LedgerRow:
+    typed: dict[str, Any] = {n: float(row[n]) if row[n] else None for n in _NUMBERS}
+    typed |= {"verdict": Verdict(row["verdict"]), "runs": int(row["runs"])}
+    return LedgerRow(**row | typed)
+
+
+_NUMBERS = ("distance", "percentile", "smallest_error")

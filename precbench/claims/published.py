@@ -1,0 +1,407 @@
+"""The printed numbers and sentences of the papers, as strict objects.
+
+A file ``NAME.published.yaml`` holds the claims that the results of ``NAME.yaml`` can decide, one
+by one or as the tables in which they were printed. A claim without a config says so by standing
+beside none.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, TypeAdapter, ValidationError, field_validator
+
+from precbench.locations import shipped
+from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
+from precbench.strict_yaml import Document, Keys, load
+
+__all__ = [
+    "Claim",
+    "Deviation",
+    "ExactClaim",
+    "FactClaim",
+    "MeanClaim",
+    "OrderClaim",
+    "RatioClaim",
+    "load_claims",
+    "load_deviations",
+]
+
+SUFFIX = ".published.yaml"
+Scalar = str | int | float
+Cell = dict[str, Scalar]
+"""A cell of a table in long form: what its columns hold."""
+ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
+
+
+class Reading(Section):
+    """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
+
+    cell: Cell = Field(default_factory=dict)
+    deviation: str | None = None
+
+
+class _Claim(Section):
+    """What every claim has.
+
+    Attributes
+    ----------
+    id : str
+        Permanent: paper, place, row or column.
+    where : str
+        Where in the paper.
+    printed : str
+        As printed, hence with its digits.
+    says : str
+        The sentence, for a claim that is not a cell of a table.
+    experiment : str
+        Name of the experiment whose results decide; the file's, unless the claim names another.
+    config : str
+        The config of that experiment; may not exist yet.
+    deviations : tuple of str
+        Ids of the documented deviations under which we measure.
+    protocol : str
+        How the paper measured, as far as it says.
+    untested : str
+        Why nothing can be measured at all.
+    """
+
+    id: ClaimId
+    where: str
+    printed: str
+    says: str = ""
+    experiment: str
+    config: str
+    deviations: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    protocol: str = ""
+    untested: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The key of the paper."""
+        return self.id.partition("/")[0]
+
+    @property
+    def place(self) -> str:
+        """The table, figure or section, as in the id."""
+        return self.id.split("/")[1]
+
+
+class ExactClaim(_Claim):
+    """A number that follows from the paper's own definitions, without chance.
+
+    Attributes
+    ----------
+    cell : dict
+        Columns of the illustration's ``values.csv`` that select one row.
+    argmin : str or None
+        Instead of a value, the entry of this column that has the least value was printed.
+    among : tuple of str
+        The entries that compete.
+    readings : tuple of Reading
+        Are tried in turn; the first that agrees decides.
+    truncated : bool
+        The digits after the last were cut off instead of rounded: a documented deviation.
+    expected, at_least : float or None
+        The number, or what it must reach, where the paper says it in words.
+    """
+
+    kind: Literal["exact"]
+    cell: Cell = Field(default_factory=dict)
+    argmin: str | None = None
+    among: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    readings: Items[Reading] = (Reading(),)
+    truncated: bool = False
+    expected: float | None = None
+    at_least: float | None = None
+
+
+class _Measured(_Claim):
+    dataset: str
+    metric: str
+    part: Literal["test", "training"] = "test"
+
+
+class MeanClaim(_Measured):
+    """A number from one draw of the data; ours are many.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    power_of_ten : int
+        The power that was dropped in print.
+    logarithm : bool
+        Whether distances are taken between logarithms.
+    first_solver, first_printed : str
+        Of the first column of the row: the trend is the difference from it.
+    """
+
+    kind: Literal["mean"]
+    solver: str
+    power_of_ten: int = 0
+    logarithm: bool = False
+    first_solver: str = ""
+    first_printed: str = ""
+
+
+class OrderClaim(_Measured):
+    """One side is better than the other, paired over the splits.
+
+    Attributes
+    ----------
+    better, worse : tuple of str
+        Labels of solvers.
+    of : {"best", "gap"}
+        What is compared: the best value of each side, or how far the two values of each side lie
+        apart (then the smaller gap is the better).
+    """
+
+    kind: Literal["order"]
+    better: Items[str]
+    worse: Items[str]
+    of: Literal["best", "gap"] = "best"
+
+
+class RatioClaim(_Claim):
+    """One side takes so many times as long as the other.
+
+    Attributes
+    ----------
+    dataset, slower, faster : str
+    at_least : bool
+        Whether a larger ratio agrees too.
+    """
+
+    kind: Literal["ratio"]
+    dataset: str
+    slower: str
+    faster: str
+    at_least: bool = False
+
+
+class FactClaim(_Claim):
+    """A count that describes a data set.
+
+    Attributes
+    ----------
+    dataset : str
+    of : str
+        "share" is the percentage of positives.
+    ours : int or None
+        The count under a documented deviation.
+    """
+
+    kind: Literal["fact"]
+    dataset: str
+    of: Literal["rows", "features", "positives", "negatives", "share", "positives_per_fold"]
+    ours: int | None = None
+
+
+Claim = ExactClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim
+_CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
+Fields = dict[str, Any]
+
+
+class _Row(Section):
+    """A printed row; `best` names the group of columns that the paper calls the best."""
+
+    printed: Items[str]
+    fields: Fields = Field(default_factory=dict)
+    best: str | None = None
+    exceptions: dict[str, Fields] = Field(default_factory=dict)
+
+
+class _Table(Section):
+    """A printed table: fields of its claims, common or by column, row or cell."""
+
+    id: Name
+    where: str
+    kind: Literal["exact", "mean"]
+    common: Fields = Field(default_factory=dict)
+    columns: dict[str, Fields]
+    rows: dict[str, _Row]
+    groups: dict[str, Items[str]] = Field(default_factory=dict)
+
+    @field_validator("rows")
+    @classmethod
+    def _as_wide_as_the_table(cls, rows: dict[str, _Row], info: Any) -> Any:
+        columns = info.data.get("columns", {})
+        problems: list[Problem] = []
+        for name, row in rows.items():
+            if len(row.printed) != len(columns):
+                text = f"has {len(row.printed)} cells, the table has {len(columns)} columns"
+                problems.append(((name, "printed"), text))
+            for column in row.exceptions:
+                where = (name, "exceptions", column)
+                problems += at(where, unknown("column of this table", column, columns))
+        refuse(problems)
+        return rows
+
+
+class Deviation(Section):
+    """Where we do not do what the paper says.
+
+    Attributes
+    ----------
+    paper, where, says, ours : str
+    evidence : str
+        The command that shows why.
+    """
+
+    paper: str
+    where: str
+    says: str
+    ours: str
+    evidence: str
+
+
+class _Published(Section):
+    paper: Name
+    experiment: str
+    common: Fields = Field(default_factory=dict)
+    tables: Annotated[tuple[_Table, ...], Field(strict=False)] = ()
+    claims: Annotated[tuple[Fields, ...], Field(strict=False)] = ()
+
+
+class _Deviations(Section):
+    deviations: dict[Name, Deviation]
+
+
+def load_claims() -> list[Claim]:
+    """Read all claims.
+
+    Returns
+    -------
+    list of Claim
+        By file, each in the order of its file.
+
+    Raises
+    ------
+    InputError
+        With one line for each mistake: a key, a value, an id that stands twice, or a deviation
+        that is not documented.
+    """
+    deviations = load_deviations()
+    folder = shipped("configs")
+    claims: dict[str, Claim] = {}
+    for path in sorted(folder.rglob("*" + SUFFIX)):
+        if path == _deviations_file():
+            continue
+        document = load(path)
+        config = path.relative_to(folder).as_posix().removesuffix(SUFFIX)
+        problems: list[Problem] = []
+        for keys, claim in _claims_of(document, config):
+            if claim.id in claims:
+                problems += at(keys, [f"a second claim with the id {claim.id}"])
+            for name in _deviations_of(claim):
+                problems += at(keys, unknown("deviation", name, deviations))
+            claims[claim.id] = claim
+        if problems:
+            raise document.refusal(problems)
+    return list(claims.values())
+
+
+def load_deviations() -> dict[str, Deviation]:
+    """Read the documented deviations, by id.
+
+    Raises
+    ------
+    InputError
+        With one line for each mistake.
+    """
+    document = load(_deviations_file())
+    return _validated(_Deviations, document).deviations
+
+
+def _deviations_file() -> Path:
+    return shipped("configs") / f"deviations{SUFFIX}"
+
+
+def _deviations_of(claim: Claim) -> Iterator[str]:
+    yield from claim.deviations
+    for reading in claim.readings if isinstance(claim, ExactClaim) else ():
+        if reading.deviation is not None:
+            yield reading.deviation
+
+
+def _validated(model: Any, document: Document) -> Any:
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
+
+
+def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
+    """Yield each claim with its place in the file."""
+    published = _validated(_Published, document)
+    common = {"experiment": published.experiment, "config": config, **published.common}
+    problems: list[Problem] = []
+    for keys, fields in _fields_of(published):
+        given = _merged(common, fields)
+        try:
+            claim = _CLAIM.validate_python(given)
+        except ValidationError as error:
+            problems += [(keys, f"{given.get('id')}: {e['msg']}") for e in error.errors()]
+            continue
+        yield keys, claim
+    if problems:
+        raise document.refusal(problems)
+
+
+def _fields_of(published: _Published) -> Iterator[tuple[Keys, Fields]]:
+    for number, table in enumerate(published.tables):
+        for name, row in table.rows.items():
+            place = ("tables", number, "rows", name)
+            yield from ((place, f) for f in _cells(published.paper, table, name, row))
+            if row.best is not None:
+                yield place, _best(published.paper, table, name, row)
+    for number, fields in enumerate(published.claims):
+        yield ("claims", number), {**fields, "id": f"{published.paper}/{fields.get('id')}"}
+
+
+def _cells(paper: str, table: _Table, name: str, row: _Row) -> Iterator[Fields]:
+    trend: Fields = {}
+    if table.kind == "mean":
+        first = next(iter(table.columns.values()))
+        trend = {"first_solver": first.get("solver"), "first_printed": row.printed[0]}
+    for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
+        about = {
+            "id": f"{paper}/{table.id}/{column}/{name}",
+            "where": f"{table.where}, {name}, {column}",
+            "kind": table.kind,
+            "printed": printed,
+        }
+        exception = row.exceptions.get(column, {})
+        yield _merged(table.common, trend, fields, row.fields, exception, about)
+
+
+def _best(paper: str, table: _Table, name: str, row: _Row) -> Fields:
+    """Return the claim that the best of a row is among some of the columns."""
+    assert row.best is not None
+    best = table.groups[row.best]
+    solvers = {column: fields["solver"] for column, fields in table.columns.items()}
+    fields = _merged(table.common, row.fields)
+    measured = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
+    return {
+        **measured,
+        "id": f"{paper}/{table.id}/best/{name}",
+        "where": f"{table.where}, {name}, column best",
+        "kind": "order",
+        "printed": row.best,
+        "better": [solvers[column] for column in best],
+        "worse": [solver for column, solver in solvers.items() if column not in best],
+    }
+
+
+def _merged(*parts: Mapping[str, Any]) -> Fields:
+    """Return all fields; cells are joined, and so are deviations."""
+    merged: Fields = {}
+    for part in parts:
+        for name, value in part.items():
+            if name == "cell":
+                value = {**merged.get(name, {}), **value}
+            elif name == "deviations":
+                value = [*merged.get(name, []), *value]
+            merged[name] = value
+    return merged

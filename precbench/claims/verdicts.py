@@ -1,0 +1,191 @@
+"""When a printed value counts as reproduced: the statistics behind the verdicts.
+
+No tolerance here is chosen so that something passes. An *exact* number must agree to half a unit
+of its last printed digit. A *mean* is one draw among many that were possible, so the question is
+where it lies among our own draws. An *order* is decided by a sign test.
+"""
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from precbench.errors import InputError
+
+__all__ = [
+    "MIN_REPETITIONS",
+    "MIN_SPLITS",
+    "Placement",
+    "Printed",
+    "Verdict",
+    "agrees",
+    "parse_printed",
+    "place",
+    "sign_test",
+]
+
+MIN_REPETITIONS = 100
+"""Fewer of our own draws say too little about the tail in which a wrong number would lie."""
+MIN_SPLITS = 20
+LEVEL = 0.05
+
+
+class Verdict(StrEnum):
+    """What a run says about a claim; the first four from best to worst."""
+
+    REPRODUCED = "reproduced"
+    WITH_DEVIATION = "reproduced with deviation"
+    TREND_ONLY = "trend only"
+    NOT_REPRODUCED = "not reproduced"
+    INCONCLUSIVE = "inconclusive"
+    NO_DATA = "no data"
+    NO_CONFIG = "no config"
+
+    @property
+    def rank(self) -> int | None:
+        """Place from best (0) to worst; None if nothing was decided."""
+        decided = list(Verdict)[:4]
+        return decided.index(self) if self in decided else None
+
+
+class Printed(NamedTuple):
+    """A number as printed, and what one more in its last digit would make."""
+
+    value: float
+    unit: float
+
+
+_NUMBER = re.compile(r"(-?\d[\d,]*)(?:\.(\d+))?(?:\s*\*\s*10\^(\d+))?\s*%?")
+
+
+def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
+    """Read a printed number.
+
+    Parameters
+    ----------
+    text : str
+        For example ``17,160.17``, ``2.73*10^3`` or ``3.92 %``.
+    power_of_ten : int, default=0
+        A power that was dropped in print.
+
+    Returns
+    -------
+    Printed
+
+    Raises
+    ------
+    InputError
+        If it is no such number.
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is not a printed number such as 17,160.17 or 2.73*10^3")
+    whole, decimals, power = match[1].replace(",", ""), match[2] or "", int(match[3] or 0)
+    exponent = power + power_of_ten
+    return Printed(float(f"{whole}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
+
+
+def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
+    """Tell whether a measured number would have been printed like this.
+
+    Parameters
+    ----------
+    printed : Printed
+    measured : float
+    truncated : bool, default=False
+        Whether the digits after the last were cut off instead of rounded.
+    """
+    slack = 1e-9 * printed.unit  # for the rounding of the sum itself
+    if truncated:
+        return -slack <= measured - printed.value < printed.unit + slack
+    return bool(abs(measured - printed.value) <= 0.5 * printed.unit + slack)
+
+
+class Placement(NamedTuple):
+    """Where printed values lie among our own repetitions.
+
+    Attributes
+    ----------
+    distance : ndarray of shape (n_cells,)
+        ``|printed - median| / IQR``.
+    percentile : ndarray of shape (n_cells,)
+        Share of the repetitions below the printed value, ties by half, in percent.
+    threshold : float
+        The distance beyond which a value is taken for another: the 95 % quantile, over the
+        repetitions taken in turn as the printed one, of the largest distance over all cells.
+    smallest_error : ndarray of shape (n_cells,)
+        The smallest error of a printed value that is found wherever the true one lies at the
+        median: the threshold times the IQR.
+    """
+
+    distance: NDArray[np.float64]
+    percentile: NDArray[np.float64]
+    threshold: float
+    smallest_error: NDArray[np.float64]
+
+
+def place(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> Placement:
+    """Look at all cells at once, so that the many of them make no false alarm.
+
+    Parameters
+    ----------
+    printed : ndarray of shape (n_cells,)
+    samples : ndarray of shape (n_repetitions, n_cells)
+        Our own repetitions of the same protocol; a row is one of them, all cells together.
+
+    Returns
+    -------
+    Placement
+    """
+    centre, spread = _centre_and_spread(samples)
+    largest = [
+        _distance(row, *_centre_and_spread(np.delete(samples, i, axis=0))).max()
+        for i, row in enumerate(samples)
+    ]
+    threshold = float(np.quantile(largest, 1 - LEVEL, method="higher"))
+    below, tied = (samples < printed).mean(axis=0), (samples == printed).mean(axis=0)
+    return Placement(
+        distance=_distance(printed, centre, spread),
+        percentile=100 * (below + 0.5 * tied),
+        threshold=threshold,
+        smallest_error=threshold * spread,
+    )
+
+
+def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[int, int, float]:
+    """Compare two sides that were measured on the same splits; larger is better.
+
+    Parameters
+    ----------
+    better, worse : ndarray of shape (n_splits,)
+        The side that is claimed to be better, and the other.
+
+    Returns
+    -------
+    wins, losses : int
+        Splits in which the claim holds, and in which its opposite does.
+    p : float
+        Of the one-sided sign test against chance; ties count for neither.
+    """
+    wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
+    if wins + losses == 0:
+        return 0, 0, 1.0
+    return wins, losses, float(binomtest(wins, wins + losses, alternative="greater").pvalue)
+
+
+def _centre_and_spread(
+    samples: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    q25, q50, q75 = np.quantile(samples, [0.25, 0.5, 0.75], axis=0)
+    return q50, q75 - q25
+
+
+def _distance(
+    values: NDArray[np.float64], centre: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    away = np.abs(values - centre)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(away == 0, 0.0, away / spread)

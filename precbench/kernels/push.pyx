@@ -1,0 +1,304 @@
+"""The P-Norm Push: weighted class means, the line search, and the loop over pairs.
+
+With scores s = X w, positives i and negatives k, a term with rates (a, b) is
+
+    G(w) = 1/a log sum_i exp(-a s_i)  +  1/b log sum_k exp(b s_k),
+    gradient  m_v - m_u,   u_i ~ exp(-a s_i),  v_k ~ exp(b s_k),   m_u = sum_i u_i x_i;
+
+(1, p) is log R / p of the push at the top, (p, 1) that at the bottom. So value and gradient take
+one pass over the rows. What does not factorise (the logistic loss, relations other than "every
+positive above every negative") takes the pairs: with z = s_k - s_i and h_k = sum_i loss(-z),
+
+    log R = log sum_k h_k^p,   loss(-z) = e^z  or  ln(1 + e^z),
+
+where i runs over the rows that should rank above k. All sums are in the log domain.
+
+Rudin, "The P-Norm Push", JMLR 10, 2009: sections 2 and 5, equation (1), and section 7.
+"""
+
+from libc.math cimport INFINITY, exp, fabs, isinf, log, log1p
+
+from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
+
+cdef enum:
+    BLOCK = 128  # rows that stay in the cache between their score and their weight
+
+cdef double SMALL = -36  # below it ln(1 + e^z) is e^z in double precision
+
+
+def class_sums(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] labels,
+    const double[::1] w,
+    double rate_pos,
+    double rate_neg,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] scores,
+    double[::1] peaks,
+    double[::1] totals,
+    double[:, ::1] sums,
+):
+    """Go on summing ``e_i`` and ``e_i * row i`` by class over start <= i < stop.
+
+    Given ``e_i = exp(t_i - peak)`` with ``t_i = -rate_pos * s_i`` for positives (class 0) and
+    ``rate_neg * s_i`` for negatives (class 1), and peak the largest t of the class so far.
+
+    Writes the scores of these rows, and per class the peak (at first -inf), the total of the
+    e_i (at first 0) and the sum of the weighted rows (at first 0).
+    """
+    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
+    cdef Py_ssize_t i, j, first, last, n = w.shape[0]
+    cdef int c
+    cdef double scale, e
+    cdef double[2] rates
+    cdef double[2] tops
+    rates[0] = -rate_pos
+    rates[1] = rate_neg
+    with nogil:
+        first = start
+        while first < stop:
+            last = min(first + BLOCK, stop)
+            tops[0] = peaks[0]
+            tops[1] = peaks[1]
+            for i in range(first, last):
+                scores[i] = row_dot(&X, i, &w[0])
+                c = labels[i] < 0
+                tops[c] = max(tops[c], rates[c] * scores[i])
+            for c in range(2):
+                if tops[c] > peaks[c]:
+                    scale = exp(peaks[c] - tops[c])
+                    peaks[c] = tops[c]
+                    totals[c] *= scale
+                    for j in range(n):
+                        sums[c, j] *= scale
+            for i in range(first, last):
+                c = labels[i] < 0
+                e = exp(rates[c] * scores[i] - peaks[c])
+                if e > 0:
+                    totals[c] += e
+                    row_axpy(&X, i, e, &sums[c, 0])
+            first = last
+
+
+def class_ranges(const double[::1] values, const signed char[::1] labels, double[::1] ranges):
+    """Write the least and greatest value of the positives, then those of the negatives."""
+    cdef Py_ssize_t i
+    cdef int c
+    cdef double[2] low
+    cdef double[2] high
+    with nogil:
+        for c in range(2):
+            low[c] = INFINITY
+            high[c] = -INFINITY
+        for i in range(values.shape[0]):
+            c = labels[i] < 0
+            low[c] = min(low[c], values[i])
+            high[c] = max(high[c], values[i])
+        for c in range(2):
+            ranges[2 * c] = low[c]
+            ranges[2 * c + 1] = high[c]
+
+
+cdef struct Term:
+    double value  # of G
+    double slope  # its first derivative along the direction
+    double curvature  # the second one
+
+
+cdef Term term_along(
+    const double* scores,
+    const signed char* labels,
+    const double* direction,
+    Py_ssize_t n,
+    double step,
+    double rate_pos,
+    double rate_neg,
+) noexcept nogil:
+    """Evaluate a term at ``scores + step * direction``."""
+    cdef Term term
+    cdef Py_ssize_t i
+    cdef int c
+    cdef double e
+    cdef double[2] rates
+    cdef double[2] peaks
+    cdef double[2] totals
+    cdef double[2] means
+    cdef double[2] squares
+    rates[0] = -rate_pos
+    rates[1] = rate_neg
+    for c in range(2):
+        peaks[c] = -INFINITY
+        totals[c] = means[c] = squares[c] = 0
+    for i in range(n):
+        c = labels[i] < 0
+        peaks[c] = max(peaks[c], rates[c] * (scores[i] + step * direction[i]))
+    for i in range(n):
+        c = labels[i] < 0
+        e = exp(rates[c] * (scores[i] + step * direction[i]) - peaks[c])
+        totals[c] += e
+        e *= direction[i]
+        means[c] += e
+        squares[c] += e * direction[i]
+    term.value = term.curvature = 0
+    for c in range(2):
+        means[c] /= totals[c]
+        term.value += (peaks[c] + log(totals[c])) / fabs(rates[c])
+        term.curvature += fabs(rates[c]) * (squares[c] / totals[c] - means[c] * means[c])
+    term.slope = means[1] - means[0]
+    return term
+
+
+def line_search(
+    const double[::1] scores,
+    const signed char[::1] labels,
+    const double[::1] direction,
+    const double[:, ::1] terms,
+    double power,
+    double reach,
+    double noise,
+    double[::1] state,
+    Py_ssize_t max_evaluations,
+):
+    """Find the root of the derivative along a direction by Newton's method within a bracket.
+
+    Given ``F(step) = 1/power log sum_m exp(power (G_m + c_m))`` at ``scores + step *
+    direction``, which is convex; a root is known to exist.
+
+    Parameters
+    ----------
+    scores, labels, direction : (n,)
+    terms : (1 or 2, 3)
+        Rates a and b and constant c of each term.
+    power : float
+    reach : float
+        The length of a step within which the derivative changes little.
+    noise : float
+        A derivative that may be taken for 0.
+    state : (3,)
+        Bracket and step, at first (-inf, inf, 0); updated.
+    max_evaluations : int
+        The most evaluations of this call.
+
+    Returns
+    -------
+    bool
+        Whether the root is found; if not, call again.
+    """
+    cdef Py_ssize_t n = scores.shape[0], n_terms = terms.shape[0], m, n_evaluations = 0
+    cdef double low = state[0], high = state[1], step = state[2]
+    cdef double slope, curvature, share, proposal, most, enough
+    cdef bint done = False
+    cdef Term[2] found
+    with nogil:
+        while not done and n_evaluations < max_evaluations:
+            for m in range(n_terms):
+                found[m] = term_along(
+                    &scores[0], &labels[0], &direction[0], n, step, terms[m, 0], terms[m, 1]
+                )
+                found[m].value += terms[m, 2]
+            n_evaluations += 1
+            slope = found[0].slope
+            curvature = found[0].curvature
+            if n_terms == 2:
+                share = 1 / (1 + exp(power * (found[1].value - found[0].value)))
+                curvature = share * curvature + (1 - share) * found[1].curvature
+                curvature += power * share * (1 - share) * (slope - found[1].slope) ** 2
+                slope = share * slope + (1 - share) * found[1].slope
+            if slope < 0:
+                low = step
+            else:
+                high = step
+            proposal = step - slope / curvature if curvature > 0 else INFINITY
+            enough = 1e-9  # Newton's method then has all digits
+            if isinf(low) or isinf(high):
+                most = reach + 4 * fabs(step)
+                if not fabs(proposal - step) <= most:
+                    proposal = step + (most if slope < 0 else -most)
+                    enough = 0
+            elif not low < proposal < high:
+                proposal = low + (high - low) / 2
+                enough = 4e-16
+            if fabs(slope) <= noise:
+                done = True
+            else:
+                done = fabs(proposal - step) <= enough * fabs(step)
+                step = proposal
+        state[0] = low
+        state[1] = high
+        state[2] = step
+    return done
+
+
+def pair_heights(
+    const double[::1] scores,
+    const int[::1] upper,
+    const int[::1] lower,
+    const int[::1] starts,
+    const int[::1] stops,
+    bint logistic,
+    Py_ssize_t first,
+    Py_ssize_t last,
+    double[::1] log_heights,
+):
+    """Write ``log h_m`` for first <= m < last.
+
+    Given the relation that the rows ``upper[starts[m]:stops[m]]`` should rank above the row
+    ``lower[m]``, at least one for each m.
+    """
+    cdef Py_ssize_t m, j
+    cdef double score, peak, total, z
+    with nogil:
+        for m in range(first, last):
+            score = scores[lower[m]]
+            peak = -INFINITY
+            for j in range(starts[m], stops[m]):
+                peak = max(peak, score - scores[upper[j]])
+            total = 0
+            if logistic and peak > SMALL:
+                for j in range(starts[m], stops[m]):
+                    z = score - scores[upper[j]]
+                    total += max(z, 0.0) + log1p(exp(-fabs(z)))
+                log_heights[m] = log(total)
+            else:
+                for j in range(starts[m], stops[m]):
+                    total += exp(score - scores[upper[j]] - peak)
+                log_heights[m] = peak + log(total)
+
+
+def pair_gradient(
+    const double[::1] scores,
+    const int[::1] upper,
+    const int[::1] lower,
+    const int[::1] starts,
+    const int[::1] stops,
+    bint logistic,
+    Py_ssize_t first,
+    Py_ssize_t last,
+    const double[::1] log_heights,
+    const double[::1] weights,
+    double[::1] gradient,
+):
+    """Add ``sum_m weights[m] * d log h_m / d s`` over first <= m < last to ``gradient``.
+
+    Given the relation and the ``log_heights`` of `pair_heights`.
+    """
+    cdef Py_ssize_t m, j
+    cdef double score, pull, total, z
+    with nogil:
+        for m in range(first, last):
+            if weights[m] == 0:
+                continue
+            score = scores[lower[m]]
+            total = 0
+            for j in range(starts[m], stops[m]):
+                z = score - scores[upper[j]]
+                if logistic and log_heights[m] > SMALL:
+                    pull = weights[m] * exp(-log_heights[m]) / (1 + exp(-z))
+                else:
+                    pull = weights[m] * exp(z - log_heights[m])
+                gradient[upper[j]] -= pull
+                total += pull
+            gradient[lower[m]] += total

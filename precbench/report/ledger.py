@@ -1,0 +1,154 @@
+"""The ledger of published numbers as tables."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from precbench.claims.ledger import Change, LedgerRow
+from precbench.claims.verdicts import Verdict
+from precbench.report.tables import Cell, Table, markdown_table, three_digits
+
+__all__ = ["change_table", "counts_table", "ledger_markdown", "missing_table", "open_tables"]
+
+_NOTES = [
+    "Ours: the median of our repetitions, where there are several; spread: their quartiles; "
+    "distance: from the median to the printed value, in interquartile ranges; percentile: share of "
+    "our repetitions below the printed value."
+]
+
+
+def counts_table(ledger: Sequence[LedgerRow]) -> Table:
+    """Count the verdicts by paper and place.
+
+    Parameters
+    ----------
+    ledger : sequence of LedgerRow
+
+    Returns
+    -------
+    Table
+    """
+    places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
+    counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
+    rows = [
+        [paper, place, *(_count(counts[paper, place, verdict]) for verdict in Verdict)]
+        for paper, place in places
+    ]
+    total = Counter(row.verdict for row in ledger)
+    rows.append(["all", "", *(_count(total[verdict]) for verdict in Verdict)])
+    return Table(
+        title=f"Ledger of {len(ledger)} published numbers and claims",
+        stand_in=False,
+        header=["paper", "place", *Verdict],
+        rows=[[Cell(text) for text in row] for row in rows],
+        notes=[],
+    )
+
+
+def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
+    """List what was measured and is not simply reproduced, a table for each verdict.
+
+    Parameters
+    ----------
+    ledger : sequence of LedgerRow
+
+    Returns
+    -------
+    list of Table
+        The worst verdict last.
+    """
+    verdicts = (
+        *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE),
+        *(Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED),
+    )
+    tables = []
+    for verdict in verdicts:
+        rows = [[Cell(text) for text in _told(row)] for row in ledger if row.verdict is verdict]
+        if rows:
+            header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
+            title = f"{verdict.capitalize()}: {len(rows)}"
+            tables.append(Table(title, stand_in=False, header=header, rows=rows, notes=_NOTES))
+    return tables
+
+
+def missing_table(ledger: Iterable[LedgerRow]) -> Table:
+    """Count what was not measured, by reason."""
+    missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
+    reasons = Counter((row.paper, row.reason) for row in ledger if row.verdict in missing)
+    return Table(
+        title="Not compared",
+        stand_in=False,
+        header=["paper", "because", "claims"],
+        rows=[[Cell(paper), Cell(why), Cell(str(n))] for (paper, why), n in reasons.items()],
+        notes=[],
+    )
+
+
+def change_table(changes: Iterable[Change]) -> Table:
+    """List the verdicts that are not those of the reference.
+
+    Parameters
+    ----------
+    changes : iterable of Change
+
+    Returns
+    -------
+    Table
+    """
+    rows = [[change.id, change.before, change.after, "worse" * change.worse] for change in changes]
+    return Table(
+        title="Changed against the reference",
+        stand_in=False,
+        header=["id", "reference", "now", ""],
+        rows=[[Cell(text) for text in row] for row in rows],
+        notes=[],
+    )
+
+
+def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
+    """Return the whole ledger as a page of Markdown.
+
+    Parameters
+    ----------
+    ledger : sequence of LedgerRow
+
+    Returns
+    -------
+    str
+    """
+    everything = Table(
+        title="All claims",
+        stand_in=False,
+        header=["id", "where", "kind", "printed", "ours", "runs", "verdict", "because"],
+        rows=[
+            [Cell(text) for text in (row.id, row.where, row.kind, row.printed, row.measured)]
+            + [Cell(str(row.runs)), Cell(row.verdict), Cell(_because(row))]
+            for row in ledger
+        ],
+        notes=[],
+    )
+    tables = (
+        *(counts_table(ledger), missing_table(ledger)),
+        *(*reversed(open_tables(ledger)), everything),
+    )
+    lines = [line for table in tables for line in markdown_table(table)]
+    return "\n".join(["# Published numbers", "", *lines])
+
+
+def _in_reading_order(place: tuple[str, str]) -> list[str]:
+    """Sort ``table-10`` after ``table-2``."""
+    return [piece.zfill(4) for text in place for piece in re.split(r"[-.]", text)]
+
+
+def _count(n: int) -> str:
+    return str(n) if n else ""
+
+
+def _told(row: LedgerRow) -> list[str]:
+    numbers = (row.distance, row.percentile)
+    shown = ["" if number is None else three_digits(number) for number in numbers]
+    return [row.id, row.printed, row.measured, row.spread, *shown, _because(row)]
+
+
+def _because(row: LedgerRow) -> str:
+    return "; ".join(text for text in (row.deviation, row.reason) if text)

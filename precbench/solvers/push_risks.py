@@ -1,0 +1,484 @@
+"""The risks of the P-Norm Push as objectives: value, gradient, Hessian and line search."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import brentq, linprog
+from scipy.special import expit, log_softmax, logsumexp, softmax
+
+from precbench.kernels import cutting_plane, push
+from precbench.solvers.base import as_rows, linear_scores
+
+__all__ = [
+    "Classes",
+    "ExponentialRisk",
+    "InformationRetrievalRisk",
+    "PairLists",
+    "PairwiseRisk",
+    "Point",
+    "Risk",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+_EVALUATED = 2**21  # rows, or pairs, that a kernel takes in a fraction of 0.1 s
+_BLOCK_VALUES = 2**20  # of a temporary matrix
+_WRONG = 1e-6  # a difference of scores this small, relative to the greatest, is none
+
+
+class Point(NamedTuple):
+    """An objective at one w.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples,)
+    value : float
+        What is minimised.
+    gradient : ndarray of shape (n_features,)
+        With respect to w.
+    log_risk : float
+    noise : float
+        A derivative that rounding alone may show.
+    """
+
+    scores: NDArray[np.float64]
+    value: float
+    gradient: NDArray[np.float64]
+    log_risk: float
+    noise: float
+
+
+class Classes:
+    """The relation "every positive above every negative"."""
+
+    def __init__(self, labels: NDArray[np.int8]):
+        self.labels = labels
+
+    def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the least and the greatest ``values[i] - values[k]`` over the pairs."""
+        low_pos, high_pos, low_neg, high_neg = self._ranges(values)
+        return low_pos - high_neg, high_pos - low_neg
+
+    def least_gap(self, values: NDArray[np.float64]) -> float:
+        """Return the least difference above 0, where none is below."""
+        low_pos, _, _, high_neg = self._ranges(values)
+        if low_pos > high_neg:
+            return low_pos - high_neg
+        apart = np.abs(values - low_pos)
+        return float(apart[apart > 0].min())
+
+    def widest(self, X: sparse.csr_array) -> NDArray[np.float64]:
+        """Return the d, ``|d| <= 1``, that ranks no pair wrongly and the others furthest apart."""
+        signs = -self.labels[:, None].astype(np.float64)
+        side = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), -1 / (self.labels < 0).sum())
+        # With t free, x_i d >= t >= x_k d takes one row of X each.
+        ordered = sparse.hstack([X.multiply(signs), -signs])
+        bounds = [(-1, 1)] * X.shape[1] + [(None, None)]
+        return _linear_programme(np.append(X.T @ side, 0.0), ordered, bounds)[:-1]
+
+    def _ranges(self, values: NDArray[np.float64]) -> list[float]:
+        ranges = np.empty(4)
+        push.class_ranges(values, self.labels, ranges)
+        return ranges.tolist()
+
+
+class PairLists(NamedTuple):
+    """A relation as lists: the rows ``upper[starts[m]:stops[m]]`` should rank above `lower[m]`."""
+
+    upper: NDArray[np.int32]
+    lower: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    stops: NDArray[np.int32]
+
+    @classmethod
+    def of_labels(cls, labels: NDArray[np.int8]) -> Self:
+        """Return "every positive above every negative"; all lists are one."""
+        upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
+        starts = np.zeros(len(lower), dtype=np.int32)
+        return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
+
+    @classmethod
+    def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
+        """Return the lists of a compressed matrix along its compressed axis."""
+        indptr = columns.indptr.astype(np.int32)
+        lower = np.flatnonzero(np.diff(indptr)).astype(np.int32)
+        upper = columns.indices.astype(np.int32)
+        return cls(upper, lower, indptr[lower], indptr[lower + 1])
+
+    def slices(self, most: int) -> Iterator[tuple[int, int]]:
+        """Cut the lists into stretches of about `most` pairs."""
+        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
+        first = 0
+        while first < len(ends):
+            done = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + most, "right")))
+            yield first, last
+            first = last
+
+    def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
+        """Yield stretches of the lists: which, the upper rows in turn, and where lists begin."""
+        for first, last in self.slices(most):
+            part = slice(first, last)
+            lists = zip(self.starts[part], self.stops[part], strict=True)
+            upper = np.concatenate([self.upper[start:stop] for start, stop in lists])
+            begins = np.concatenate(([0], np.cumsum((self.stops - self.starts)[part])))
+            yield part, upper, begins
+
+    def differences(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Yield ``values[i] - values[k]`` of the pairs, in blocks."""
+        for part, upper, begins in self.blocks(_BLOCK_VALUES):
+            yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
+
+    def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the least and the greatest ``values[i] - values[k]`` over the pairs."""
+        ranges = [(block.min(), block.max()) for block in self.differences(values)]
+        return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
+
+    def least_gap(self, values: NDArray[np.float64]) -> float:
+        """Return the least difference above 0."""
+        blocks = self.differences(values)
+        return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
+
+    def widest(self, X: sparse.csr_array) -> NDArray[np.float64]:
+        """Return the d, ``|d| <= 1``, that ranks no pair wrongly and the others furthest apart."""
+        turned = sparse.vstack(
+            [
+                X[np.repeat(self.lower[part], np.diff(begins))] - X[upper]
+                for part, upper, begins in self.blocks(_BLOCK_VALUES)
+            ]
+        )
+        return _linear_programme(-turned.mean(axis=0), turned, [(-1, 1)] * X.shape[1])
+
+
+def _linear_programme(
+    gain: NDArray[np.float64], ordered: sparse.sparray, bounds: list[tuple]
+) -> NDArray[np.float64]:
+    """Return the d that maximises ``gain @ d`` over ``ordered @ d <= 0`` and the bounds."""
+    solved = linprog(-gain, A_ub=ordered, b_ub=np.zeros(ordered.shape[0]), bounds=bounds)
+    return solved.x if solved.status == 0 else np.zeros(len(gain))
+
+
+class Risk(ABC):
+    """A convex risk of the scores ``X @ w``."""
+
+    def __init__(self, X: Any, relation: Classes | PairLists):
+        self.X = X
+        self.rows = as_rows(X)
+        self.relation = relation
+
+    @abstractmethod
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Evaluate at w."""
+
+    @abstractmethod
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives at w, shape (n_features, n_features)."""
+
+    @abstractmethod
+    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+        """Return the step to the root of the derivative along a direction of scores.
+
+        The direction must rank some pair rightly and some pair wrongly.
+        """
+
+    def is_separable(self) -> bool:
+        """Tell whether some w ranks no pair wrongly and some pair rightly.
+
+        A linear programme, solved to the tolerance of HiGHS: wrong by a millionth is not wrong.
+        """
+        largest = np.asarray(_dense(abs(self.X).max(axis=0))).ravel()
+        X = sparse.csr_array(self.X) @ sparse.diags_array(1 / np.where(largest > 0, largest, 1))
+        low, high = self.relation.range(X @ self.relation.widest(X))
+        return high > _WRONG and low >= -_WRONG * high
+
+    def moves_scores(self, axes: NDArray[np.float64]) -> bool:
+        """Tell whether some of the axes, columns of length 1, moves the scores apart."""
+        largest = np.abs(self.rows.data).max(initial=0)
+        moved = (linear_scores(self.rows, np.ascontiguousarray(axis)) for axis in axes.T)
+        return any(np.ptp(scores) > _WRONG * largest for scores in moved)
+
+    def column(self, j: int) -> NDArray[np.float64]:
+        """Return a column of X, dense."""
+        if not sparse.issparse(self.X):
+            return np.ascontiguousarray(self.X[:, j])
+        unit = np.zeros(self.X.shape[1])
+        unit[j] = 1
+        return linear_scores(self.rows, unit)
+
+    def pulled_back(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``X.T @ by_scores``."""
+        out, n, length = np.zeros(self.X.shape[1]), self.rows.n_rows, self.rows.per_slice()
+        for start in range(0, n, length):
+            cutting_plane.add_rows(*self.rows[:3], by_scores, start, min(n, start + length), out)
+        return out
+
+    def noise(self, by_scores: NDArray[np.float64]) -> float:
+        """Bound the rounding of `pulled_back`."""
+        return 4 * _EPS * float(np.abs(by_scores).sum() * np.abs(self.rows.data).max(initial=0))
+
+    def scatter(
+        self, weights: NDArray[np.float64], centre: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
+        total = np.zeros((len(centre), len(centre)))
+        filled = np.flatnonzero(weights)
+        length = max(1, _BLOCK_VALUES // len(centre))
+        for start in range(0, len(filled), length):
+            rows = filled[start : start + length]
+            centred = _dense(self.X[rows]) - centre
+            total += centred.T @ (centred * weights[rows, None])
+        return total
+
+
+def _dense(X: Any) -> NDArray[np.float64]:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+class _Term(NamedTuple):
+    """A term G of the exponential risk at one w, see the kernels.
+
+    Attributes
+    ----------
+    value : float
+        G, and the constant of the term.
+    logs : ndarray of shape (2,)
+        Log of the sum of exponentials, of the positives and of the negatives.
+    means : ndarray of shape (2, n_features)
+        Weighted means of the rows, of the positives and of the negatives.
+    gradient : ndarray of shape (n_features,)
+    """
+
+    value: float
+    logs: NDArray[np.float64]
+    means: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+
+
+class ExponentialRisk(Risk):
+    """``log(R) / p`` for the exponential loss and all pairs of two classes.
+
+    ``terms`` holds the rates (a, b) and a constant c of each term of R, see the kernels:
+    ``log(R) / p = 1/p log sum_m exp(p (G_m + c_m))``.
+    """
+
+    def __init__(self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]):
+        super().__init__(X, Classes(labels))
+        self.labels, self.p, self.terms = labels, p, terms
+        self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
+
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Evaluate at w, in one pass over the rows for each term."""
+        scores = np.empty(self.rows.n_rows)
+        terms = self._terms_at(w, scores)
+        value, gradient = terms[0].value, terms[0].gradient
+        if len(terms) > 1:
+            shares, value = self._shares(terms)
+            gradient = shares @ np.array([term.gradient for term in terms])
+        noise = 4 * _EPS * max(float(np.abs(term.means).max(initial=0)) for term in terms)
+        return Point(scores, value, gradient, self.p * value, noise)
+
+    def _terms_at(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> list[_Term]:
+        """Evaluate the terms at w, and write the scores."""
+        n, length = self.rows.n_rows, max(1, self.rows.per_slice() // 4)
+        terms = []
+        for rate_pos, rate_neg, constant in self.terms.tolist():
+            peaks, totals, means = np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w)))
+            for start in range(0, n, length):
+                stop = min(n, start + length)
+                push.class_sums(
+                    *self.rows[:3], self.labels, w, rate_pos, rate_neg,
+                    start, stop, scores, peaks, totals, means,
+                )  # fmt: skip
+            means /= totals[:, None]
+            logs = peaks + np.log(totals)
+            value = float(logs[0]) / rate_pos + float(logs[1]) / rate_neg + constant
+            terms.append(_Term(value, logs, means, means[1] - means[0]))
+        return terms
+
+    def _shares(self, terms: list[_Term]) -> tuple[NDArray[np.float64], float]:
+        """Return the share of each term in R, and ``log(R) / p``."""
+        log_risks = self.p * np.array([term.value for term in terms])
+        return softmax(log_risks), float(logsumexp(log_risks)) / self.p
+
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives: weighted covariances of the classes."""
+        scores = np.empty(self.rows.n_rows)
+        terms = self._terms_at(w, scores)
+        shares, _ = self._shares(terms)
+        mean = shares @ np.array([term.gradient for term in terms])
+        total = -self.p * np.outer(mean, mean)
+        negative = self.labels < 0
+        for share, term, (rate_pos, rate_neg, _) in zip(shares, terms, self.terms, strict=True):
+            total += share * self.p * np.outer(term.gradient, term.gradient)
+            weights = np.exp(
+                np.where(negative, rate_neg, -rate_pos) * scores
+                - term.logs[negative.astype(np.intp)]
+            )
+            total += share * rate_pos * self.scatter(weights * ~negative, term.means[0])
+            total += share * rate_neg * self.scatter(weights * negative, term.means[1])
+        return total
+
+    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+        """Return the step to the root of the derivative, by Newton's method."""
+        state = np.array([-np.inf, np.inf, 0.0])
+        most = max(1, _EVALUATED // len(direction))
+        largest = max(float(direction.max()), -float(direction.min()))
+        unit = direction / largest
+        while not push.line_search(
+            point.scores, self.labels, unit, self.terms, self.p, self.reach, _EPS, state, most
+        ):
+            pass
+        return float(state[2]) / largest
+
+
+class ScoreRisk(Risk):
+    """A risk that gives its derivatives with respect to the scores."""
+
+    @abstractmethod
+    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the value and its gradient with respect to the scores."""
+
+    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+        """Return the step to the root of the derivative, by Brent's method."""
+        largest = max(float(direction.max()), -float(direction.min()))
+        unit = direction / largest
+
+        def slope(step: float) -> float:
+            return float(self.by_scores(point.scores + step * unit)[1] @ unit)
+
+        reach = -np.sign(slope(0.0))
+        while slope(reach) * reach < 0:
+            reach *= 2
+        return brentq(slope, 0.0, reach, xtol=1e-300, rtol=4 * _EPS) / largest
+
+
+class PairwiseRisk(ScoreRisk):
+    """The risk over listed pairs, for either loss.
+
+    Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
+    h_k, for the logistic one: each is convex. ``sides`` holds a sign, a constant and a relation
+    for each term of R: the push at the bottom is that at the top of the negated scores with all
+    pairs turned round.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        relation: Classes | PairLists,
+        p: float,
+        logistic: bool,
+        sides: list[tuple[float, float, PairLists]],
+    ):
+        super().__init__(X, relation)
+        self.p, self.logistic, self.sides = p, logistic, sides
+
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Evaluate at w."""
+        scores = linear_scores(self.rows, w)
+        value, by_scores = self.by_scores(scores)
+        gradient, log_risk = self.pulled_back(by_scores), self.p * value
+        noise = self.noise(by_scores)
+        if self.logistic:
+            value = float(np.exp(value))
+            gradient *= value
+            noise *= value
+        return Point(scores, value, gradient, log_risk, noise)
+
+    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return ``log(R) / p`` and its gradient with respect to the scores."""
+        heights = self._log_heights(scores)
+        log_risks = self.p * np.concatenate(heights)
+        weights = np.split(softmax(log_risks), np.cumsum([len(h) for h in heights])[:-1])
+        gradient = np.zeros(len(scores))
+        for (sign, constant, pairs), log_heights, shares in zip(
+            self.sides, heights, weights, strict=True
+        ):
+            part, signed = np.zeros(len(scores)), sign * scores
+            for first, last in pairs.slices(_EVALUATED):
+                push.pair_gradient(
+                    signed, *pairs, self.logistic, first, last,
+                    log_heights - constant, shares, part,
+                )  # fmt: skip
+            gradient += sign * part
+        return float(logsumexp(log_risks)) / self.p, gradient
+
+    def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return ``log h + constant`` of each side."""
+        found = []
+        for sign, constant, pairs in self.sides:
+            log_heights, signed = np.empty(len(pairs.lower)), sign * scores
+            for first, last in pairs.slices(_EVALUATED):
+                push.pair_heights(signed, *pairs, self.logistic, first, last, log_heights)
+            found.append(log_heights + constant)
+        return found
+
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives, from blocks of pairs.
+
+        With h_k' and h_k'' the derivatives of h_k and shares ``o_k ~ h_k ** p``,
+
+            (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
+            g = sum_k o_k r_k,  and for R ** (1/p) that plus g g', times R ** (1/p).
+        """
+        scores = linear_scores(self.rows, w)
+        heights = self._log_heights(scores)
+        log_risk = float(logsumexp(self.p * np.concatenate(heights)))
+        n = len(w)
+        total, mean = np.zeros((n, n)), np.zeros(n)
+        for (sign, constant, pairs), log_heights in zip(self.sides, heights, strict=True):
+            for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n)):
+                lists, lower = np.diff(begins), pairs.lower[part]
+                z = sign * (np.repeat(scores[lower], lists) - scores[upper])
+                log_h = np.repeat(log_heights[part] - constant, lists)
+                slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
+                curvature = slope * expit(-z) if self.logistic else slope
+                shares = np.exp(self.p * log_heights[part] - log_risk)
+                differences = sign * (
+                    np.repeat(_dense(self.X[lower]), lists, axis=0) - _dense(self.X[upper])
+                )
+                r = np.add.reduceat(differences * slope[:, None], begins[:-1])
+                weights = np.repeat(shares, lists) * curvature
+                total += differences.T @ (differences * weights[:, None])
+                total += (self.p - 1) * (r.T @ (r * shares[:, None]))
+                mean += shares @ r
+        if self.logistic:
+            return np.exp(log_risk / self.p) * (total - (self.p - 1) * np.outer(mean, mean))
+        return total - self.p * np.outer(mean, mean)
+
+
+class InformationRetrievalRisk(ScoreRisk):
+    """The objective of the IR Push, equation (2): a sum over the positives."""
+
+    def __init__(self, X: Any, labels: NDArray[np.int8]):
+        super().__init__(X, Classes(labels))
+        self.positive = labels > 0
+
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Evaluate at w."""
+        scores = linear_scores(self.rows, w)
+        value, by_scores = self.by_scores(scores)
+        gradient, log_risk = self.pulled_back(by_scores), float(np.log(value))
+        return Point(scores, value, gradient, log_risk, self.noise(by_scores))
+
+    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the value and its gradient with respect to the scores."""
+        pos, neg = scores[self.positive], scores[~self.positive]
+        above = logsumexp(neg) - pos
+        gradient = np.empty(len(scores))
+        gradient[self.positive] = -expit(above)
+        gradient[~self.positive] = softmax(neg) * expit(above).sum()
+        return float(np.logaddexp(0, above).sum()), gradient
+
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives: one scatter matrix about the negatives' mean."""
+        scores = linear_scores(self.rows, w)
+        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
+        above = logsumexp(scores[~self.positive]) - pos
+        shares = np.zeros(len(scores))
+        shares[~self.positive] = np.exp(log_shares)
+        weights = shares * expit(above).sum()
+        weights[self.positive] = expit(above) * expit(-above)
+        return self.scatter(weights, self.pulled_back(shares))

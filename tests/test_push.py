@@ -1,0 +1,568 @@
+"""The P-Norm Push and its kin: definitions, kernels, solvers and the theorems of rudin2009."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from precbench.errors import InputError
+from precbench.metrics import pnorm_risk, r_max
+from precbench.solvers import IRPush, PNormPush, RankBoost
+from precbench.solvers.push_risks import (
+    Classes,
+    InformationRetrievalRisk,
+    PairLists,
+    PairwiseRisk,
+)
+from precbench.surrogates import ir_pair_contributions, ir_push, pair_contributions, pnorm_push
+from tests.twins import pnorm_push_path
+
+LOSSES = ("exponential", "logistic")
+PUSHES = ("top", "bottom", "both")
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+each_push = pytest.mark.parametrize("push", PUSHES)
+each_method = pytest.mark.parametrize("method", ["coordinate", "newton"])
+
+
+def problem(n=120, d=5, seed=0, noise=0.4):
+    """Overlapping classes, features in [0, 1]."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    noisy = X @ rng.standard_normal(d) + noise * rng.standard_normal(n)
+    return X, np.where(noisy > np.quantile(noisy, 0.6), 1, -1)
+
+
+def complete(y):
+    return sparse.csr_array(((y > 0)[:, None] & (y < 0)).astype(float))
+
+
+def by_definition(y, scores, p, loss, push="top", bottom_weight=1.0):
+    """R in nested loops."""
+    price = {"exponential": lambda r: np.exp(-r), "logistic": lambda r: np.log1p(np.exp(-r))}[loss]
+    pos, neg = scores[y > 0], scores[y < 0]
+    top = sum(sum(price(i - k) for i in pos) ** p for k in neg)
+    bottom = sum(sum(price(i - k) for k in neg) ** p for i in pos)
+    return {"top": top, "bottom": bottom, "both": top + bottom_weight * bottom}[push]
+
+
+def risk_of(X, y, **params):
+    """Return the risk that a solver minimises."""
+    return PNormPush(**params)._risk(X, np.asarray(y, dtype=np.int8))
+
+
+def differences(function, at, step=1e-6):
+    """Central differences."""
+    shifts = step * np.eye(len(at))
+    return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in shifts])
+
+
+# --- the objectives by definition --------------------------------------------------------------
+
+
+@each_loss
+@each_push
+@pytest.mark.parametrize("p", [1, 2.5, 4])
+def test_objectives_are_their_definitions(loss, push, p):
+    rng = np.random.default_rng(3)
+    y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
+    risk = by_definition(y, scores, p, loss, push, 0.3)
+    log_risk, gradient = pnorm_push(y, scores, p, loss=loss, push=push, bottom_weight=0.3)
+    assert np.exp(log_risk) == pytest.approx(risk, rel=1e-12)
+    found = differences(lambda s: np.log(by_definition(y, s, p, loss, push, 0.3)), scores)
+    assert_allclose(gradient, found, atol=1e-7)
+    if push == "top":
+        assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(risk, rel=1e-12)
+
+
+def test_ir_push_is_its_definition():
+    rng = np.random.default_rng(3)
+    y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
+
+    def risk(s):
+        return sum(np.log(1 + sum(np.exp(k - i) for k in s[y < 0])) for i in s[y > 0])
+
+    value, gradient = ir_push(y, scores)
+    assert value == pytest.approx(risk(scores), rel=1e-13)
+    assert_allclose(gradient, differences(risk, scores), atol=1e-8)
+
+
+def test_pair_contributions_are_those_of_the_captions():
+    rng = np.random.default_rng(5)
+    y, scores = rng.permutation(np.repeat([1, -1], [6, 4])), rng.normal(size=10)
+    pos, neg = -np.sort(-scores[y > 0]), -np.sort(-scores[y < 0])
+    for p in (1, 2, 4.5):
+        expected = [
+            [
+                sum(np.exp(k - j) for j in pos) ** p
+                * (np.exp(k - i) / sum(np.exp(k - j) for j in pos))
+                for k in neg
+            ]
+            for i in pos
+        ]
+        assert_allclose(pair_contributions(y, scores, p), expected, rtol=1e-12)
+    assert pair_contributions(y, scores, 4).sum() == pytest.approx(
+        by_definition(y, scores, 4, "exponential")
+    )
+    expected = [
+        [
+            np.log(1 + sum(np.exp(m - i) for m in neg))
+            * (np.exp(k - i) / sum(np.exp(m - i) for m in neg))
+            for k in neg
+        ]
+        for i in pos
+    ]
+    assert_allclose(ir_pair_contributions(y, scores), expected, rtol=1e-12)
+    assert ir_pair_contributions(y, scores).sum() == pytest.approx(ir_push(y, scores)[0])
+
+
+def test_shares_of_pairs_do_not_overflow():
+    y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
+    with np.errstate(all="raise", under="ignore"):
+        shares = pair_contributions(y, scores, 1000, shares=True)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[-1, 0] == pytest.approx(shares.max())
+    assert ir_pair_contributions(y, scores, shares=True).sum() == pytest.approx(1)
+    assert np.isinf(pair_contributions(y, scores, 1000)).any()
+
+
+# --- kernels -----------------------------------------------------------------------------------
+
+
+@each_loss
+@each_push
+@pytest.mark.parametrize("p", [1, 4, 64, 1000])
+@pytest.mark.parametrize("scale", [0.1, 3, 1000])
+def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
+    X, y = problem()
+    w = scale * np.random.default_rng(1).normal(size=5)
+    point = risk_of(X, y, p=p, loss=loss, push=push, bottom_weight=0.3).at(w)
+    log_risk, by_scores = pnorm_push(y, X @ w, p, loss=loss, push=push, bottom_weight=0.3)
+    assert point.log_risk == pytest.approx(log_risk, rel=1e-12)
+    gradient = X.T @ by_scores / p
+    value = log_risk / p
+    if loss == "logistic":
+        value, gradient = np.exp(value), np.exp(value) * gradient
+    assert point.value == pytest.approx(value, rel=1e-10)
+    assert_allclose(point.gradient, gradient, rtol=1e-9, atol=1e-11 * abs(gradient).max())
+
+
+@each_push
+@pytest.mark.parametrize("p", [1, 4, 64, 1000])
+def test_factorised_form_equals_the_compiled_loop_over_pairs(push, p):
+    X, y = problem(300)
+    labels = y.astype(np.int8)
+    w = np.random.default_rng(1).normal(size=5)
+    solver = PNormPush(p, push=push, bottom_weight=0.3)
+    sides = solver._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
+    pairs = PairwiseRisk(X, Classes(labels), p, False, sides).at(w)
+    factorised = solver._risk(X, labels).at(w)
+    assert factorised.value == pytest.approx(pairs.value, rel=1e-12)
+    assert_allclose(factorised.gradient, pairs.gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, "ir"])
+@each_push
+def test_second_derivatives(loss, push):
+    X, y = problem(40, 3)
+    labels = y.astype(np.int8)
+    w = np.random.default_rng(1).normal(size=3)
+    if loss == "ir":
+        risk = InformationRetrievalRisk(X, labels)
+    else:
+        risk = risk_of(X, y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
+    assert_allclose(
+        risk.hessian(w), differences(lambda v: risk.at(v).gradient, w), rtol=1e-6, atol=1e-7
+    )
+    assert_allclose(risk.at(w).gradient, differences(lambda v: risk.at(v).value, w), rtol=1e-6)
+
+
+def test_second_derivatives_of_both_forms_are_equal():
+    X, y = problem(60, 4)
+    labels, w = y.astype(np.int8), np.array([0.3, -1.0, 2.0, 0.5])
+    solver = PNormPush(3.0, push="both", bottom_weight=2.0)
+    sides = solver._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
+    pairs = PairwiseRisk(X, Classes(labels), 3.0, False, sides)
+    assert_allclose(solver._risk(X, labels).hessian(w), pairs.hessian(w), rtol=1e-9)
+
+
+def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
+    X, y = problem(700)
+    w = np.random.default_rng(1).normal(size=5)
+    for params in ({"loss": "exponential"}, {"loss": "logistic"}):
+        whole = risk_of(X, y, **params).at(w)
+        with monkeypatch.context() as patch:
+            patch.setattr("precbench.solvers.push_risks._EVALUATED", 13)
+            patch.setattr("precbench.solvers.base.Rows.per_slice", lambda self: 52)
+            pieces = risk_of(X, y, **params).at(w)
+            column = X[:, 1].copy()
+            step = risk_of(X, y, **params).step_along(pieces, column)
+        assert pieces.value == pytest.approx(whole.value, rel=1e-13)
+        assert_allclose(pieces.gradient, whole.gradient, rtol=1e-11, atol=1e-13)
+        assert step == pytest.approx(risk_of(X, y, **params).step_along(whole, column), rel=1e-12)
+
+
+@each_loss
+@each_push
+@pytest.mark.parametrize("p", [1, 8, 300])
+def test_line_search_finds_the_root(loss, push, p):
+    X, y = problem()
+    risk = risk_of(X, y, p=p, loss=loss, push=push, bottom_weight=0.5)
+    w = np.random.default_rng(4).normal(size=5)
+    point = risk.at(w)
+    for j in range(5):
+        step = risk.step_along(point, risk.column(j))
+        moved = w.copy()
+        moved[j] += step
+        found = risk.at(moved)
+        assert abs(step) > 1e-6
+        assert abs(found.gradient[j]) <= 1e-12 * max(1, found.value) * 10
+        assert found.value <= point.value
+
+
+# --- the algorithm of Fig. 2 -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 2, 4, 16, 64])
+@pytest.mark.parametrize("kind", ["random", "unit interval", "sparse"])
+def test_the_algorithm_step_by_step(p, kind):
+    X, y = problem(150, 6)
+    if kind == "random":
+        X = np.random.default_rng(2).normal(size=X.shape) + X
+    if kind == "sparse":
+        X = np.where(X > 0.6, np.round(X, 1), 0)
+    visited = []
+    PNormPush(p, max_iter=40).fit(
+        sparse.csr_array(X) if kind == "sparse" else X,
+        y,
+        trace=lambda solver: visited.append(solver.coef_.copy()),
+    )
+    moves = np.diff(visited, axis=0)
+    path = pnorm_push_path(X, y, p, 40)
+    assert len(moves) == 40
+    for move, (j, step) in zip(moves, path, strict=True):
+        assert_array_equal(np.flatnonzero(move), [j])
+        assert move[j] == pytest.approx(step, rel=1e-9, abs=1e-9)
+
+
+def test_a_falling_feature_is_chosen_by_its_absolute_derivative():
+    X, y = problem()
+    X = np.column_stack([0.01 * X[:, 0], -1.0 * (y > 0) + 2 * np.sin(np.arange(len(y)))])
+    solver = PNormPush(max_iter=1).fit(X, y)
+    assert solver.coef_[0] == 0
+    assert solver.coef_[1] < 0
+
+
+def test_the_first_of_equal_features_is_chosen():
+    X, y = problem(d=2)
+    assert_array_equal(PNormPush(max_iter=7).fit(X[:, [0, 0]], y).coef_[1], 0)
+
+
+def test_coordinate_runs_as_often_as_asked():
+    X, y = problem()
+    solver = PNormPush(max_iter=17).fit(X, y)
+    assert (solver.n_iter_, solver.n_rows_seen_) == (17, 17 * len(y))
+    assert not solver.converged_
+    long = PNormPush(max_iter=3000).fit(X, y)
+    assert long.converged_
+    assert_allclose(long.coef_, PNormPush(method="newton").fit(X, y).coef_, atol=1e-6)
+
+
+def test_a_constant_feature_is_never_used():
+    X, y = problem()
+    X = np.column_stack([np.full(len(y), 1e9 + 0.1), X])
+    solver = PNormPush(max_iter=500).fit(X, y)
+    assert solver.coef_[0] == 0
+    assert not solver.unbounded_
+
+
+def test_rankboost_is_the_push_with_p_1():
+    X, y = problem()
+    assert_array_equal(RankBoost().fit(X, y).coef_, PNormPush(1).fit(X, y).coef_)
+
+
+# --- the optimum -------------------------------------------------------------------------------
+
+
+@each_loss
+@each_push
+@pytest.mark.parametrize("p", [1, 4, 64, 1000])
+def test_newton_reaches_the_optimum(loss, push, p):
+    X, y = problem(60, 3, noise=1.0)
+    params = {"loss": loss, "push": push, "bottom_weight": 0.7}
+    solver = PNormPush(p, method="newton", **params).fit(X, y)
+    assert solver.converged_ and solver.gradient_norm_ <= 1e-8
+
+    def objective(w):
+        log_risk, by_scores = pnorm_push(y, X @ w, p, **params)
+        return log_risk / p, X.T @ by_scores / p
+
+    other = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9})
+    assert solver.log_risk_ / p <= other.fun + 1e-12
+    assert solver.log_risk_ / p == pytest.approx(other.fun, abs=1e-9)
+    assert_allclose(solver.coef_, other.x, atol=2e-4 * max(1e-3, abs(other.x).max()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_ir_push_reaches_the_optimum(scale):
+    X, y = problem(80, 3, noise=1.0)
+    X = scale * X
+    solver = IRPush().fit(X, y)
+    assert solver.converged_ and solver.gradient_norm_ <= 1e-8
+
+    def objective(w):
+        value, by_scores = ir_push(y, X @ w)
+        return value, X.T @ by_scores
+
+    other = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-7})
+    assert np.exp(solver.log_risk_) == pytest.approx(other.fun, rel=1e-10)
+    assert_allclose(solver.coef_, other.x, rtol=1e-4, atol=1e-6)
+
+
+def test_the_tolerance_not_reached_is_told():
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="norm of the gradient is still"):
+        solver = PNormPush(method="newton", max_iter=1).fit(X, y)
+    assert not solver.converged_ and not solver.unbounded_
+
+
+@each_loss
+@each_method
+def test_bottom_is_top_turned_round(loss, method):
+    X, y = problem()
+    bottom = PNormPush(push="bottom", loss=loss, method=method, max_iter=30).fit(X, y)
+    top = PNormPush(push="top", loss=loss, method=method, max_iter=30).fit(-X, -y)
+    assert_allclose(bottom.coef_, top.coef_, rtol=1e-8, atol=1e-10)
+    assert bottom.log_risk_ == pytest.approx(top.log_risk_, rel=1e-12)
+
+
+@each_loss
+def test_both_lies_between(loss):
+    X, y = problem()
+    params = {"p": 8, "loss": loss, "method": "newton"}
+    top, bottom = (PNormPush(push=push, **params).fit(X, y).coef_ for push in ("top", "bottom"))
+    for weight, limit in ((1e-15, top), (1e15, bottom)):
+        both = PNormPush(push="both", bottom_weight=weight, **params).fit(X, y)
+        assert_allclose(both.coef_, limit, atol=1e-5)
+    assert abs(top - bottom).max() > 1e-2
+
+
+@each_loss
+@each_method
+def test_sparse_equals_dense(loss, method):
+    X, y = problem()
+    X[X < 0.5] = 0
+    params = {"loss": loss, "method": method, "push": "both", "max_iter": 25}
+    dense = PNormPush(**params).fit(X, y)
+    assert_allclose(PNormPush(**params).fit(sparse.csr_array(X), y).coef_, dense.coef_, atol=1e-9)
+
+
+# --- no minimiser ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_separable_rows_have_no_minimiser(solver, hidden):
+    X, y = problem()
+    X[:, 2] += 2.0 * (y > 0)
+    if hidden:
+        X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    with pytest.warns(ConvergenceWarning, match="no minimiser"):
+        solver.fit(X, y)
+    assert solver.unbounded_ and not solver.converged_
+    assert np.isfinite(solver.coef_).all()
+    assert r_max(y, solver.decision_function(X)) == 0
+
+
+@each_loss
+def test_a_separating_feature_gets_a_margin_of_1(loss):
+    X, y = problem()
+    X[:, 2] = np.where(y > 0, 0.9, 0.4)
+    with pytest.warns(ConvergenceWarning, match="no minimiser"):
+        solver = PNormPush(loss=loss).fit(X, y)
+    scores = X @ solver.coef_
+    assert solver.unbounded_
+    assert scores[y > 0].min() - scores[y < 0].max() == pytest.approx(1)
+    assert solver.n_iter_ < 100
+
+
+@each_loss
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
+    """No pair is ranked wrongly by it, and most are ties: the other features still matter."""
+    X, y = problem()
+    X = np.column_stack([X, (y > 0) & (np.arange(len(y)) % 4 == 0)])
+    if hidden:
+        X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    with pytest.warns(ConvergenceWarning, match="no minimiser"):
+        solver = PNormPush(loss=loss, method="newton").fit(X, y)
+    assert solver.unbounded_ and not solver.converged_
+    assert np.isfinite(solver.coef_).all()
+    if not hidden:
+        with pytest.warns(ConvergenceWarning, match="no minimiser"):
+            solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
+        assert solver.n_iter_ == 60
+        assert solver.coef_[5] > 0
+        assert np.count_nonzero(solver.coef_) > 2
+
+
+def test_equal_features_are_not_taken_for_separable_ones():
+    X, y = problem()
+    for solver in (PNormPush(method="newton"), IRPush()):
+        solver.fit(np.hstack([X, X, np.ones((len(y), 1))]), y)
+        assert solver.converged_ and not solver.unbounded_
+
+
+# --- crucial pairs -----------------------------------------------------------------------------
+
+
+@each_loss
+@each_push
+@each_method
+def test_all_pairs_of_two_classes_are_a_fit(loss, push, method):
+    X, y = problem(80)
+    solver = PNormPush(3, loss=loss, push=push, method=method, bottom_weight=0.3, max_iter=30)
+    by_labels = solver.fit(X, y).coef_
+    for relation in (complete(y), complete(y).toarray(), 5 * complete(y).tocoo()):
+        assert_allclose(solver.fit_pairs(X, relation).coef_, by_labels, atol=1e-9)
+    assert_allclose(solver.fit_pairs(sparse.csr_array(X), complete(y)).coef_, by_labels, atol=1e-9)
+
+
+@each_loss
+@each_push
+@each_method
+def test_crucial_pairs_follow_the_definition(loss, push, method):
+    rng = np.random.default_rng(6)
+    X = rng.random((40, 3))
+    truth = X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=40)
+    crucial = (truth[:, None] > truth) & (rng.random((40, 40)) < 0.3)
+    solver = PNormPush(3, loss=loss, push=push, method=method, max_iter=2000, tol=1e-7)
+    solver.fit_pairs(X, crucial)
+    assert solver.converged_
+
+    def log_risk(w):
+        z = X @ w - (X @ w)[:, None]
+        losses = np.where(crucial, np.exp(z) if loss == "exponential" else np.log1p(np.exp(z)), 0)
+        top, bottom = (losses.sum(axis=0) ** 3).sum(), (losses.sum(axis=1) ** 3).sum()
+        return np.log({"top": top, "bottom": bottom, "both": top + bottom}[push])
+
+    assert solver.log_risk_ == pytest.approx(log_risk(solver.coef_), rel=1e-12)
+    assert_allclose(differences(log_risk, solver.coef_), 0, atol=1e-6)
+
+
+def test_the_relation_stays_as_it_is():
+    X, y = problem(30)
+    rows, columns = complete(y).nonzero()
+    values = np.append(np.ones(len(rows)), [0.0, 1.0])
+    place = np.append(rows, rows[:2]), np.append(columns, columns[:2])
+    relation = sparse.csc_matrix(complete(y))
+    relation.data[0] = 0
+    for container in (relation, sparse.coo_array((values, place), shape=(30, 30))):
+        before = container.copy()
+        RankBoost().fit_pairs(X, container)
+        assert container.nnz == before.nnz
+        assert_array_equal(container.data, before.data)
+
+
+def test_consistent_pairs_have_no_minimiser():
+    X, _ = problem()
+    order = np.argsort(X[:, 0])
+    relation = np.zeros((len(X), len(X)))
+    relation[order[30:], order[:-30]] = 1
+    for method in ("coordinate", "newton"):
+        with pytest.warns(ConvergenceWarning, match="no minimiser"):
+            solver = RankBoost(method=method).fit_pairs(X, relation)
+        assert solver.unbounded_
+        scores = solver.decision_function(X)
+        assert (scores[order[30:]] > scores[order[:-30]]).all()
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        (np.ones((4, 3)), "shape"),
+        (np.ones((5, 5)), "4 rows"),
+        (np.zeros((4, 4)), "empty"),
+        (-np.eye(4)[::-1], "not a positive number"),
+        (np.where(np.eye(4)[::-1], np.nan, 0), "not a positive number"),
+        (np.eye(4), "row 0 above itself"),
+    ],
+)
+def test_relations_that_are_none_are_refused(relation, message):
+    with pytest.raises(InputError, match=message):
+        PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
+
+
+# --- the theorems ------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from([1.0, 1.5, 2.0, 4.0, 8.0]))
+def test_theorem_1(seed, n, p):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < rng.uniform(0.1, 0.9), 1, -1)
+    y[:2] = [1, -1]
+    scores = rng.normal(size=n).round(1)
+    n_neg, highest = int((y < 0).sum()), r_max(y, scores)
+    zero_one = pnorm_risk(y, scores, p)
+    above = 1 + 1e-12
+    assert n_neg * (highest / n_neg) ** p <= zero_one * above
+    assert zero_one <= n_neg * highest**p * above
+    assert zero_one <= pnorm_risk(y, scores, p, loss="exponential") * above
+    # The logistic loss with the natural logarithm is 1 at r = 0 only when divided by ln 2.
+    assert zero_one <= pnorm_risk(y, scores, p, loss="logistic") / np.log(2) ** p * above
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0, 8.0, 64.0]))
+def test_theorem_4_the_minimiser_is_unique_in_the_pairs(seed, p):
+    """Other features that span the same functions lead to the same M lambda on another way."""
+    rng = np.random.default_rng(seed)
+    X, y = problem(60, 3, seed, noise=1.0)
+    solver = PNormPush(p, method="newton", tol=1e-10)
+    scores = X @ solver.fit(X, y).coef_
+    assume(not solver.unbounded_)
+    for other in (X[:, [2, 0, 1]], X[:, [0, 1, 2, 2, 0]], X @ rng.normal(size=(3, 5)), X + 3.0):
+        again = other @ solver.fit(other, y).coef_
+        assert solver.converged_
+        spread = np.ptp(again - scores)  # equal pair differences: scores equal up to a constant
+        assert spread <= 1e-6 * max(1.0, np.ptp(scores))
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 100))
+def test_lemma_7(a, b, p):
+    left = abs(a ** (1 / p) - b ** (1 / p))
+    assert left <= abs(a - b) ** (1 / p) * (1 + 1e-12) + 1e-15
+    if a > 0:
+        assert left <= abs(a - b) * a ** (1 / p - 1) * (1 + 1e-9) + 1e-15
+
+
+def test_no_p_overflows():
+    X, y = problem(200)
+    for p in (64, 1000):
+        for solver in (PNormPush(p), PNormPush(p, method="newton")):
+            solver.fit(50 * X, y)
+            assert np.isfinite(solver.coef_).all()
+            assert np.isfinite(solver.log_risk_)
+            assert solver.log_risk_ == pytest.approx(
+                pnorm_risk(y, 50 * X @ solver.coef_, p, loss="exponential", log=True), rel=1e-12
+            )
+        assert solver.converged_
+
+
+def test_a_larger_p_pushes_more():
+    X, y = problem(400, noise=0.6)
+    heights = [
+        pnorm_risk(y, X @ PNormPush(p, method="newton").fit(X, y).coef_, 64, loss="exponential",
+                   log=True)
+        for p in (1, 4, 16, 64)
+    ]  # fmt: skip
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_log_risk_of_the_ir_push_is_that_of_the_weights():
+    X, y = problem()
+    solver = IRPush().fit(X, y)
+    assert np.exp(solver.log_risk_) == pytest.approx(ir_push(y, X @ solver.coef_)[0], rel=1e-12)
