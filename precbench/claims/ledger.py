@@ -10,8 +10,18 @@ import pandas as pd
 
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
+from precbench.locations import shipped
 
-__all__ = ["Change", "LedgerRow", "changes", "read_ledger", "to_csv", "to_json", "updated"]
+__all__ = [
+    "Change",
+    "LedgerRow",
+    "changes",
+    "read_ledger",
+    "reference_path",
+    "to_csv",
+    "to_json",
+    "updated",
+]
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,11 @@ def to_csv(ledger: Iterable[LedgerRow]) -> str:
 def to_json(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as a JSON list."""
     return json.dumps([asdict(row) for row in ledger], indent=1) + "\n"
+
+
+def reference_path() -> Path:
+    """Return where the committed ledger is."""
+    return shipped("results/reference") / "ledger.csv"
 
 
 def read_ledger(path: Path) -> list[LedgerRow]:

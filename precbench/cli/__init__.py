@@ -93,7 +93,8 @@ def about(
       precbench run letter           run an experiment; plots in results/letter
       precbench run kdd08 --smoke    the same at a size of seconds
       precbench plot results/        draw tables and figures again
-      precbench list solvers         what there is (datasets, metrics, configs)
+      precbench check results/       compare with the published numbers
+      precbench list solvers         what there is (datasets, metrics, configs, claims)
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
@@ -164,7 +165,7 @@ def plot(
     results: Annotated[Path, typer.Argument(help="A folder of results, or one experiment in it.")],
     as_json: Json = False,
 ) -> None:
-    """Draw the tables and figures of finished runs again, from results.csv alone."""
+    """Draw the tables and figures of finished runs again, from their tables of values alone."""
     from precbench.cli.plot import plot_results
 
     plot_results(results, as_json)
@@ -207,19 +208,33 @@ def check(
     raise typer.Exit(check_results(results, options))
 
 
-@app.command("list", short_help="List solvers, datasets, metrics or configs.")
+@app.command("list", short_help="List solvers, datasets, metrics, configs or claims.")
 def list_(
-    what: Annotated[str, typer.Argument(help="solvers, datasets, metrics or configs.")],
+    what: Annotated[
+        str, typer.Argument(help="solvers, datasets, metrics, configs, claims or deviations.")
+    ],
+    paper: Annotated[
+        str | None, typer.Option(help="Claims of this paper, for example rudin2009.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Claims of this place, for example table-3 or section-8.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help='Claims with this verdict, for example "not reproduced".')
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List what there is, with one line about each.
 
-    With --json also the parameters of solvers (with their defaults) and of metrics, and the sizes
-    of data sets.
+    Claims are the published numbers and sentences, with their verdicts in the committed reference;
+    deviations say where we knowingly do not what a paper says, and which command shows why.
+
+    With --json also the parameters of solvers (with their defaults) and of metrics, the sizes of
+    data sets, and all that is known of a claim.
     """
     from precbench.cli.listing import list_members
 
-    list_members(what, as_json)
+    list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})
 
 
 @app.command(short_help="Fit a ranking to a file of your own and save it.")

@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from precbench.claims import load_claims, make_ledger, read_evidence
-from precbench.claims.ledger import changes, read_ledger, to_csv, to_json, updated
+from precbench.claims.ledger import changes, read_ledger, reference_path, to_csv, to_json, updated
 from precbench.claims.published import Claim, ExactClaim
 from precbench.cli.screen import screen
 from precbench.errors import InputError
 from precbench.experiment import Illustration, list_configs, load_config
-from precbench.locations import shipped
 from precbench.report.ledger import (
     change_table,
     counts_table,
@@ -40,7 +39,7 @@ class CheckOptions:
 
 def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     """Judge what runs have left, compare with the reference, and return the exit code."""
-    path = options.reference or shipped("results/reference") / "ledger.csv"
+    path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference makes one")
     claims, evidence = load_claims(), read_evidence(folders)

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,15 @@ from precbench.errors import InputError
 from precbench.strict_yaml import did_you_mean
 
 
-def list_members(what: str, as_json: bool) -> None:
-    """Print the members of a registry, each with one line about it."""
+def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> None:
+    """Print the members of a registry that have what is wanted, each with one line about it."""
     if what not in _LISTS:
         known = ", ".join(_LISTS)
         raise InputError(f"nothing to list called {what!r}{did_you_mean(what, _LISTS)}: {known}")
     members = _LISTS[what]()
+    for key, value in wanted.items():
+        if value is not None:
+            members = _with(members, key, value, what)
     if as_json:
         print(json.dumps(members, indent=1))
         return
@@ -77,11 +80,61 @@ def _configs() -> list[dict[str, Any]]:
     return members
 
 
+def _claims() -> list[dict[str, Any]]:
+    from precbench.claims import load_claims
+    from precbench.claims.ledger import read_ledger, reference_path
+
+    path = reference_path()
+    verdicts = {row.id: row.verdict for row in read_ledger(path)} if path.exists() else {}
+    members = []
+    for claim in load_claims():
+        verdict = verdicts.get(claim.id, "")
+        says = f" ({claim.says})" if claim.says else ""
+        members.append(
+            {
+                "name": claim.id,
+                "about": f"{verdict}: {claim.where}: {claim.printed}{says}",
+                "verdict": verdict,
+                "place": claim.place,
+                **claim.model_dump(mode="json", exclude_none=True),
+                "paper": claim.paper,
+            }
+        )
+    return members
+
+
+def _deviations() -> list[dict[str, Any]]:
+    from precbench.claims import load_deviations
+
+    return [
+        {
+            "name": name,
+            "about": f"{d.paper}, {d.where}. Paper: {d.says}. Here: {d.ours}. See: {d.evidence}",
+            **d.model_dump(),
+        }
+        for name, d in load_deviations().items()
+    ]
+
+
+def _with(members: list[dict[str, Any]], key: str, value: str, what: str) -> list[dict[str, Any]]:
+    """Return the members that have this value; there must be some."""
+    known = sorted({str(member[key]) for member in members if key in member})
+    if value in known:
+        return [member for member in members if member.get(key) == value]
+    if not known:
+        raise InputError(f"{what} have no {key} to choose by")
+    raise InputError(
+        f"no {what} of {key} {value!r}{did_you_mean(value, known)}: {', '.join(known)}"
+    )
+
+
 _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "solvers": _solvers,
     "datasets": _datasets,
     "metrics": _metrics,
     "configs": _configs,
+    "claims": _claims,
+    "deviations": _deviations,
 }
 
 

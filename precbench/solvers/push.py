@@ -37,6 +37,7 @@ class PushRanker(LinearRanker):
     """Base of the pushes: how a risk is minimised, by Newton's method or by coordinates."""
 
     method: str = "newton"
+    derivative: str = "absolute"
     max_iter: int
     tol: float
 
@@ -132,13 +133,13 @@ class PushRanker(LinearRanker):
             )
 
     def _by_coordinates(self, risk: Risk, trace: Trace | None) -> None:
-        """Follow Fig. 2: the column with the largest absolute derivative, to the root of (1)."""
+        """Follow Fig. 2: the column with the largest derivative, to the root of (1)."""
         point, spent = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            slopes = np.where(spent, 0, np.abs(point.gradient))
-            j = int(slopes.argmax())
-            if slopes[j] <= point.noise:
+            slopes = np.where(spent, 0, point.gradient)
+            j = int((np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax())
+            if abs(slopes[j]) <= point.noise:
                 break
             column = risk.column(j)
             low, high = risk.relation.range(column)
@@ -335,6 +336,9 @@ class PNormPush(PairPushRanker):
         along the feature with the largest absolute derivative (the first such) to the root of
         the derivative. "newton" goes to the optimum; it holds a matrix of n_features x
         n_features.
+    derivative : {"absolute", "signed"}, default="absolute"
+        Whose largest value chooses the feature in "coordinate". Fig. 2 prints the signed one, the
+        text says the absolute one, and only the latter gives the published results.
     push : {"top", "bottom", "both"}, default="top"
         "bottom" exchanges the roles of the classes, ``sum_i (sum_k loss(s_i - s_k))^p``;
         "both" is the risk at the top plus `bottom_weight` times that at the bottom.
@@ -360,8 +364,7 @@ class PNormPush(PairPushRanker):
 
     Notes
     -----
-    Fig. 2 prints argmax of the signed derivative, the text the absolute one; only the latter
-    gives the published results. Along a feature that ranks no pair wrongly the derivative has
+    Along a feature that ranks no pair wrongly the derivative has
     no root: there the step is the one that gives a margin of 1 to the pairs that the feature
     tells apart, and the feature is left alone from then on.
 
@@ -374,6 +377,7 @@ class PNormPush(PairPushRanker):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairPushRanker._parameter_constraints,
         "p": [Interval(Real, 1, None, closed="left")],
+        "derivative": [StrOptions({"absolute", "signed"})],
         "push": [StrOptions({"top", "bottom", "both"})],
         "bottom_weight": [Interval(Real, 0, None, closed="neither")],
     }
@@ -384,6 +388,7 @@ class PNormPush(PairPushRanker):
         *,
         loss: str = "exponential",
         method: str = "coordinate",
+        derivative: str = "absolute",
         push: str = "top",
         bottom_weight: float = 1.0,
         max_iter: int = 100,
@@ -392,6 +397,7 @@ class PNormPush(PairPushRanker):
         self.p = p
         self.loss = loss
         self.method = method
+        self.derivative = derivative
         self.push = push
         self.bottom_weight = bottom_weight
         self.max_iter = max_iter
