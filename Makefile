@@ -5,7 +5,14 @@ BIN = $(VENV)/bin
 JOBS ?= 2
 SOURCES = $(wildcard precbench/kernels/*.p[yx]x precbench/kernels/*.pxd precbench/kernels/*.h)
 
-.PHONY: help build run test lint bench reproduce clean
+# What can be measured in a few minutes, for the regression of published numbers.
+CHECKED = rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 \
+    rudin2009/section-10-1 rudin2009/table-3-magic rudin2009/table-4-ionosphere \
+    rudin2009/table-5-housing letter
+REPRODUCED = $(CHECKED) adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
+    kar2015/fig3-kappa kar2015/fig3-batch kar2015/counterexample kar2015/bounds
+
+.PHONY: help build run test lint check bench reproduce clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,13 +46,18 @@ lint: $(VENV)/.dev  ## Check style, types and layers.
 	PATH="$(BIN):$$PATH" cython-lint precbench
 	$(BIN)/lint-imports
 
+check: build  ## Compare what takes minutes with the published numbers.
+	for config in $(CHECKED); do \
+	    $(BIN)/precbench run $$config --jobs $(JOBS) > /dev/null || exit; done
+	$(BIN)/precbench check results
+
 bench: build  ## Measure speed as ratios, contestants interleaved.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/bench.py
 
 reproduce: build  ## Run every experiment that the data at hand allow.
-	for config in letter adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
-	    kar2015/fig3-kappa kar2015/fig3-batch kar2015/counterexample kar2015/bounds; do \
-	    $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
+	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
+	$(BIN)/precbench run kar2015/section-6 --timing
+	$(BIN)/precbench check results
 
 clean:  ## Remove what was built, but no results.
 	rm -rf build $(VENV) precbench.egg-info precbench/kernels/*.so precbench/kernels/*.c

@@ -1,15 +1,20 @@
-"""Make the committed reference of measured values, and the README's table of them.
+"""Make the committed reference of measured values, and the README's tables.
 
 After ``make reproduce``: ``python scripts/reference.py results`` takes what is measured on real
-data into results/reference/kar2015.csv and rewrites the table. Without an argument only the table
-is made anew from the committed file; a test fails when the two drift apart.
+data into results/reference/kar2015.csv and rewrites the tables. Without an argument only the tables
+are made anew, from kar2015.csv and from ledger.csv (which ``precbench check --update-reference``
+writes); a test fails when they drift apart.
 """
 
 import argparse
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+
+from precbench.claims.ledger import LedgerRow, read_ledger
+from precbench.claims.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference" / "kar2015.csv"
@@ -17,7 +22,7 @@ README = ROOT / "README.md"
 EXPERIMENTS = ["letter", "adult", "ijcnn1", "cod_rna", "w8a"]
 METRIC = "precision_at_k(k=0.25)"
 COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std"]
-MARKED = re.compile(r"(<!-- reference -->\n).*(<!-- end -->)", re.DOTALL)
+LEDGER = REFERENCE.with_name("ledger.csv")
 
 
 def collect(results: Path) -> pd.DataFrame:
@@ -44,9 +49,22 @@ def table(reference: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme_with(text: str, reference: pd.DataFrame) -> str:
-    """Return the README with the table of this reference."""
-    return MARKED.sub(lambda found: found[1] + table(reference) + found[2], text)
+def ledger_table(ledger: list[LedgerRow]) -> str:
+    """Count the verdicts of each paper as Markdown."""
+    counts = Counter((row.paper, row.verdict) for row in ledger)
+    lines = ["| paper | " + " | ".join(Verdict) + " |", "| --- |" + " ---: |" * len(Verdict)]
+    for paper in sorted({row.paper for row in ledger}):
+        cells = [str(counts[paper, verdict]) for verdict in Verdict]
+        lines.append(f"| {paper} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def readme_with(text: str, reference: pd.DataFrame, ledger: list[LedgerRow]) -> str:
+    """Return the README with the tables of these references."""
+    for name, made in (("reference", table(reference)), ("ledger", ledger_table(ledger))):
+        marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text = marked.sub(lambda found, made=made: found[1] + made + found[2], text)
+    return text
 
 
 def main() -> None:
@@ -56,7 +74,8 @@ def main() -> None:
     results = parser.parse_args().results
     if results is not None:
         collect(results).to_csv(REFERENCE, index=False, lineterminator="\n")
-    README.write_text(readme_with(README.read_text(), pd.read_csv(REFERENCE)))
+    text = readme_with(README.read_text(), pd.read_csv(REFERENCE), read_ledger(LEDGER))
+    README.write_text(text)
 
 
 if __name__ == "__main__":

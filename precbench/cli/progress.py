@@ -13,6 +13,7 @@ from rich.progress import Progress as Bars
 from precbench.runner import Job
 
 _REFRESH_SECONDS = 0.25
+_MOST_LINES = 200  # about, in a pipe; trials that are not ok are always told
 
 
 class Progress:
@@ -71,7 +72,7 @@ class Progress:
             self._bars.update(self._overall, completed=self._done)
             if status != "ok":
                 self._bars.console.print(f"{name}: {status}: {outcome}", markup=False)
-        else:
+        elif status != "ok" or self._done % (1 + self._total // _MOST_LINES) == 0:
             text = f"[{self._done}/{self._total}] {name}: {status}: {outcome}"
             print(text, file=sys.stderr, flush=True)
 

@@ -7,6 +7,7 @@ A check returns what is wrong; an empty list means that all is well.
 import inspect
 import reprlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +26,7 @@ def solver_defaults(solver: str) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name != "random_state"}
 
 
+@cache
 def metric_defaults(metric: str) -> dict[str, Any]:
     """Return the parameters of a metric with their defaults, `inspect.Parameter.empty` if none."""
     from precbench.metrics import METRICS

@@ -90,7 +90,7 @@ class Trial:
     validation_size : float
         The share of the training part on which tuning looks.
     checkpoints : int
-        Number of points of the curve.
+        Number of points of the curve; 1 keeps the final weights only.
     rows : int or None
         At most this many rows of the data set are used.
     seed : int

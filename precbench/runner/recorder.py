@@ -1,5 +1,6 @@
 """The trace of a trial: weights and times at growing distances, with the clock stopped."""
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -19,9 +20,9 @@ class Recorder:
 
     Parameters
     ----------
-    first_rows : int
-        Rows seen at checkpoint 1.
-    factor : float
+    first_rows : int or None
+        Rows seen at checkpoint 1; None for no checkpoint but the final weights.
+    factor : float, default=2
         Of the row counts of successive checkpoints; more than 1.
     limit : float, default=inf
         Seconds of training after which the solver is told to stop.
@@ -39,12 +40,12 @@ class Recorder:
 
     def __init__(
         self,
-        first_rows: int,
-        factor: float,
+        first_rows: int | None,
+        factor: float = 2.0,
         limit: float = np.inf,
         beat: Callable[[LinearRanker, float], None] | None = None,
     ):
-        self.next_rows = first_rows
+        self.next_rows = sys.maxsize if first_rows is None else first_rows
         self.seconds = 0.0
         self.stopped = ""
         self._factor = factor
@@ -55,13 +56,17 @@ class Recorder:
         self._marks: list[tuple[int, float, float, int]] = []
         self._weights: list[NDArray[np.float64]] = []
         self._wall = self._cpu = 0.0
+        self._started = False
+        self._from_the_start = first_rows is not None
 
     def __call__(self, solver: LinearRanker) -> bool:
         """Note a checkpoint if one is due; return whether the limit is reached."""
-        if self._marks:
+        if self._started:
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
-        if not self._marks or solver.n_rows_seen_ >= self.next_rows:
+        due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
+        self._started = True
+        if due:
             self._note(solver)
             if solver.n_rows_seen_:
                 grown = int(solver.n_rows_seen_ * self._factor)
@@ -85,7 +90,7 @@ class Recorder:
             ``coef`` of shape (n_checkpoints, n_features); mistakes is -1 for a solver that does
             not count them.
         """
-        if self._marks[-1][0] != solver.n_rows_seen_:
+        if not self._marks or self._marks[-1][0] != solver.n_rows_seen_:
             self._note(solver)
         rows, wall, cpu, mistakes = zip(*self._marks, strict=True)
         return {

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -223,10 +222,12 @@ class _Deadline:
         return self.passed
 
 
-def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> tuple[int, float]:
-    """Return the rows seen at the first checkpoint, and the factor between two."""
-    if trial.checkpoints == 1:  # the final weights, which are always noted
-        return sys.maxsize, 2.0
+def _checkpoint_schedule(
+    trial: Trial, params: dict[str, Any], n_train: int
+) -> tuple[int | None, float]:
+    """Return the rows seen at the first checkpoint before the last, and the factor between two."""
+    if trial.checkpoints == 1:
+        return None, _UNKNOWN_LENGTH_FACTOR
     if "epochs" not in params:
         return 1, _UNKNOWN_LENGTH_FACTOR
     first = min(params["batch_size"], n_train)
