@@ -375,6 +375,7 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
                 look = lines.styles[str(solver)]._asdict() | {"marker": ""}
                 x, y = curve["false_positives"], curve["true_positives"]
                 [lines.handles[str(solver)]] = axes.plot(x, y, **look)
+            axes.locator_params(integer=True)
             axes.set_title(f"{part} part, {what}")
             axes.set_ylabel("true positives")
             if i == len(parts) - 1:

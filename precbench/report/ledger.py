@@ -67,7 +67,8 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
         if rows:
             header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
-            tables.append(Table(title, stand_in=False, header=header, rows=rows, notes=_NOTES))
+            notes = [] if tables else _NOTES
+            tables.append(Table(title, stand_in=False, header=header, rows=rows, notes=notes))
     return tables
 
 
