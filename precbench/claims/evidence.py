@@ -71,7 +71,10 @@ class Finals:
             raise MissingError(
                 f"the results hold no {metric} of {solver} on {dataset} ({part} part)"
             )
-        return self._values[key]
+        rows = self._values[key]
+        if rows.index.has_duplicates:
+            raise MissingError("several points of the sweep have it: a claim can't name one")
+        return rows
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
         """Return the counts of a data set as it was used."""

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, Finals, MissingError
 from precbench.claims.ledger import LedgerRow
@@ -22,9 +21,11 @@ from precbench.claims.verdicts import (
     LEVEL,
     MIN_REPETITIONS,
     MIN_SPLITS,
+    MIN_TIMED_SPLITS,
     Placement,
     Verdict,
     agrees,
+    has_spread,
     parse_printed,
     place,
     sign_test,
@@ -130,7 +131,8 @@ def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str
         return least, least == claim.printed.replace("_", "")
     value = float(rows["value"].iloc[0])
     if claim.expected is not None or claim.at_least is not None:
-        return f"{value:.8g}", value == claim.expected or value >= (claim.at_least or np.inf)
+        enough = claim.at_least is not None and value >= claim.at_least
+        return f"{value:.8g}", enough or value == claim.expected
     return f"{value:.8g}", agrees(parse_printed(claim.printed), value, claim.truncated)
 
 
@@ -179,6 +181,9 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
     _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], finals)
     ratios = (slower / faster).dropna()
     ratio, printed = float(ratios.median()), parse_printed(claim.printed).value
+    if len(ratios) < MIN_TIMED_SPLITS:
+        reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
+        return _row(claim, Verdict.INCONCLUSIVE, reason=reason, runs=len(ratios))
     about: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
     if ratio >= printed if claim.at_least else printed / 2 <= ratio <= printed * 2:
         return _row(claim, **_reproduced(claim), **about)
@@ -212,16 +217,25 @@ _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
 
 
 class _Draws(NamedTuple):
-    """A mean cell with our own draws of it, on the scale on which distances are taken."""
+    """A mean cell with our own draws of it, on the scale on which distances are taken.
+
+    Attributes
+    ----------
+    claim : MeanClaim
+    draws : Series
+        By number of the repetition.
+    """
 
     claim: MeanClaim
-    draws: NDArray[np.float64]
+    draws: pd.Series
 
     def scaled(self, printed: str) -> float:
         value = parse_printed(printed, self.claim.power_of_ten).value
         return float(np.log(value)) if self.claim.logarithm else value
 
     def row(self, verdict: Verdict, **other: Any) -> LedgerRow:
+        if self.draws.empty or not np.isfinite(self.draws).all():
+            return _row(self.claim, verdict, runs=len(self.draws), **other)
         quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
         q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
         return _row(
@@ -236,7 +250,7 @@ class _Draws(NamedTuple):
 
 def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
     finals = _finals(claim, evidence)
-    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part).to_numpy()
+    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part)
     with np.errstate(divide="ignore"):
         return _Draws(claim, np.log(values) if claim.logarithm else values)
 
@@ -249,27 +263,34 @@ def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[Led
             yield cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_REPETITIONS} repetitions")
         elif not np.isfinite(cell.draws).all():
             yield cell.row(Verdict.INCONCLUSIVE, reason="a repetition has no finite value")
+        elif not has_spread(cell.draws.to_numpy()):
+            yield cell.row(Verdict.INCONCLUSIVE, reason="half of the repetitions are equal")
         else:
             enough.append(cell)
     if not enough:
         return
-    n = min(len(cell.draws) for cell in enough)
-    samples = np.column_stack([cell.draws[:n] for cell in enough])
+    together = pd.concat([cell.draws for cell in enough], axis=1, join="inner")
+    if len(together) < MIN_REPETITIONS:
+        reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
+        yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in enough)
+        return
     printed = np.array([cell.scaled(cell.claim.printed) for cell in enough])
-    placement = place(printed, samples)
+    placement = place(printed, together.to_numpy())
     for i, cell in enumerate(enough):
-        yield _judge_mean(cell, placement, i, evidence)
+        yield _judge_mean(cell._replace(draws=together.iloc[:, i]), placement, i, evidence)
 
 
 def _judge_mean(cell: _Draws, placement: Placement, i: int, evidence: Evidence) -> LedgerRow:
-    claim, error = cell.claim, placement.smallest_error[i]
+    claim, error = cell.claim, float(placement.smallest_error[i])
+    median = float(np.median(cell.draws))
     found: dict[str, Any] = {
         "distance": float(placement.distance[i]),
         "percentile": float(placement.percentile[i]),
-        "smallest_error": float(
-            np.expm1(error) if claim.logarithm else error / abs(np.median(cell.draws))
-        ),
     }
+    if claim.logarithm:
+        found["smallest_error"] = float(np.expm1(error))
+    elif median != 0:
+        found["smallest_error"] = error / abs(median)
     if placement.distance[i] <= placement.threshold:
         return cell.row(**_reproduced(claim), **found)
     holds, trend = _trend(cell, evidence)
@@ -286,8 +307,12 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
-    first = _draws(claim.model_copy(update={"solver": claim.first_solver}), evidence)
+    try:
+        first = _draws(claim.model_copy(update={"solver": claim.first_solver}), evidence)
+    except MissingError:
+        return False, "the first of its row was not measured"
+    ours, others = cell.draws.align(first.draws, join="inner")
     sign = np.sign(cell.scaled(claim.printed) - cell.scaled(claim.first_printed))
-    n = min(len(cell.draws), len(first.draws))
-    wins, _, p = sign_test(sign * cell.draws[:n], sign * first.draws[:n])
-    return bool(p <= LEVEL), f"on the printed side of the first of its row in {wins} of {n}"
+    wins, _, p = sign_test(sign * ours.to_numpy(), sign * others.to_numpy())
+    side = f"on the printed side of the first of its row in {wins} of {len(ours)}"
+    return bool(p <= LEVEL) and len(ours) >= MIN_SPLITS, side

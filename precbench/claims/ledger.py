@@ -18,6 +18,7 @@ __all__ = [
     "changes",
     "read_ledger",
     "reference_path",
+    "rewritten",
     "to_csv",
     "to_json",
     "updated",
@@ -73,11 +74,11 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Change:
-    """A verdict that is not what the reference says."""
+    """A verdict that is not what the reference says; empty where a ledger lacks the claim."""
 
     id: str
-    before: Verdict
-    after: Verdict
+    before: str
+    after: str
     worse: bool
 
 
@@ -114,6 +115,33 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     return [row if row.verdict.rank is not None else before.get(row.id, row) for row in ledger]
 
 
+def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
+    """Return what changes when the ledger takes the place of the reference, decided or not.
+
+    Parameters
+    ----------
+    ledger, reference : iterable of LedgerRow
+
+    Returns
+    -------
+    list of Change
+    """
+    before = {row.id: row.verdict for row in reference}
+    after = {row.id: row.verdict for row in ledger}
+    return [
+        Change(name, before.get(name, ""), after.get(name, ""), _is_worse(before, after, name))
+        for name in {**after, **before}
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _is_worse(before: dict[str, Verdict], after: dict[str, Verdict], name: str) -> bool:
+    if name not in before or name not in after:
+        return False
+    was, now = before[name].rank, after[name].rank
+    return was is not None and now is not None and now > was
+
+
 def to_csv(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as CSV, the same for the same rows."""
     table = pd.DataFrame(map(asdict, ledger), columns=[field.name for field in fields(LedgerRow)])
@@ -122,7 +150,7 @@ def to_csv(ledger: Iterable[LedgerRow]) -> str:
 
 def to_json(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as a JSON list."""
-    return json.dumps([asdict(row) for row in ledger], indent=1) + "\n"
+    return json.dumps([asdict(row) for row in ledger], indent=1, allow_nan=False) + "\n"
 
 
 def reference_path() -> Path:

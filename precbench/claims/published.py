@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, TypeAdapter, ValidationError, field_validator
 
+from precbench.claims.verdicts import parse_printed
+from precbench.errors import InputError
 from precbench.locations import shipped
 from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
 from precbench.strict_yaml import Document, Keys, load
@@ -219,9 +221,27 @@ class _Table(Section):
     where: str
     kind: Literal["exact", "mean"]
     common: Fields = Field(default_factory=dict)
-    columns: dict[str, Fields]
+    columns: Annotated[dict[str, Fields], Field(min_length=1)]
     rows: dict[str, _Row]
-    groups: dict[str, Items[str]] = Field(default_factory=dict)
+    groups: dict[str, Items[str]] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("groups")
+    @classmethod
+    def _known_to_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
+        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
+        problems: list[Problem] = []
+        for name, members in groups.items():
+            for i, column in enumerate(members):
+                problems += at((name, i), unknown("column of this table", column, columns))
+        for name, row in rows.items():
+            if row.best is not None:
+                problems += at((), unknown(f"group (best of row {name})", row.best, groups))
+        if any(row.best for row in rows.values()):
+            problems += at(
+                (), [f"column {c} has no solver" for c in columns if "solver" not in columns[c]]
+            )
+        refuse(problems)
+        return groups
 
     @field_validator("rows")
     @classmethod
@@ -296,6 +316,7 @@ def load_claims() -> list[Claim]:
                 problems += at(keys, [f"a second claim with the id {claim.id}"])
             for name in _deviations_of(claim):
                 problems += at(keys, unknown("deviation", name, deviations))
+            problems += at(keys, _not_a_number(claim))
             claims[claim.id] = claim
         if problems:
             raise document.refusal(problems)
@@ -325,6 +346,24 @@ def _deviations_of(claim: Claim) -> Iterator[str]:
             yield reading.deviation
 
 
+def _not_a_number(claim: Claim) -> list[str]:
+    """Return what is wrong with what is printed, where a verdict needs a number."""
+    if isinstance(claim, ExactClaim):
+        in_words = claim.argmin is not None or (claim.expected, claim.at_least) != (None, None)
+    else:
+        in_words = isinstance(claim, OrderClaim)
+    if claim.untested or in_words:
+        return []
+    try:
+        value = parse_printed(claim.printed).value
+    except InputError as error:
+        return [f"{claim.id}: {error}"]
+    needs_positive = isinstance(claim, RatioClaim) or (
+        isinstance(claim, MeanClaim) and claim.logarithm
+    )
+    return [f"{claim.id}: should be above 0"] if needs_positive and value <= 0 else []
+
+
 def _validated(model: Any, document: Document) -> Any:
     try:
         return model.model_validate(document.data)
@@ -342,7 +381,10 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
         try:
             claim = _CLAIM.validate_python(given)
         except ValidationError as error:
-            problems += [(keys, f"{given.get('id')}: {e['msg']}") for e in error.errors()]
+            # The first piece of a place is the kind of the claim.
+            problems += [
+                ((*keys, *e["loc"][1:]), f"{given.get('id')}: {e['msg']}") for e in error.errors()
+            ]
             continue
         yield keys, claim
     if problems:
@@ -357,7 +399,8 @@ def _fields_of(published: _Published) -> Iterator[tuple[Keys, Fields]]:
             if row.best is not None:
                 yield place, _best(published.paper, table, name, row)
     for number, fields in enumerate(published.claims):
-        yield ("claims", number), {**fields, "id": f"{published.paper}/{fields.get('id')}"}
+        whole = {"id": f"{published.paper}/{fields['id']}"} if "id" in fields else {}
+        yield ("claims", number), {**fields, **whole}
 
 
 def _cells(paper: str, table: _Table, name: str, row: _Row) -> Iterator[Fields]:

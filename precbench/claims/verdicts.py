@@ -18,10 +18,12 @@ from precbench.errors import InputError
 __all__ = [
     "MIN_REPETITIONS",
     "MIN_SPLITS",
+    "MIN_TIMED_SPLITS",
     "Placement",
     "Printed",
     "Verdict",
     "agrees",
+    "has_spread",
     "parse_printed",
     "place",
     "sign_test",
@@ -30,6 +32,8 @@ __all__ = [
 MIN_REPETITIONS = 100
 """Fewer of our own draws say too little about the tail in which a wrong number would lie."""
 MIN_SPLITS = 20
+MIN_TIMED_SPLITS = 5
+"""As many as the papers took the mean of their times over."""
 LEVEL = 0.05
 
 
@@ -153,6 +157,22 @@ def place(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> Placeme
         threshold=threshold,
         smallest_error=threshold * spread,
     )
+
+
+def has_spread(sample: NDArray[np.float64]) -> bool:
+    """Tell whether distances can be taken in units of the interquartile range.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (n_repetitions,)
+
+    Returns
+    -------
+    bool
+        Whether the range is above zero, whichever of the repetitions is left out.
+    """
+    ordered, n = np.sort(sample), len(sample)
+    return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
 def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[int, int, float]:

@@ -8,7 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 from precbench.claims import load_claims, make_ledger, read_evidence
-from precbench.claims.ledger import changes, read_ledger, reference_path, to_csv, to_json, updated
+from precbench.claims.ledger import (
+    changes,
+    read_ledger,
+    reference_path,
+    rewritten,
+    to_csv,
+    to_json,
+    updated,
+)
 from precbench.claims.published import Claim, ExactClaim
 from precbench.cli.screen import screen
 from precbench.errors import InputError
@@ -42,11 +50,15 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference makes one")
+    reference = read_ledger(path) if path.exists() else []
     claims, evidence = load_claims(), read_evidence(folders)
     evidence.values = _computed(claims)
     ledger = make_ledger(claims, evidence)
-    reference = read_ledger(path) if path.exists() else []
-    changed = changes(ledger, reference)
+    new_reference = updated(ledger, reference)
+    if options.update_reference:
+        changed = rewritten(new_reference, reference) if reference else []
+    else:
+        changed = changes(ledger, reference)
 
     out = Store(options.out or folders[0])
     out.folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +74,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
         print("\n".join(f"ledger: {out.folder / f'ledger.{suffix}'}" for suffix in texts))
     if options.update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
-        Store(path.parent).write_text(path.name, to_csv(updated(ledger, reference)))
+        Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.found:
         names = ", ".join(map(str, folders))

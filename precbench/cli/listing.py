@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,14 @@ def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> 
         known = ", ".join(_LISTS)
         raise InputError(f"nothing to list called {what!r}{did_you_mean(what, _LISTS)}: {known}")
     members = _LISTS[what]()
-    for key, value in wanted.items():
-        if value is not None:
-            members = _with(members, key, value, what)
+    chosen = {key: value for key, value in wanted.items() if value is not None}
+    for key, value in chosen.items():
+        _refuse_unknown(members, key, value, what)
+    members = [m for m in members if all(m.get(key) == value for key, value in chosen.items())]
     if as_json:
         print(json.dumps(members, indent=1))
         return
-    width = max(len(str(member["name"])) for member in members)
+    width = max((len(str(member["name"])) for member in members), default=0)
     for member in members:
         print(f"{member['name']:{width}}  {member['about']}")
 
@@ -116,16 +117,19 @@ def _deviations() -> list[dict[str, Any]]:
     ]
 
 
-def _with(members: list[dict[str, Any]], key: str, value: str, what: str) -> list[dict[str, Any]]:
-    """Return the members that have this value; there must be some."""
+def _refuse_unknown(members: Iterable[Mapping[str, Any]], key: str, value: str, what: str) -> None:
+    """Refuse a value that no member can have; that none has it just now is no mistake."""
     known = sorted({str(member[key]) for member in members if key in member})
-    if value in known:
-        return [member for member in members if member.get(key) == value]
     if not known:
         raise InputError(f"{what} have no {key} to choose by")
-    raise InputError(
-        f"no {what} of {key} {value!r}{did_you_mean(value, known)}: {', '.join(known)}"
-    )
+    if key == "verdict":
+        from precbench.claims.verdicts import Verdict
+
+        known = [verdict.value for verdict in Verdict]
+    if value not in known:
+        raise InputError(
+            f"no {what} of {key} {value!r}{did_you_mean(value, known)}: {', '.join(known)}"
+        )
 
 
 _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {

@@ -268,7 +268,7 @@ class Experiment(Section):
             label=label,
             params=params,
             sweep=sweep,
-            metric=self.metrics_at(sweep)[0],
+            metric=(entry.tuned_by or self.metrics[0]).replace(**swept),
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,

@@ -166,12 +166,14 @@ class Limit(Section):
 class SolverEntry(Section):
     """A solver with the parameters given to it under its label.
 
-    In the file the parameters stand beside ``solver`` and ``limit``. A tuned one is
-    ``{"tune": [candidates]}``.
+    In the file the parameters stand beside ``solver``, ``limit`` and ``tuned_by``. A tuned one is
+    ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the first of the
+    experiment.
     """
 
     solver: str
     limit: Limit | None = None
+    tuned_by: "MetricEntry | None" = None
     params: dict[str, Any]
 
     @model_validator(mode="before")
@@ -179,7 +181,7 @@ class SolverEntry(Section):
     def _gather_parameters(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        own = {name: value[name] for name in ("solver", "limit") if name in value}
+        own = {name: value[name] for name in ("solver", "limit", "tuned_by") if name in value}
         return {**own, "params": {n: v for n, v in value.items() if n not in own}}
 
     @classmethod

@@ -61,7 +61,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
         *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE),
         *(Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED),
     )
-    tables = []
+    tables: list[Table] = []
     for verdict in verdicts:
         rows = [[Cell(text) for text in _told(row)] for row in ledger if row.verdict is verdict]
         if rows:

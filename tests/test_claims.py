@@ -1,0 +1,1473 @@
+"""The ledger of published numbers: its statistics, each verdict, the shipped claims, the command.
+
+Results are written by hand (`write_results`), so that every verdict can be reached without
+training; two runs are real.
+"""
+
+import importlib
+import json
+import math
+import re
+import shlex
+import shutil
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from precbench import metrics
+from precbench.claims import load_claims, load_deviations, make_ledger, published, read_evidence
+from precbench.claims.evidence import WALL_SECONDS, Evidence
+from precbench.claims.ledger import (
+    LedgerRow,
+    changes,
+    read_ledger,
+    reference_path,
+    rewritten,
+    to_csv,
+    updated,
+)
+from precbench.claims.published import (
+    ExactClaim,
+    FactClaim,
+    MeanClaim,
+    OrderClaim,
+    RatioClaim,
+    Reading,
+)
+from precbench.claims.verdicts import (
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    MIN_TIMED_SPLITS,
+    Verdict,
+    agrees,
+    has_spread,
+    parse_printed,
+    place,
+    sign_test,
+)
+from precbench.data import DATASETS
+from precbench.errors import InputError
+from precbench.experiment import Illustration, list_configs, load_config
+from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_tables
+from tests.conftest import ROOT
+from tests.test_cli import refused
+from tests.test_run import invoke, run
+
+check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
+REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}
+HOUSING = "rudin2009-table-5-housing"
+
+
+# --- printed numbers ---
+
+
+@pytest.mark.parametrize(
+    ("text", "power", "value", "unit"),
+    [
+        ("33", 0, 33, 1),
+        ("17,160.17", 0, 17160.17, 0.01),
+        ("2.73*10^3", 0, 2730, 10),
+        ("2.056 * 10^4", 0, 20560, 10),
+        ("6.5515", 10, 6.5515e10, 1e6),
+        ("90%", -2, 0.90, 0.01),
+        ("9.57 %", 0, 9.57, 0.01),
+        ("-0.50", 0, -0.5, 0.01),
+        ("56.50*10^7", 2, 5.65e10, 1e7),
+    ],
+)
+def test_printed_numbers(text, power, value, unit):
+    assert parse_printed(text, power) == pytest.approx((value, unit), rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["", "f_1", "0.83.70", "close to 1", "10^", "1.5e3", ".5", "1 2"])
+def test_what_is_no_printed_number(text):
+    with pytest.raises(InputError, match="not a printed number"):
+        parse_printed(text)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 6), st.integers(-3, 12), st.floats(-3, 3))
+def test_a_number_agrees_within_half_a_unit(digits, decimals, power, units):
+    """In exact arithmetic, away from the edge, where rounding may decide."""
+    assume(abs(abs(units) - 0.5) > 1e-3)
+    whole, rest = divmod(digits, 10**decimals)
+    text = f"{whole:,}" + (f".{rest:0{decimals}}" if decimals else "")
+    exact = Fraction(digits) * Fraction(10) ** (power - decimals)
+    printed = parse_printed(text, power)
+    assert printed.value == float(exact)
+    unit = Fraction(10) ** (power - decimals)
+    measured = float(exact + Fraction(units) * unit)
+    assert agrees(printed, measured) == (abs(units) < 0.5)
+    assume(abs(units) > 1e-3 and abs(units - 1) > 1e-3)
+    assert agrees(printed, measured, truncated=True) == (0 <= units < 1)
+
+
+def test_edges_of_agreement():
+    tie = parse_printed("0.1")
+    assert agrees(tie, 0.15) and agrees(tie, 0.05) and not agrees(tie, 0.150001)
+    assert agrees(parse_printed("1.56*10^5"), 156_638, truncated=True)
+    assert not agrees(parse_printed("1.56*10^5"), 156_638)
+    assert not agrees(parse_printed("1.56*10^5"), 155_999, truncated=True)
+    assert not agrees(tie, math.nan) and not agrees(tie, math.inf)
+
+
+# --- where printed values lie among our repetitions ---
+
+
+def quantile(values, q):
+    """Interpolate between the two neighbours, in plain Python."""
+    ordered = sorted(values)
+    position = q * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
+
+
+def distance(value, column):
+    return abs(value - quantile(column, 0.5)) / (quantile(column, 0.75) - quantile(column, 0.25))
+
+
+def literal_threshold(samples):
+    largest = []
+    for i, row in enumerate(samples):
+        others = [other for j, other in enumerate(samples) if j != i]
+        largest.append(max(distance(value, [o[c] for o in others]) for c, value in enumerate(row)))
+    # The least of them that at least 95 % are not above, counted from the first to the last.
+    return sorted(largest)[math.ceil(0.95 * (len(largest) - 1))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_place_is_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    samples = rng.standard_t(3, (37 + seed, 4)) * [1, 10, 0.1, 5] + [0, 100, 0, -3]
+    printed = np.array([0, 100, 0, -3]) + rng.standard_normal(4)
+    printed[1] = samples[5, 1]
+    found = place(printed, samples)
+    columns = samples.T.tolist()
+    assert found.threshold == pytest.approx(literal_threshold(samples.tolist()))
+    expected = [distance(v, c) for v, c in zip(printed, columns, strict=True)]
+    np.testing.assert_allclose(found.distance, expected)
+    below = [
+        100 * (sum(x < v for x in c) + 0.5 * sum(x == v for x in c)) / len(c)
+        for v, c in zip(printed, columns, strict=True)
+    ]
+    np.testing.assert_allclose(found.percentile, below)
+    spreads = [quantile(c, 0.75) - quantile(c, 0.25) for c in columns]
+    np.testing.assert_allclose(found.smallest_error, found.threshold * np.array(spreads))
+
+
+def families(n_families, n, seed):
+    """Draw cells that depend on each other: heavy tails, logarithms, and small steps."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n_families):
+        shared = rng.standard_normal((n, 1))
+        normal = shared + 0.3 * rng.standard_normal((n, 3))
+        heavy = rng.standard_t(2, (n, 1))
+        logs = np.log(np.exp(2 * shared) + rng.exponential(1, (n, 1)))
+        steps = rng.binomial(30, 0.5, (n, 1)) / 30
+        yield np.hstack([normal, heavy, logs, steps])
+
+
+def test_no_false_alarm():
+    """If printed values are a draw like ours, about 5 % of the tables have a cell too far away."""
+    n_families, alarms = 300, 0
+    for family in families(n_families, MIN_REPETITIONS + 1, seed=7):
+        found = place(family[0], family[1:])
+        alarms += bool((found.distance > found.threshold).any())
+    assert binomtest(alarms, n_families, 0.05).pvalue > 0.01, alarms
+
+
+def test_the_power_is_what_it_says():
+    [samples] = families(1, 150, seed=3)
+    medians = np.median(samples, axis=0)
+    smallest = place(medians, samples).smallest_error
+    for i, sign in product(range(samples.shape[1]), (-1, 1)):
+        for factor, is_found in ((0.999, False), (1.001, True)):
+            planted = medians.copy()
+            planted[i] += sign * factor * smallest[i]
+            placement = place(planted, samples)
+            assert (placement.distance[i] > placement.threshold) == is_found
+            assert (np.delete(placement.distance, i) == 0).all()
+
+
+def test_distances_do_not_depend_on_units():
+    [samples] = families(1, 120, seed=5)
+    scale, shift = np.array([1, 1e6, 1e-6, -3, 2, 7]), np.array([5, 0, -1, 2, 0, 1])
+    one = place(samples[0], samples[1:])
+    other = place(samples[0] * scale + shift, samples[1:] * scale + shift)
+    np.testing.assert_allclose(one.distance, other.distance, rtol=1e-6, atol=1e-9)
+    assert one.threshold == pytest.approx(other.threshold, rel=1e-6)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+def test_a_spread_stays_above_zero_whichever_is_left_out(sample):
+    sample = np.array(sample, float)
+    if has_spread(sample):
+        for i in range(len(sample)):
+            low, high = np.quantile(np.delete(sample, i), [0.25, 0.75])
+            assert high > low
+    if len(sample) >= 8 and len(set(sample)) == len(sample):
+        assert has_spread(sample)
+    assert not has_spread(np.full(len(sample), 0.5))
+
+
+# --- the sign test ---
+
+
+def share_of_coins(wins, n):
+    """Count all outcomes of n coins with at least so many wins."""
+    return sum(sum(coins) >= wins for coins in product((0, 1), repeat=n)) / 2**n
+
+
+@pytest.mark.parametrize(("wins", "losses", "ties"), [(3, 0, 0), (5, 4, 2), (0, 6, 1), (9, 1, 5)])
+def test_sign_test_counts_coins(wins, losses, ties):
+    better = np.array([1.0] * wins + [0.0] * losses + [0.5] * ties)
+    found = sign_test(better, np.full(better.size, 0.5))
+    assert found[:2] == (wins, losses)
+    assert found[2] == pytest.approx(share_of_coins(wins, wins + losses))
+
+
+@given(st.lists(st.integers(-2, 2), max_size=60))
+def test_sign_test_has_one_side(differences):
+    better = np.array(differences, float)
+    wins, losses, p = sign_test(better, np.zeros(better.size))
+    assert (wins, losses) == (sum(better > 0), sum(better < 0))
+    expected = 1.0
+    if wins + losses:
+        expected = binomtest(wins, wins + losses, 0.5, alternative="greater").pvalue
+    assert p == pytest.approx(expected)
+    turned = sign_test(np.zeros(better.size), better)
+    assert turned[:2] == (losses, wins)
+    assert p > 0.5 or turned[2] > 0.5
+
+
+def test_ties_alone_show_nothing():
+    assert sign_test(np.zeros(30), np.zeros(30)) == (0, 0, 1.0)
+
+
+# --- each kind of claim ---
+
+
+def write_results(folder, cells, name="toy", seconds=None, **changes):
+    """Write what a run leaves: `cells` maps (data set, solver, metric, part) to values by split.
+
+    `seconds` maps solvers to theirs; what else is given replaces columns (of a row, if the value
+    is a function of the cell's key) or keys of ``experiment.json``.
+    """
+    folder = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {
+        "name": name,
+        "title": "A toy",
+        "source": None,
+        "plots": [],
+        "metrics": list(dict.fromkeys(metric for _, _, metric, _ in cells)),
+        "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
+        "datasets": list(dict.fromkeys(dataset for dataset, *_ in cells)),
+        "sweep": None,
+        "protocol": "",
+        "scaling": "",
+        "folds": 1,
+        "smoke": False,
+    }
+    stand_in = changes.get("stand_in", False)
+    shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
+    about["data"] = dict.fromkeys(about["datasets"], shape)
+    about |= {key: value for key, value in changes.items() if key in about}
+    (folder / "experiment.json").write_text(json.dumps(about))
+    frames = []
+    for (dataset, solver, metric, part), values in cells.items():
+        rows = pd.Series(values, dtype=float).rename_axis("split").reset_index(name="value")
+        columns = {
+            "experiment": name,
+            "dataset": dataset,
+            "title": dataset,
+            "stand_in": False,
+            "solver": solver,
+            "seed": 1,
+            "sweep": "",
+            "part": part,
+            "checkpoint": 1,
+            "rows_seen": 1,
+            "cpu_seconds": 1.0,
+            "wall_seconds": 1.0 if seconds is None else seconds[solver],
+            "metric": metric,
+            "status": "ok",
+            "reason": "",
+            "stopped": "",
+            "timing": "sequential",
+            "run": "1a",
+            "chosen": "",
+            "tuning_seconds": 0.0,
+            "final": True,
+        }
+        for column in columns.keys() & changes.keys():
+            value = changes[column]
+            columns[column] = value(solver) if callable(value) else value
+        frames.append(rows.assign(**columns))
+        frames.append(rows.assign(**columns | {"checkpoint": 0, "final": False}, value=1e9))
+    pd.concat(frames).to_csv(folder / "results.csv", index=False)
+    return folder
+
+
+def judged(claims, *folders, values=None):
+    """Return the rows of the ledger by the last piece of their ids."""
+    evidence = read_evidence(folders)
+    evidence.values = values or {}
+    rows = make_ledger(claims, evidence)
+    assert [row.id for row in rows] == [claim.id for claim in claims]
+    return rows
+
+
+def claim(kind, printed, **fields):
+    model = {"mean": MeanClaim, "order": OrderClaim, "ratio": RatioClaim, "exact": ExactClaim}
+    number = fields.pop("number", 0)
+    about = {
+        "id": f"toy/table-1/{number}",
+        "where": "Table 1",
+        "printed": printed,
+        "experiment": "toy",
+        "config": "letter",
+        "kind": kind,
+    }
+    if kind != "exact":
+        about["dataset"] = "housing"
+    if kind in ("mean", "order"):
+        about["metric"] = "auc"
+    return {**model, "fact": FactClaim}[kind](**about | fields)
+
+
+def mean(printed, solver="a", **fields):
+    return claim("mean", printed, solver=solver, **fields)
+
+
+def order(better="a", worse="b", **fields):
+    return claim("order", "better", better=[better], worse=[worse], **fields)
+
+
+def normal(n, centre=0.8, spread=0.01, seed=0):
+    return centre + spread * np.random.default_rng(seed).standard_normal(n)
+
+
+def auc_of(**solvers):
+    return {("housing", solver, "auc", "test"): values for solver, values in solvers.items()}
+
+
+def test_a_mean_is_found_right_or_wrong(tmp_path):
+    ours = normal(200)
+    folder = write_results(tmp_path, auc_of(a=ours))
+    [row] = judged([mean(f"{np.median(ours):.8f}")], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.runs == 200 and not row.reason
+    assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-5)
+    low, high = map(float, row.spread.split(" to "))
+    assert (low, high) == pytest.approx(np.quantile(ours, [0.25, 0.75]), rel=1e-3)
+    assert row.percentile == pytest.approx(50, abs=1)
+    for factor, verdict in ((0.99, Verdict.REPRODUCED), (1.01, Verdict.NOT_REPRODUCED)):
+        for sign in (-1, 1):
+            printed = np.median(ours) * (1 + sign * factor * row.smallest_error)
+            [planted] = judged([mean(f"{printed:.10f}")], folder)
+            assert planted.verdict is verdict
+            assert planted.smallest_error == pytest.approx(row.smallest_error)
+    assert "farther than" in planted.reason and planted.percentile >= 99
+    limit = float(re.search(r"farther than ([\d.]+)", planted.reason)[1])
+    assert limit == pytest.approx(planted.distance / 1.01, rel=1e-2)
+
+
+def test_a_mean_of_logarithms(tmp_path):
+    ours = np.exp(normal(150, 20, 1.5))
+    folder = write_results(tmp_path, auc_of(a=ours))
+    scaled = {"logarithm": True, "power_of_ten": 8}
+    [row] = judged([mean(f"{np.median(ours) / 1e8:.9f}", **scaled)], folder)
+    assert row.verdict is Verdict.REPRODUCED
+    assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-4)
+    for factor, verdict in ((0.99, Verdict.REPRODUCED), (1.01, Verdict.NOT_REPRODUCED)):
+        times = math.exp(math.log1p(row.smallest_error) * factor)
+        for wrong in (np.median(ours) * times, np.median(ours) / times):
+            [planted] = judged([mean(f"{wrong / 1e8:.9f}", **scaled)], folder)
+            assert planted.verdict is verdict
+
+
+def test_one_wrong_cell_is_found_among_many(tmp_path):
+    """All cells of Table 5 as published, one of them 2 % off."""
+    claims = [c for c in load_claims() if isinstance(c, MeanClaim) and c.paper == "rudin2009"]
+    claims = [c for c in claims if c.experiment == HOUSING]
+    assert len(claims) == 49
+    cells = {}
+    for i, c in enumerate(claims):
+        value = parse_printed(c.printed, c.power_of_ten).value
+        draws = value * normal(MIN_REPETITIONS, 1, 0.003, seed=i)
+        cells[c.dataset, c.solver, c.metric, c.part] = np.repeat(draws, 3)
+    folder = write_results(tmp_path, cells, name=HOUSING, folds=3)
+    assert {row.verdict for row in judged(claims, folder)} <= REPRODUCED
+    wrong = claims[17]
+    off = float(wrong.printed) * 1.02
+    planted = [*claims[:17], wrong.model_copy(update={"printed": f"{off:.6f}"}), *claims[18:]]
+    found = {row.id: row for row in judged(planted, folder) if row.verdict not in REPRODUCED}
+    assert set(found) == {wrong.id}
+    assert found[wrong.id].smallest_error < 0.02
+
+
+@pytest.mark.parametrize("n", [1, MIN_REPETITIONS - 1])
+def test_few_repetitions_are_inconclusive(tmp_path, n):
+    folder = write_results(tmp_path, auc_of(a=normal(n)))
+    for printed in ("0.8", "0.1"):
+        [row] = judged([mean(printed)], folder)
+        assert row.verdict is Verdict.INCONCLUSIVE and row.runs == n
+        assert row.reason == f"needs {MIN_REPETITIONS} repetitions"
+        assert row.distance is None and row.percentile is None
+
+
+def test_a_repetition_without_a_fold_does_not_count(tmp_path):
+    folds = dict(enumerate(normal(3 * MIN_REPETITIONS)))
+    values = np.reshape(list(folds.values()), (-1, 3)).mean(axis=1)
+    folder = write_results(tmp_path, auc_of(a=folds), folds=3)
+    [row] = judged([mean("0.8")], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.runs == MIN_REPETITIONS
+    assert float(row.measured) == pytest.approx(np.median(values), rel=1e-5)
+    del folds[4]
+    [row] = judged([mean("0.8")], write_results(tmp_path / "b", auc_of(a=folds), folds=3))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_REPETITIONS - 1
+    [row] = judged([mean("0.8")], write_results(tmp_path / "c", auc_of(a=[0.8, 0.7]), folds=3))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0 and row.measured == ""
+
+
+def test_values_that_are_not_finite_or_all_equal(tmp_path):
+    cells = auc_of(zero=[0.0, *np.exp(normal(120))], equal=[0.5] * 150, inf=[np.inf] * 120)
+    folder = write_results(tmp_path, cells)
+    claims = [
+        mean("1", "zero", number=1, logarithm=True),
+        mean("0.5", "equal", number=2),
+        mean("0.9", "equal", number=3),
+        mean("0.9", "inf", number=4),
+    ]
+    rows = judged(claims, folder)
+    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
+    reasons = [row.reason for row in rows]
+    finite, equal = "a repetition has no finite value", "half of the repetitions are equal"
+    assert reasons == [finite, equal, equal, finite]
+    assert rows[0].measured == "" and rows[1].measured == "0.5"
+
+
+def test_a_cell_without_spread_excuses_no_other(tmp_path):
+    """Its distances are infinite: were it judged, nothing would be farther than it allows."""
+    hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
+    folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
+    right, wrong, steps = judged(
+        [mean("0.80", number=1), mean("0.99", number=2), mean("0.1", "hits", number=3)], folder
+    )
+    assert right.verdict is Verdict.REPRODUCED
+    assert wrong.verdict is Verdict.NOT_REPRODUCED
+    assert steps.verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
+    first = {"first_solver": "a", "first_printed": "0.800"}
+    cells = auc_of(a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2))
+    folder = write_results(tmp_path, cells)
+    claims = [
+        mean("0.990", "b", number=1, **first, deviations=["half-scores"]),
+        mean("0.600", "b", number=2, **first),
+        mean("0.990", "c", number=3, **first),
+        mean("0.990", "a", number=4, **first),
+        mean("0.990", "b", number=5),
+    ]
+    rows = judged(claims, folder)
+    trend, wrong = Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED
+    assert [row.verdict for row in rows] == [trend, wrong, wrong, wrong, wrong]
+    assert rows[0].deviation == "half-scores"
+    wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
+    assert f"in {wins} of 120" in rows[0].reason and f"in {120 - wins} of 120" in rows[1].reason
+    assert "it is the first of its row" in rows[3].reason
+
+
+def test_a_trend_is_paired_by_repetition(tmp_path):
+    """The other side lacks some repetitions: what lies in the same place is not the same split."""
+    hard = np.tile([0.0, 0.5], 100)
+    b = {i: hard[i] + 0.01 + normal(1, 0, 1e-4, i)[0] for i in range(200)}
+    a = {i: hard[i] + normal(1, 0, 1e-4, 500 + i)[0] for i in range(200) if i != 0}
+    folder = write_results(tmp_path, auc_of(a=a, b=b))
+    [row] = judged([mean("99", "b", first_solver="a", first_printed="1")], folder)
+    assert row.verdict is Verdict.TREND_ONLY and "in 199 of 199" in row.reason
+
+
+def test_the_first_column_may_be_missing(tmp_path):
+    folder = write_results(tmp_path, auc_of(b=normal(120)))
+    [row] = judged([mean("0.99", "b", first_solver="a", first_printed="0.8")], folder)
+    assert row.verdict is Verdict.NOT_REPRODUCED
+    assert "the first of its row was not measured" in row.reason
+
+
+def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
+    a = dict(enumerate(normal(220)))
+    folder = write_results(tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)}))
+    claims = [mean("0.8", number=1), mean("0.64", "b", number=2)]
+    rows = judged(claims, folder)
+    assert {row.runs for row in rows} == {160}
+    assert {row.verdict for row in rows} == {Verdict.REPRODUCED}
+    apart = auc_of(a={i: a[i] for i in range(110)}, b={i: a[i] for i in range(110, 220)})
+    rows = judged(claims, write_results(tmp_path / "b", apart))
+    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
+    assert {row.reason for row in rows} == {
+        f"needs {MIN_REPETITIONS} repetitions that all cells have"
+    }
+
+
+def test_a_deviation_goes_with_the_verdict(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(120)))
+    [row] = judged([mean("0.8", deviations=["half-scores", "half-scores"])], folder)
+    assert row.verdict is Verdict.WITH_DEVIATION and row.deviation == "half-scores"
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "ties", "verdict"),
+    [
+        (MIN_SPLITS - 1, 0, 0, Verdict.INCONCLUSIVE),
+        (0, MIN_SPLITS - 1, 0, Verdict.INCONCLUSIVE),
+        (15, 5, 0, Verdict.REPRODUCED),  # p = 0.021
+        (14, 6, 0, Verdict.TREND_ONLY),  # p = 0.058
+        (10, 10, 0, Verdict.NOT_REPRODUCED),
+        (5, 15, 0, Verdict.NOT_REPRODUCED),
+        (4, 0, 16, Verdict.TREND_ONLY),
+        (5, 0, 15, Verdict.REPRODUCED),
+        (0, 0, 20, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_orders(tmp_path, wins, losses, ties, verdict):
+    b = np.linspace(0.2, 0.9, wins + losses + ties)
+    a = b + np.repeat([0.01, -0.01, 0], [wins, losses, ties])
+    folder = write_results(tmp_path, auc_of(a=a, b=b))
+    [row] = judged([order()], folder)
+    assert row.verdict is verdict
+    assert row.measured == f"holds in {wins} of {b.size}, fails in {losses}"
+    assert row.runs == b.size and row.reason
+    if verdict is Verdict.INCONCLUSIVE:
+        assert row.reason == f"needs {MIN_SPLITS} splits"
+
+
+def test_what_an_order_compares(tmp_path):
+    n = 30
+    low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
+    risk, risks = "pnorm_risk(p=4)", {"low": low, "high": high, "between": (low + high) / 2}
+    cells = auc_of(low=low, high=high, other=low - 0.01)
+    cells |= {("housing", solver, risk, "test"): v for solver, v in risks.items()}
+    for part, (first, second) in zip(("test", "training"), ((low, high), (high, low)), strict=True):
+        cells["housing", "low", "dcg", part] = first
+        cells["housing", "high", "dcg", part] = second
+    folder = write_results(tmp_path, cells)
+    several = {"better": ["other", "high"], "worse": ["low", "other"]}
+    claims = [
+        order("high", "low", number=1),
+        order("low", "high", number=2),
+        order("low", "high", number=3, metric=risk),
+        order("high", "low", number=4, metric=risk),
+        order("high", "low", number=5, metric="dcg"),
+        order("low", "high", number=6, metric="dcg", part="training"),
+        claim("order", "the best", number=7, **several),
+        claim("order", "near", number=8, better=["low", "other"], worse=["low", "high"], of="gap"),
+        claim("order", "near", number=9, better=["low", "high"], worse=["low", "other"], of="gap"),
+        claim("order", "x", number=10, better=["low", "high"], worse=["between"], metric=risk),
+    ]
+    rows = judged(claims, folder)
+    holds = [row.verdict in REPRODUCED for row in rows]
+    assert holds == [True, False, True, False, True, True, True, True, False, True]
+
+
+def test_an_order_is_paired_by_split(tmp_path):
+    hard = np.tile([0.0, 0.5], 15)
+    a = {i: hard[i] + 0.01 for i in range(30)}
+    b = {i: hard[i] for i in range(29, 0, -1)}
+    [row] = judged([order()], write_results(tmp_path, auc_of(a=a, b=b)))
+    assert row.measured == "holds in 29 of 29, fails in 0"
+
+
+TIMED = {"a": 1.0, "b": 3.0}
+
+
+def ratio(printed="3", **fields):
+    return claim("ratio", printed, slower="b", faster="a", **fields)
+
+
+@pytest.mark.parametrize(
+    ("printed", "fields", "verdict"),
+    [
+        ("3", {}, Verdict.REPRODUCED),
+        ("1.6", {}, Verdict.REPRODUCED),
+        ("5.9", {}, Verdict.REPRODUCED),
+        ("1.4", {}, Verdict.TREND_ONLY),
+        ("6.1", {}, Verdict.TREND_ONLY),
+        ("100", {}, Verdict.TREND_ONLY),
+        ("1.4", {"at_least": True}, Verdict.REPRODUCED),
+        ("3.1", {"at_least": True}, Verdict.TREND_ONLY),
+        ("3", {"slower": "a", "faster": "b"}, Verdict.NOT_REPRODUCED),
+        ("3", {"deviations": ["half-scores"]}, Verdict.WITH_DEVIATION),
+    ],
+)
+def test_ratios_of_times(tmp_path, printed, fields, verdict):
+    values = [0.5] * MIN_TIMED_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    [row] = judged([claim("ratio", printed, **{"slower": "b", "faster": "a"} | fields)], folder)
+    assert row.verdict is verdict and row.runs == MIN_TIMED_SPLITS
+    assert row.measured == ("0.333" if fields.get("slower") == "a" else "3")
+
+
+def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
+    cells = auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5))
+    folder = write_results(tmp_path, cells)
+    table = pd.read_csv(folder / "results.csv")
+    slow = table["solver"] == "b"
+    table["wall_seconds"] = (table["split"] + 1.0) * np.where(slow, [2, 9, 3, 4, 1] * 4, 1)
+    ratios = (
+        table[slow & table["final"]].set_index("split")["wall_seconds"]
+        / table[~slow & table["final"]].set_index("split")["wall_seconds"]
+    )
+    table.to_csv(folder / "results.csv", index=False)
+    [row] = judged([ratio()], folder)
+    assert float(row.measured) == pytest.approx(ratios.median(), rel=1e-2)
+
+
+def test_few_timed_splits_are_inconclusive(tmp_path):
+    values = [0.5] * (MIN_TIMED_SPLITS - 1)
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    [row] = judged([ratio()], folder)
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_TIMED_SPLITS - 1
+    cells = auc_of(a=dict.fromkeys(range(9), 0.5), b=dict.fromkeys(range(9, 18), 0.5))
+    [row] = judged([ratio()], write_results(tmp_path / "b", cells, seconds=TIMED))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0
+
+
+def test_times_are_ordered_by_the_shorter(tmp_path):
+    values = [0.5] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    right, wrong = judged(
+        [order(metric=WALL_SECONDS, number=1), order("b", "a", metric=WALL_SECONDS, number=2)],
+        folder,
+    )
+    assert right.verdict is Verdict.REPRODUCED and wrong.verdict is Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
+def test_times_must_be_of_one_sequential_run(tmp_path, timed):
+    values = [0.5] * MIN_SPLITS
+    cells = auc_of(a=values, b=values)
+    timing = {"a": "sequential", "b": "parallel"}
+    beside = write_results(tmp_path / "a", cells, seconds=TIMED, timing=timing.get)
+    [row] = judged([timed], beside)
+    assert row.verdict is Verdict.NO_DATA and "timed beside other trials" in row.reason
+    runs = write_results(tmp_path / "b", cells, seconds=TIMED, run=lambda s: s)
+    [row] = judged([timed], runs)
+    assert row.verdict is Verdict.NO_DATA and "timed in different runs" in row.reason
+    [row] = judged([order()], runs)  # values may come from two runs
+    assert row.verdict is Verdict.NOT_REPRODUCED
+    third = write_results(
+        tmp_path / "c", cells | auc_of(c=values), seconds=TIMED | {"c": 1.0},
+        run=lambda s: "2b" if s == "c" else "1a",
+    )  # fmt: skip
+    [row] = judged([timed], third)
+    assert row.verdict is Verdict.REPRODUCED
+
+
+DEVIATION = {"deviations": ["half-scores"]}
+
+
+@pytest.mark.parametrize(
+    ("of", "printed", "fields", "verdict", "measured"),
+    [
+        ("rows", "506", {}, Verdict.REPRODUCED, "506"),
+        ("rows", "507", {}, Verdict.NOT_REPRODUCED, "506"),
+        ("features", "11", {}, Verdict.NOT_REPRODUCED, "13"),
+        ("features", "11", {"ours": 13, **DEVIATION}, Verdict.WITH_DEVIATION, "13"),
+        ("features", "11", {"ours": 12, **DEVIATION}, Verdict.NOT_REPRODUCED, "13"),
+        ("positives", "35", {}, Verdict.REPRODUCED, "35"),
+        ("negatives", "471", {}, Verdict.REPRODUCED, "471"),
+        ("share", "6.92%", {}, Verdict.REPRODUCED, "6.916996"),
+        ("share", "6.93%", {}, Verdict.NOT_REPRODUCED, "6.916996"),
+        ("positives_per_fold", "12", {}, Verdict.REPRODUCED, "11.666667"),
+        ("positives_per_fold", "11", {}, Verdict.NOT_REPRODUCED, "11.666667"),
+    ],
+)  # fmt: skip
+def test_facts(tmp_path, of, printed, fields, verdict, measured):
+    folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
+    [row] = judged([claim("fact", printed, of=of, **fields)], folder)
+    assert (row.verdict, row.measured) == (verdict, measured)
+
+
+TABLE = pd.DataFrame(
+    {"scale": [1.0, 0.5] * 2, "list": ["f1", "f1", "f2", "f2"], "value": [4.0, 1.25, 3.0, 7.0]}
+)
+HALVED = Reading(cell={"scale": 0.5}, deviation="half-scores")
+F1 = {"cell": {"list": "f1"}, "readings": (Reading(cell={"scale": 1.0}), HALVED)}
+LEAST = {"argmin": "list", "among": ["f1", "f2"], "readings": F1["readings"]}
+FULL, HALF = ({"cell": {"list": "f1", "scale": scale}} for scale in (1.0, 0.5))
+CUT_OFF = {"truncated": True, "deviations": ["truncated-cell"]}
+
+
+@pytest.mark.parametrize(
+    ("printed", "fields", "verdict", "deviation", "measured"),
+    [
+        ("4", F1, Verdict.REPRODUCED, "", "4"),
+        ("1.3", F1, Verdict.WITH_DEVIATION, "half-scores", "1.25"),
+        ("5", F1, Verdict.NOT_REPRODUCED, "", "4"),
+        ("1.2", HALF, Verdict.REPRODUCED, "", "1.25"),
+        ("1.1", HALF, Verdict.NOT_REPRODUCED, "", "1.25"),
+        ("1.2", HALF | CUT_OFF, Verdict.WITH_DEVIATION, "truncated-cell", "1.25"),
+        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "", "1.25"),
+        ("f_2", LEAST, Verdict.REPRODUCED, "", "f2"),
+        ("f_1", LEAST, Verdict.WITH_DEVIATION, "half-scores", "f1"),
+        ("f_3", LEAST, Verdict.NOT_REPRODUCED, "", "f2"),
+        ("four", FULL | {"expected": 4.0}, Verdict.REPRODUCED, "", "4"),
+        ("four", FULL | {"expected": 4.1}, Verdict.NOT_REPRODUCED, "", "4"),
+        ("many", FULL | {"at_least": 4.0}, Verdict.REPRODUCED, "", "4"),
+        ("many", FULL | {"at_least": 4.1}, Verdict.NOT_REPRODUCED, "", "4"),
+        ("some", FULL | {"at_least": 0.0}, Verdict.REPRODUCED, "", "4"),
+    ],
+)
+def test_exact_numbers(printed, fields, verdict, deviation, measured):
+    [row] = judged([claim("exact", printed, **fields)], values={"toy": TABLE})
+    assert (row.verdict, row.deviation, row.measured) == (verdict, deviation, measured)
+    assert row.runs == 1
+
+
+def test_an_exact_claim_names_one_value():
+    for cell, what in [
+        ({"list": "f1"}, "stands for 2 values"),
+        ({"list": "f9"}, "stands for 0 values"),
+        ({"colour": "red"}, "has no column colour"),
+    ]:
+        with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
+            judged([claim("exact", "4", cell=cell)], values={"toy": TABLE})
+
+
+EVERY_KIND = [
+    mean("0.8", number="mean"),
+    order(number="order"),
+    order(number="times", metric=WALL_SECONDS),
+    ratio(number="ratio"),
+    claim("fact", "506", of="rows", number="fact"),
+]
+
+
+@pytest.mark.parametrize("published_claim", EVERY_KIND, ids=lambda c: c.id.split("/")[2])
+def test_what_earns_no_verdict(tmp_path, published_claim):
+    cells = auc_of(a=normal(120, 0.8), b=normal(120, 0.7))
+    good = write_results(tmp_path / "good", cells, seconds=TIMED)
+    [row] = judged([published_claim], good)
+    assert row.verdict is Verdict.REPRODUCED
+
+    def not_judged(claims, *folders, verdict=Verdict.NO_DATA):
+        [row] = judged(claims, *folders)
+        assert row.verdict is verdict and row.runs == 0 and row.measured == ""
+        return row.reason
+
+    stand_in = write_results(tmp_path / "stand-in", cells, seconds=TIMED, stand_in=True)
+    assert not_judged([published_claim], stand_in) == "synthetic data stood in for housing"
+    smoke = write_results(tmp_path / "smoke", cells, seconds=TIMED, smoke=True)
+    missing = "not in these results: precbench run letter"
+    assert not_judged([published_claim], smoke) == missing
+    assert not_judged([published_claim]) == missing
+    other = {("adult", *key[1:]): values for key, values in cells.items()}
+    reason = not_judged([published_claim], write_results(tmp_path / "other", other, seconds=TIMED))
+    assert re.match("the results hold no(thing| auc of [ab]) (of|on) housing", reason)
+    failed = write_results(tmp_path / "failed", cells, seconds=TIMED, status="failed")
+    if not isinstance(published_claim, FactClaim):
+        assert not_judged([published_claim], failed).startswith("the results hold no auc of")
+        alone = {key: values for key, values in cells.items() if key[1] == "c"} | auc_of(c=[0.5])
+        lacks = write_results(tmp_path / "lacks", alone)
+        assert "no auc of a on housing (test part)" in not_judged([published_claim], lacks) or (
+            "no auc of b on housing (test part)" in not_judged([published_claim], lacks)
+        )
+    said = published_claim.model_copy(update={"untested": "a picture"})
+    assert not_judged([said], good) == "a picture"
+    later = published_claim.model_copy(update={"config": "kar2099/fig1"})
+    reason = not_judged([later], good, verdict=Verdict.NO_CONFIG)
+    assert reason == "there is no config kar2099/fig1 yet"
+
+
+def test_one_stand_in_split_spoils_all(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(120)))
+    table = pd.read_csv(folder / "results.csv")
+    table.loc[0, "stand_in"] = True
+    table.to_csv(folder / "results.csv", index=False)
+    assert judged([mean("0.8")], folder)[0].verdict is Verdict.NO_DATA
+
+
+def test_a_point_of_a_sweep_has_no_name(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.5] * 30, b=[0.4] * 30), seconds=TIMED)
+    table = pd.read_csv(folder / "results.csv")
+    twice = pd.concat([table.assign(sweep="k=0.5"), table.assign(sweep="k=1.0")])
+    twice.to_csv(folder / "results.csv", index=False)
+    for row in judged(EVERY_KIND[:4], folder):
+        assert row.verdict is Verdict.NO_DATA and "several points of the sweep" in row.reason
+
+
+def test_where_results_are_looked_for(tmp_path):
+    folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
+    assert set(read_evidence([tmp_path / "all"]).finals) == {"toy"}
+    assert set(read_evidence([folder]).finals) == {"toy"}
+    assert read_evidence([folder]).found and not read_evidence([tmp_path]).found
+    other = write_results(tmp_path / "other", auc_of(a=[0.6]))
+    with pytest.raises(InputError, match="both hold results of toy: name one"):
+        read_evidence([folder, other])
+    with pytest.raises(InputError, match=r"no folder .*none: precbench run makes it"):
+        read_evidence([tmp_path / "none"])
+    (other / "experiment.json").write_text("{")
+    with pytest.raises(InputError, match="not JSON"):
+        read_evidence([other])
+
+
+# --- the ledger ---
+
+
+def row_of(name, verdict, kind="mean", **other):
+    return LedgerRow(f"toy/table-1/{name}", "toy", "Table 1", kind, "1", verdict=verdict, **other)
+
+
+def test_what_counts_as_worse():
+    for kind, before, after in product(("mean", "exact", "order"), Verdict, Verdict):
+        found = changes([row_of("x", after, kind)], [row_of("x", before, kind)])
+        decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
+        decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
+        if before is after or before not in decided:
+            assert not found
+        elif after in decided:
+            [change] = found
+            assert change.worse == (decided.index(after) > decided.index(before))
+        else:  # an exact number can always be computed
+            assert [change.worse for change in found] == [True] * (kind == "exact")
+    assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
+
+
+def test_an_update_keeps_what_was_not_measured():
+    old = [row_of("a", Verdict.REPRODUCED, measured="1"), row_of("b", Verdict.TREND_ONLY)]
+    old += [row_of("c", Verdict.NO_DATA), row_of("gone", Verdict.REPRODUCED)]
+    now = [row_of("a", Verdict.INCONCLUSIVE, measured="7"), row_of("b", Verdict.NOT_REPRODUCED)]
+    now += [row_of("c", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)]
+    new = updated(now, old)
+    assert new == [old[0], now[1], now[2], now[3]]
+    found = {c.id.split("/")[-1]: (c.before, c.after, c.worse) for c in rewritten(new, old)}
+    assert found == {
+        "b": ("trend only", "not reproduced", True),
+        "c": ("no data", "reproduced", False),
+        "new": ("", "no config", False),
+        "gone": ("reproduced", "", False),
+    }
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)
+
+
+@settings(max_examples=30)
+@given(texts, texts, st.sampled_from(Verdict), st.none() | st.floats(0, 1e6))
+def test_a_ledger_is_read_as_it_was_written(tmp_path_factory, printed, reason, verdict, number):
+    row = LedgerRow("p/t/x", "p", "T", "mean", printed, verdict=verdict, reason=reason,
+                    distance=number, runs=3)  # fmt: skip
+    path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
+    path.write_text(to_csv([row]), encoding="utf-8", newline="")
+    [read] = read_ledger(path)
+    assert (read.printed, read.reason, read.verdict, read.runs) == (printed, reason, verdict, 3)
+    assert read.distance == (None if number is None else pytest.approx(number, rel=1e-3))
+
+
+def test_tables_of_the_ledger():
+    verdicts = [v for v in Verdict for _ in range(1 + list(Verdict).index(v))]
+    ledger = [row_of(str(i), v, reason=f"{v} | why") for i, v in enumerate(verdicts)]
+    ledger.append(LedgerRow("toy/table-10/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
+    ledger.append(LedgerRow("toy/table-2/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
+    counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
+    assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
+    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7"]
+    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7"]
+    shown = {row[0].text for table in open_tables(ledger) for row in table.rows}
+    told = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA, Verdict.NO_CONFIG}
+    assert shown == {row.id for row in ledger if row.verdict in told}
+    assert open_tables(ledger)[-1].title == "Not reproduced: 4"
+    missing = [[cell.text for cell in row] for row in missing_table(ledger).rows]
+    assert missing == [["toy", "no data | why", "6"], ["toy", "no config | why", "7"]]
+    bars = Counter(
+        len(re.findall(r"(?<!\\)\|", line))
+        for line in ledger_markdown(ledger).split("## All claims")[1].splitlines()
+        if line.startswith("|")
+    )
+    assert set(bars) == {9} and bars[9] == len(ledger) + 2
+
+
+# --- the shipped claims ---
+
+
+@pytest.fixture(scope="module")
+def claims():
+    return load_claims()
+
+
+@pytest.fixture(scope="module")
+def computed(claims):
+    """The tables of all illustrations."""
+    return check_command._computed(claims)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return {row.id: row for row in read_ledger(reference_path())}
+
+
+def decidable(claims):
+    """Yield the claims that a run can decide, with their configs."""
+    configs = {name: load_config(name) for name in list_configs()}
+    for c in claims:
+        if c.config in configs and not c.untested:
+            yield c, configs[c.config]
+
+
+def test_ids(claims):
+    ids = [c.id for c in claims]
+    assert len(set(ids)) == len(ids) >= 500
+    papers = {"rudin2009", "kar2014", "kar2015", "gultekin"}
+    assert {c.paper for c in claims} == papers
+    for name in ids:
+        assert re.fullmatch(r"[a-z0-9]+/[a-z0-9.-]+/[^\s/]+(/[^\s/]+)*", name), name
+
+
+def test_experiments_are_those_of_the_configs(claims):
+    for config, experiment in {(c.config, c.experiment) for c in claims}:
+        assert (ROOT / "configs" / f"{config}.published.yaml").exists()
+        if config in list_configs():
+            assert load_config(config).name == experiment
+
+
+NOT_AT_HAND = ("ppi", "kdd08", "covtype")  # files that people must bring themselves
+
+
+def test_measured_claims_name_what_exists(claims):
+    found = 0
+    for c, config in decidable(claims):
+        if isinstance(c, ExactClaim):
+            continue
+        found += 1
+        absent = NOT_AT_HAND if c.config == "kar2015/section-6" else ()
+        assert c.dataset in {entry.name for entry in config.datasets}.union(absent), c.id
+        if isinstance(c, FactClaim):
+            continue
+        if isinstance(c, RatioClaim):
+            solvers, timed = [c.slower, c.faster], True
+        else:
+            solvers = [c.solver] if isinstance(c, MeanClaim) else [*c.better, *c.worse]
+            timed = c.metric == WALL_SECONDS
+        assert set(solvers) <= set(config.solvers), c.id
+        if isinstance(c, MeanClaim) and c.first_solver:
+            assert c.first_solver in config.solvers, c.id
+        if timed:
+            assert config.sweep is None, c.id
+            continue
+        labels = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
+        assert labels[c.metric] == 1, (c.id, labels)
+        assert c.part in config.parts, c.id
+    assert found >= 250
+
+
+def test_exact_claims_name_one_value(claims, computed):
+    found = 0
+    for c, config in decidable(claims):
+        if not isinstance(c, ExactClaim):
+            continue
+        found += 1
+        assert isinstance(config, Illustration), c.id
+        table = computed[config.name]
+        for reading in c.readings:
+            cell = {**c.cell, **reading.cell}
+            rows = table
+            for column, value in cell.items():
+                assert column in table, c.id
+                rows = rows[rows[column] == value]
+            if c.argmin is not None:
+                assert len(c.among) >= 2 and c.argmin not in cell, c.id
+                rows = rows[rows[c.argmin].isin(c.among)]
+            assert len(rows) == (len(c.among) or 1), c.id
+    assert found >= 100
+
+
+def test_deviations_are_used_and_their_evidence_exists(claims):
+    deviations = load_deviations()
+    used = {name for c in claims for name in published._deviations_of(c)}
+    assert used == set(deviations)
+    papers = {(name, c.paper) for c in claims for name in published._deviations_of(c)}
+    configs = set(list_configs())
+    planned = {c.config for c in claims} - configs
+    assert {name.split("/")[0] for name in planned} <= {"kar2014", "gultekin"}
+    for name, deviation in deviations.items():
+        assert (name, deviation.paper) in papers
+        match shlex.split(deviation.evidence):
+            case ["precbench", "run", config]:
+                assert config in configs | planned, name
+            case ["precbench", "data", "info", dataset]:
+                assert dataset in DATASETS, name
+            case ["python", "-c", code]:
+                compile(code, name, "exec")
+            case ["pytest", file, "-k", word]:
+                assert re.search(rf"def test_\w*{word}", (ROOT / file).read_text()), name
+            case other:
+                pytest.fail(f"{name}: {other}")
+
+
+def test_the_reference_is_of_these_claims(claims, reference):
+    assert list(reference) == [c.id for c in claims]
+    for c in claims:
+        row = reference[c.id]
+        for name in ("paper", "where", "kind", "printed"):
+            assert getattr(row, name) == getattr(c, name), c.id
+        names = set(row.deviation.split())
+        assert names <= set(load_deviations())
+        assert bool(names) or row.verdict is not Verdict.WITH_DEVIATION
+        assert row.verdict is not Verdict.REPRODUCED or not names
+        if row.verdict.rank is None:
+            assert row.reason, c.id
+        if isinstance(c, MeanClaim) and row.verdict.rank is not None:
+            assert row.runs >= MIN_REPETITIONS and row.percentile is not None
+        if isinstance(c, OrderClaim) and row.verdict.rank is not None:
+            assert row.runs >= MIN_SPLITS
+
+
+def test_rudins_tables_are_complete(claims, reference):
+    of = {n: [c for c in claims if c.id.startswith(f"rudin2009/table-{n}/")] for n in range(1, 6)}
+    assert len(of[1]) == 9
+    assert Counter(c.argmin is not None for c in of[2]) == {False: 60, True: 30}
+    means = [c for n in (3, 4, 5) for c in of[n] if isinstance(c, MeanClaim)]
+    assert len(means) == 147
+    assert sum(isinstance(c, OrderClaim) for n in (3, 4, 5) for c in of[n]) == 21
+    assert {reference[c.id].verdict for c in (*of[1], *of[2])} == REPRODUCED
+
+
+def test_deterministic_tables_are_measured_now(claims, computed, reference):
+    exact = [c for c in claims if isinstance(c, ExactClaim) and not c.untested]
+    rows = make_ledger(exact, Evidence(values=computed))
+    assert len(rows) >= 110
+    for row in rows:
+        assert row.verdict is reference[row.id].verdict and row.verdict in REPRODUCED, row
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("rudin2009/table-1/exponential/swap-none", "17,160.17"),
+        ("rudin2009/table-1/logistic/swap-top", "1,212.23"),
+        ("rudin2009/table-2/zero-one-f2/p=7", "16.48*10^5"),
+        ("rudin2009/table-2/exponential-f1/p=5", "1.56*10^5"),
+        ("rudin2009/table-2/logistic-argmin/p=6", "f_2"),
+        ("rudin2009/table-2/logistic-f2/p=10", "8.74*10^7"),
+        ("rudin2009/table-3/p=4/dcg", "1.4066"),
+        ("rudin2009/table-3/IR/aver", "9.7688"),
+        ("rudin2009/table-4/p=64/r-16-1", "0.1884"),
+        ("rudin2009/table-5/p=1/r-2-1", "3222"),
+        ("rudin2009/table-5/best/r-4-1", "small/med p"),
+        ("kar2014/table-1/prec/2pmb/accuracy", "38.7"),
+        ("kar2014/table-2/ppi/share", "1.19%"),
+    ],
+)
+def test_printed_cells(claims, name, printed):
+    assert {c.id: c.printed for c in claims}[name] == printed
+
+
+def test_powers_dropped_in_print_are_those_of_our_values(claims, reference):
+    """Else no distance between logarithms could be small: each is within a factor of 100."""
+    for c in claims:
+        row = reference[c.id]
+        if isinstance(c, MeanClaim) and row.measured:
+            quotient = parse_printed(c.printed, c.power_of_ten).value / float(row.measured)
+            assert 0.01 < quotient < 100, c.id
+
+
+# --- mistakes in the files ---
+
+
+@pytest.fixture(scope="module")
+def folder_of_claims(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("claims") / "configs"
+    shutil.copytree(ROOT / "configs", folder)
+    return folder
+
+
+@pytest.fixture
+def with_mistake(folder_of_claims, monkeypatch):
+    """Put a mistake into a file; returns the refusal."""
+    monkeypatch.setattr(published, "shipped", lambda _: folder_of_claims)
+
+    def refusal(old, new, file="rudin2009/table-3-magic"):
+        path = folder_of_claims / f"{file}.published.yaml"
+        text = path.read_text()
+        assert old in text
+        try:
+            path.write_text(text.replace(old, new, 1))
+            with pytest.raises(InputError) as error:
+                load_claims()
+        finally:
+            path.write_text(text)
+        line = text[: text.index(old)].count("\n") + 1
+        return line, str(error.value)
+
+    return refusal
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "offset", "what"),
+    [
+        ("metric: auc\n    better", "metrc: auc\n    better", 0,
+         r"claims\[4\]\.metrc: .*ir-like-p=64/auc: unknown key \(did you mean 'metric'\?\)"),
+        ("metric: auc\n    better", "better", -8, r"claims\[4\]\.metric: .*auc: is missing"),
+        ('"0.8284"]', '"0.8284", "1"]', 0, "printed: has 8 cells, the table has 7 columns"),
+        ('"0.8288", "0.8284"]', "]", 0, "printed: has 5 cells, the table has 7 columns"),
+        ("deviations: [eleven-columns]", "deviations: [eleven-column]", -8,
+         r"unknown deviation 'eleven-column' \(did you mean 'eleven-columns'\?\)"),
+        ("section-8/magic-positives", "section-8/magic-rows", 0,
+         r"claims\[1\]: a second claim with the id rudin2009/section-8/magic-rows"),
+        ("best: small p", "best: small", -8, "unknown group .*'small'"),
+        ("small p: [p=1, p=2]", "small p: [p=1, p=3]", 0, "unknown column of this table 'p=3'"),
+        ("p=2: {solver: p=2,", "p=2: {", 6, "column p=2 has no solver"),
+        ("best: small p\n", "exceptions: {p=3: {truncated: true}}\n", 0,
+         "unknown column of this table 'p=3'"),
+        ("kind: mean", "kind: men", 0, r"tables\[0\]\.kind: .*did you mean 'mean'"),
+        ("  - id: section-8/magic-rows\n    where", "  - where", 0, r"claims\[0\]\.id: .*missing"),
+        ("id: section-8/magic-rows", 'id: "section 8"', 0, r"claims\[0\].*'rudin2009/section 8'"),
+        ("- id: section-8/magic-rows", "- x\n  - id: section-8/magic-rows", 0,
+         r"claims\[0\]: should be a mapping"),
+        ('["0.8370"', '["0.83.70"', -2, r"p=1/auc: '0\.83\.70' is not a printed number"),
+        ('["6.5515"', '["0.0000"', -2, r"p=1/r-2-1: should be above 0"),
+        ("paper: rudin2009\n", "", 0, "paper: is missing"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_with_their_line(with_mistake, old, new, offset, what):
+    line, told = with_mistake(old, new)
+    first = next(text for text in told.splitlines() if re.search(what, text))
+    place_told = int(re.search(r"table-3-magic\.published\.yaml:(\d+):\d+: ", first)[1])
+    assert place_told == line + offset, told
+
+
+def test_mistakes_in_other_files(with_mistake):
+    line, told = with_mistake("    evidence:", "    evidnce:", "deviations")
+    assert f"deviations.published.yaml:{line}:5: deviations.half-scores.evidnce: unknown" in told
+    _, told = with_mistake("deviation: half-scores", "deviation: x", "rudin2009/tables-1-2")
+    assert "tables[0].rows.swap-none: unknown deviation 'x'" in told
+    both = "  - id: figure-8/most-cases\n    where"
+    _, told = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
+    assert "claims[0].whre" in told and "claims[0].where" in told
+
+
+# --- precbench check ---
+
+
+@pytest.fixture
+def quick(monkeypatch, computed):
+    """Compute the illustrations once for all tests."""
+    monkeypatch.setattr(check_command, "_computed", lambda claims: computed)
+
+
+def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
+    """Write repetitions that have printed values of Table 5 in their middle, of two measures."""
+    cells = {}
+    for i, c in enumerate(claims):
+        if c.experiment == HOUSING and isinstance(c, MeanClaim) and c.metric in MEASURES:
+            value = parse_printed(c.printed, c.power_of_ten).value * (shift or {}).get(c.id, 1)
+            draws = np.repeat(value * normal(n, 1, 0.003, seed=i), 3)
+            cells[c.dataset, c.solver, c.metric, c.part] = draws
+    return write_results(folder, cells, name=HOUSING, folds=3, **changes)
+
+
+MEASURES = ("auc", "pnorm_risk(p=16)")
+CELL = "rudin2009/table-5/p=4/auc"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, claims, computed):
+    """Results of Table 5 and a reference that was made of them."""
+    folder = tmp_path_factory.mktemp("made")
+    housing(folder / "results", claims)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check_command, "_computed", lambda claims: computed)
+        result = check(folder, "--update-reference")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def checked(made, tmp_path, quick):
+    """A copy of them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def check(folder, *options, results="results"):
+    return invoke("check", folder / results, "--reference", folder / "reference.csv", *options)
+
+
+def verdicts(path):
+    return {row.id: row.verdict for row in read_ledger(path)}
+
+
+def test_check_passes_on_what_made_the_reference(checked, claims):
+    result = check(checked)
+    assert result.exit_code == 0, result.output
+    assert "Changed" not in result.stdout and result.stderr == ""
+    ledger = checked / "results" / "ledger.csv"
+    assert ledger.read_text() == (checked / "reference.csv").read_text()
+    found = verdicts(ledger)
+    assert list(found) == [c.id for c in claims]
+    assert found[CELL] in REPRODUCED and found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
+    table_5 = [v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)]
+    assert len(table_5) == 49
+    assert set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
+    assert sum(verdict in REPRODUCED for verdict in table_5) == 14
+    assert re.search(r"rudin2009 +table-5 ", result.stdout)
+    assert re.search(r"rudin2009 +table-2 +45 +45 *\n", result.stdout)
+    assert f"Ledger of {len(claims)} published numbers" in result.stdout
+
+
+def test_files_of_the_check(checked):
+    folder = checked / "results"
+    before = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
+    assert set(before) == {"ledger.csv", "ledger.json", "ledger.md"}
+
+    def constant(name):
+        pytest.fail(f"{name} is not JSON")
+
+    rows = json.loads(before["ledger.json"], parse_constant=constant)
+    assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
+    columns = list(pd.read_csv(folder / "ledger.csv"))
+    public = ["id", "paper", "where", "kind", "printed", "measured", "distance", "runs"]
+    assert columns[:11] == [*public, "verdict", "deviation", "reason"]
+    assert list(rows[0]) == columns
+    assert f"| {CELL} |" in before["ledger.md"].decode()
+    result = check(checked, "--json", "--out", checked / "other" / "place")
+    assert json.loads(result.stdout, parse_constant=constant) == rows
+    other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
+    assert other == before
+    assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
+
+
+def test_a_worse_verdict_is_a_regression(checked, claims):
+    housing(checked / "worse", claims, {CELL: 1.1})
+    result = check(checked, results="worse")
+    assert result.exit_code == 4
+    assert re.search(f"precbench: {CELL} was reproduced.*, is (not reproduced|trend only)",
+                     result.stderr)  # fmt: skip
+    assert "Changed against the reference" in result.stdout
+    row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
+    line = next(text for text in result.stdout.splitlines() if text.strip().startswith(CELL))
+    for text in (row.printed, row.measured, row.spread, f"{row.percentile:.3g}"):
+        assert text in line
+    kept = (checked / "reference.csv").read_text()
+    assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
+
+
+def test_a_better_verdict_is_none(checked, claims):
+    housing(checked / "worse", claims, {CELL: 1.1})
+    assert check(checked, "--update-reference", results="worse").exit_code == 0
+    assert verdicts(checked / "reference.csv")[CELL] not in REPRODUCED
+    result = check(checked)
+    assert result.exit_code == 0 and result.stderr == ""
+    changed = result.stdout.partition("Changed against the reference")[2]
+    assert CELL in changed and "worse" not in changed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"n": MIN_SPLITS - 1}, {"stand_in": True}, {"smoke": True}, {"status": "timeout"}],
+)
+def test_what_decides_nothing_is_no_regression(checked, claims, changes):
+    housing(checked / "nothing", claims, {CELL: 1.1}, **changes)
+    result = check(checked, results="nothing")
+    assert result.exit_code == 0, result.output
+    assert CELL not in result.stdout.partition("Changed against the reference")[2]
+
+
+def test_a_check_of_nothing(checked):
+    (checked / "empty").mkdir()
+    result = check(checked, results="empty")
+    assert result.exit_code == 4
+    assert "nothing was measured" in result.stderr and "empty" in result.stderr
+    found = verdicts(checked / "empty" / "ledger.csv")
+    assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
+
+
+def test_wrong_use_of_check(checked):
+    reference = checked / "reference.csv"
+    good = reference.read_text()
+    assert "no folder" in refused(["check", checked / "none"])
+    damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
+    damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
+    for text in damaged:
+        reference.write_text(text)
+        for options in ([], ["--update-reference"]):
+            sentence = refused(["check", checked / "results", "--reference", reference, *options])
+            assert f"{reference} is not a ledger" in sentence
+        assert reference.read_text() == text
+    reference.unlink()
+    sentence = refused(["check", checked / "results", "--reference", reference])
+    assert "there is no reference" in sentence and "--update-reference" in sentence
+    shutil.copytree(checked / "results", checked / "twice")
+    sentence = refused(["check", checked / "results", checked / "twice"])
+    assert f"both hold results of {HOUSING}" in sentence
+
+
+def test_an_update_shows_what_it_changes_and_keeps_the_rest(checked, claims):
+    before = verdicts(checked / "reference.csv")
+    housing(checked / "few", claims, n=3)
+    result = check(checked, "--update-reference", results="few")
+    assert result.exit_code == 0 and "Changed" not in result.stdout
+    assert verdicts(checked / "reference.csv") == before
+    lines = (checked / "reference.csv").read_text().splitlines(keepends=True)
+    undecided = before | {CELL: Verdict.NO_DATA}
+    rows = read_ledger(checked / "reference.csv")
+    rows = [r if r.id != CELL else row_of("x", Verdict.NO_DATA) for r in rows]
+    rows = [LedgerRow(**{**vars(r), "id": CELL}) if r.paper == "toy" else r for r in rows]
+    (checked / "reference.csv").write_text(to_csv(rows))
+    assert verdicts(checked / "reference.csv") == undecided
+    result = check(checked, "--update-reference")
+    changed = result.stdout.partition("Changed against the reference")[2]
+    assert re.search(f"{CELL} +no data +reproduced", changed)
+    assert changed.count("rudin2009/") == 1
+    assert verdicts(checked / "reference.csv") == before
+    assert (checked / "reference.csv").read_text().splitlines(keepends=True) == lines
+
+
+def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
+    options = ("--solver", "sgd-avg", "--solver", "1pmb")
+    assert run("kar2015/counterexample", tmp_path / "results", *options).exit_code == 0
+    result = invoke("check", tmp_path / "results")
+    assert result.exit_code == 0, result.output
+    rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
+    fact = rows["kar2015/appendix-a/rows"]
+    assert (fact.verdict, fact.measured) == (Verdict.REPRODUCED, "6")
+    one = rows["kar2015/appendix-a/1pmb-suboptimal"]
+    assert one.verdict is Verdict.INCONCLUSIVE and one.measured == "holds in 1 of 1, fails in 0"
+    assert one.reason == f"needs {MIN_SPLITS} splits"
+    assert invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
+
+
+def test_a_real_run_of_one_repetition_decides_nothing(tmp_path, mirror, isolated, quick):
+    options = ("--solver", "p=1", "--solver", "p=4", "--seeds", "0-2")
+    assert run("rudin2009/table-5-housing", tmp_path / "results", *options).exit_code == 0
+    assert invoke("check", tmp_path / "results").exit_code == 0
+    rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
+    assert rows[CELL].verdict is Verdict.INCONCLUSIVE and rows[CELL].runs == 1
+    other = rows["rudin2009/table-5/p=8/auc"]
+    assert other.verdict is Verdict.NO_DATA and "hold no auc of p=8 on housing" in other.reason
+    for name in ("rows", "positives", "negatives", "features", "positives-per-fold"):
+        assert rows[f"rudin2009/section-8/housing-{name}"].verdict in REPRODUCED
+
+
+def positives_above(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return positive.sum() - below, positive.sum() - at
+
+
+def one_too_many(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return below + 1, at + 1
+
+
+def one_too_few(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return below, np.maximum(at - 1, 0)
+
+
+POSITIVES_BELOW = metrics._positives_below
+
+
+@pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
+def test_a_broken_height_is_found(tmp_path, monkeypatch, claims, computed, broken):
+    """Without results of any run: Tables 1 and 2 are always measured."""
+    compute = check_command._computed
+    of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
+    monkeypatch.setattr(metrics, "_positives_below", broken)
+    monkeypatch.setattr(check_command, "_computed", lambda _: computed | compute(of_tables))
+    write_results(tmp_path / "results", auc_of(a=[0.5]))
+    result = invoke("check", tmp_path / "results")
+    assert result.exit_code == 4
+    found = verdicts(tmp_path / "results" / "ledger.csv")
+    names = [f"table-1/zero-one/swap-{where}" for where in ("none", "bottom", "top")]
+    names += [f"table-2/zero-one-{f}/p={p}" for f in ("f1", "f2") for p in range(2, 11)]
+    for name in names:
+        assert found[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
+        assert f"precbench: rudin2009/{name} was reproduced, is not reproduced" in result.stderr
+    assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED
+
+
+def test_a_missing_illustration_is_a_regression(tmp_path, monkeypatch, computed):
+    """What needs neither data nor a run can't be missing for a good reason."""
+    kept = {name: table for name, table in computed.items() if name != "rudin2009-tables-1-2"}
+    monkeypatch.setattr(check_command, "_computed", lambda claims: kept)
+    write_results(tmp_path, auc_of(a=[0.5]))
+    result = invoke("check", tmp_path)
+    assert result.exit_code == 4
+    assert "rudin2009/table-1/zero-one/swap-none was reproduced, is no data" in result.stderr
+
+
+# --- precbench list ---
+
+
+def listed(*options):
+    result = invoke("list", *options, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_claims_are_listed_by_paper_place_and_verdict(claims, reference):
+    everything = listed("claims")
+    assert [member["name"] for member in everything] == [c.id for c in claims]
+    for member in everything:
+        assert member["verdict"] == reference[member["name"]].verdict
+        assert (member["paper"], member["place"]) == tuple(member["name"].split("/")[:2])
+        assert member["printed"] in member["about"] and member["where"] in member["about"]
+    for options in product(
+        (None, "kar2014"), (None, "table-2"), (None, "no data", "not reproduced", "inconclusive")
+    ):
+        keys = ("paper", "place", "verdict")
+        wanted = {key: str(value) for key, value in zip(keys, options, strict=True) if value}
+        expected = [m for m in everything if wanted.items() <= m.items()]
+        given_options = [
+            part
+            for key, value in wanted.items()
+            for part in ("--table" if key == "place" else f"--{key}", value)
+        ]
+        assert listed("claims", *given_options) == expected
+    assert len(listed("claims", "--paper", "rudin2009", "--table", "table-2")) == 90
+
+
+def test_claims_in_lines(reference):
+    arguments = ("list", "claims", "--paper", "rudin2009", "--table", "table-1")
+    lines = invoke(*arguments).stdout.splitlines()
+    assert len(lines) == 9
+    assert re.fullmatch(
+        r"rudin2009/table-1/zero-one/swap-none +reproduced: Table 1, swap-none, zero-one: 33",
+        lines[0],
+    )
+    nothing = invoke(*arguments, "--verdict", "no config")
+    assert nothing.exit_code == 0 and nothing.output == ""
+
+
+def test_deviations_are_listed():
+    members = {member["name"]: member for member in listed("deviations")}
+    assert set(members) == set(load_deviations())
+    about = members["half-scores"]["about"]
+    assert "rudin2009" in about and "precbench run rudin2009/tables-1-2" in about
+    of_paper = listed("deviations", "--paper", "gultekin")
+    assert {member["paper"] for member in of_paper} == {"gultekin"} and len(of_paper) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["claims", "--paper", "rudin"], "no claims of paper 'rudin' (did you mean 'rudin2009'?)"),
+        (["claims", "--table", "tabel-3"], "(did you mean 'table-3'?)"),
+        (["claims", "--verdict", "not reprodced"], "(did you mean 'not reproduced'?)"),
+        (["claims", "--verdict", "x"], "reproduced, reproduced with deviation, trend only"),
+        (["solvers", "--paper", "rudin2009"], "solvers have no paper to choose by"),
+        (["deviations", "--verdict", "no data"], "deviations have no verdict to choose by"),
+        (["claim"], "nothing to list called 'claim' (did you mean 'claims'?)"),
+    ],
+)
+def test_unknown_values_of_filters(arguments, what):
+    assert what in refused(["list", *arguments])
