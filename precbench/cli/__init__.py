@@ -94,7 +94,7 @@ def about(
       precbench run kdd08 --smoke    the same at a size of seconds
       precbench plot results/        draw tables and figures again
       precbench check results/       compare with the published numbers
-      precbench list solvers         what there is (datasets, metrics, configs, claims)
+      precbench list claims          what there is (solvers, datasets, configs)
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
