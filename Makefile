@@ -6,7 +6,7 @@ JOBS ?= 2
 SOURCES = $(wildcard precbench/kernels/*.p[yx]x precbench/kernels/*.pxd precbench/kernels/*.h)
 
 # What can be measured in a few minutes, for the regression of published numbers.
-CHECKED = rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 \
+CHECKED = rudin2009/definitions rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 \
     rudin2009/section-10-1 rudin2009/table-3-magic rudin2009/table-4-ionosphere \
     rudin2009/table-5-housing letter
 REPRODUCED = $(CHECKED) adult ijcnn1 w8a cod_rna kdd08 ppi covtype \

@@ -79,6 +79,8 @@ class Model:
         How rows of a file become features; None for a model of bare arrays.
     about : dict
         Whatever else is worth keeping, as JSON can hold it.
+    intercept : float
+        Added to all scores; 0 unless the solver was fitted to the objective "f1".
     """
 
     solver: str
@@ -87,6 +89,7 @@ class Model:
     scaler: Scaler
     encoding: Encoding | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    intercept: float = 0.0
 
     @classmethod
     def fit(
@@ -138,7 +141,8 @@ class Model:
                 f"{solver}: the weights have overflowed; scale the features, or take shorter steps"
             )
         kept = {n: v for n, v in fitted.get_params().items() if n != "random_state"}
-        return cls(solver, kept, fitted.coef_, scaler, encoding)
+        intercept = float(getattr(fitted, "intercept_", 0.0))
+        return cls(solver, kept, fitted.coef_, scaler, encoding, intercept=intercept)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows; larger is more likely positive.
@@ -165,9 +169,11 @@ class Model:
                 "of the kind that it was fitted to"
             )
         if self.scaler.shift is None or self.scaler.scale is None:
-            return linear_scores(as_rows(X), self.coef)
+            return linear_scores(as_rows(X), self.coef) + self.intercept
         weights = self.coef / self.scaler.scale
-        return linear_scores(as_rows(X), weights) - float(self.scaler.shift @ weights)
+        return linear_scores(as_rows(X), weights) + (
+            self.intercept - float(self.scaler.shift @ weights)
+        )
 
     def rank(self, X: Any, top: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.
@@ -211,6 +217,7 @@ class Model:
             "schema": _SCHEMA,
             "solver": self.solver,
             "params": self.params,
+            "intercept": self.intercept,
             "scaling": self.scaler.kind,
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
             "about": self.about,
@@ -286,9 +293,11 @@ class Model:
             described["scaling"], {name.removeprefix("scaler_"): a for name, a in arrays.items()}
         )
         encoding = described["encoding"] and Encoding.from_dict(described["encoding"])
+        intercept = float(described.get("intercept", 0.0))  # older files have none
         is_whole = (
             all(a.shape == coef.shape and np.isfinite(a).all() for a in [coef, *arrays.values()])
             and coef.ndim == 1
+            and np.isfinite(intercept)
             and (encoding is None or encoding.n_features == len(coef))
             and (scaler.kind == "none") == (scaler.shift is None) == (scaler.scale is None)
         )
@@ -301,6 +310,7 @@ class Model:
             scaler=scaler,
             encoding=encoding,
             about=described["about"],
+            intercept=intercept,
         )
 
 

@@ -7,7 +7,7 @@ the records whenever a run ends; the curves only where the experiment plots them
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Trial
-from precbench.experiment.material import test_part, training_part
+from precbench.experiment.material import Sample, sample
 from precbench.experiment.plan import Plan
 from precbench.metrics import METRICS, roc_curve
-from precbench.solvers.base import Rows, as_rows, linear_scores
 from precbench.store import Store
 
 __all__ = ["write_results"]
@@ -88,13 +87,14 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 continue
             arrays = store.arrays(key)
             for part in experiment.parts:
-                X, y = parts[part]
-                scores = [linear_scores(X, w) for w in arrays["coef"]]
-                rows += _measured(plan, trial, about | {"part": part}, arrays, scores, y)
+                about_part = about | {"part": part}
+                y = parts[part].y
+                measured, final = _measured(plan, trial, about_part, arrays, parts[part])
+                rows += measured
                 if "roc" in plots and part == "test":
-                    curves.append(_roc(about, y, scores[-1]))
+                    curves.append(_roc(about, y, final))
                 if "roc-counts" in plots and trial.split.index == 0:
-                    counts.append(_roc_counts(about | {"part": part}, y, scores[-1]))
+                    counts.append(_roc_counts(about_part, y, final))
     results = pd.DataFrame(rows, columns=COLUMNS)
     tables = {
         "results.csv": results,
@@ -118,20 +118,15 @@ def _of_other_data(plan: Plan, path: Path) -> pd.DataFrame:
     return table[table["dataset"].isin(others)]
 
 
-class _Parts(dict[str, tuple[Rows, NDArray[np.float64]]]):
+class _Parts(dict[str, Sample]):
     """The parts of one split, gathered when they are first asked for."""
 
     def __init__(self, plan: Plan, trial: Trial):
         super().__init__()
         self._trial, self._dataset = trial, plan.datasets[trial.dataset.name]
 
-    def __missing__(self, part: str) -> tuple[Rows, NDArray[np.float64]]:
-        if part == "test":
-            X, y = test_part(self._trial, self._dataset)
-        else:
-            training = training_part(self._trial, self._dataset)
-            X, y = training.X, training.y
-        self[part] = as_rows(X), y
+    def __missing__(self, part: str) -> Sample:
+        self[part] = sample(self._trial, self._dataset, part)
         return self[part]
 
 
@@ -166,29 +161,35 @@ def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured(
-    plan: Plan,
-    trial: Trial,
-    about: dict[str, Any],
-    arrays: dict[str, NDArray],
-    scores: Sequence[NDArray[np.float64]],
-    y: NDArray[np.float64],
-) -> Iterator[dict[str, Any]]:
-    for metric in plan.experiment.metrics_at(trial.sweep):
-        about = about | {"metric": metric.label}
-        for checkpoint, of_checkpoint in enumerate(scores):
+    plan: Plan, trial: Trial, about: dict[str, Any], arrays: dict[str, NDArray], part: Sample
+) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
+    """Return the rows of the table, metric by metric, and the scores under the final weights."""
+    metrics = plan.experiment.metrics_at(trial.sweep)
+    rows: list[list[dict[str, Any]]] = [[] for _ in metrics]
+    final = np.empty(0)
+    for checkpoint, final in enumerate(part.scores(arrays["coef"], arrays.get("intercept"))):
+        for metric, of_metric in zip(metrics, rows, strict=True):
+            named = about | {"metric": metric.label}
+            if of_metric and of_metric[-1]["status"] == "failed":
+                continue
             try:
-                value = METRICS[metric.name](y, of_checkpoint, **metric.params)
+                value = METRICS[metric.name](part.y, final, **metric.params)
             except InputError as error:  # for example k beyond the positives of the test part
-                yield about | {"status": "failed", "reason": f"not measured: {error}"}
-                break
-            yield about | {
-                "checkpoint": checkpoint,
-                "rows_seen": arrays["rows_seen"][checkpoint],
-                "cpu_seconds": arrays["cpu_seconds"][checkpoint],
-                "wall_seconds": arrays["wall_seconds"][checkpoint],
-                "value": value,
-                "final": checkpoint == len(scores) - 1,
-            }
+                failure = {"status": "failed", "reason": f"not measured: {error}"}
+                of_metric.append(named | failure)
+                continue
+            of_metric.append(
+                named
+                | {
+                    "checkpoint": checkpoint,
+                    "rows_seen": arrays["rows_seen"][checkpoint],
+                    "cpu_seconds": arrays["cpu_seconds"][checkpoint],
+                    "wall_seconds": arrays["wall_seconds"][checkpoint],
+                    "value": value,
+                    "final": checkpoint == len(arrays["coef"]) - 1,
+                }
+            )
+    return [row for of_metric in rows for row in of_metric], final
 
 
 def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):

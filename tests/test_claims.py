@@ -1015,12 +1015,14 @@ def test_deviations_are_used_and_their_evidence_exists(claims):
 
 def test_the_reference_is_of_these_claims(claims, reference):
     assert list(reference) == [c.id for c in claims]
+    deviations = load_deviations()
     for c in claims:
         row = reference[c.id]
         for name in ("paper", "where", "kind", "printed"):
             assert getattr(row, name) == getattr(c, name), c.id
         names = set(row.deviation.split())
-        assert names <= set(load_deviations())
+        assert names <= set(deviations)
+        assert set(c.deviations) <= names or row.verdict not in REPRODUCED, c.id
         assert bool(names) or row.verdict is not Verdict.WITH_DEVIATION
         assert row.verdict is not Verdict.REPRODUCED or not names
         if row.verdict.rank is None:
@@ -1029,6 +1031,20 @@ def test_the_reference_is_of_these_claims(claims, reference):
             assert row.runs >= MIN_REPETITIONS and row.percentile is not None
         if isinstance(c, OrderClaim) and row.verdict.rank is not None:
             assert row.runs >= MIN_SPLITS
+
+
+def test_deviations_of_table_and_column_add_up(claims):
+    of = {c.id: c.deviations for c in claims}
+    assert of["rudin2009/table-4/p=1/auc"] == ("ionosphere-labels", "absolute-derivative")
+    assert of["rudin2009/table-4/IR/auc"] == ("ionosphere-labels",)
+    first = {c.id: c for c in claims}["rudin2009/table-3/IR/auc"]
+    assert (first.first_solver, first.first_printed) == ("p=1", "0.8370")
+
+
+def test_the_best_of_a_row_is_against_all_others(claims):
+    [best] = [c for c in claims if c.id == "rudin2009/table-4/best/r-2-1"]
+    assert best.better == ("p=4", "p=8", "p=16", "p=64") and best.worse == ("p=1", "p=2", "IR")
+    assert best.metric == "pnorm_risk(p=2)" and best.deviations == ("ionosphere-labels",)
 
 
 def test_rudins_tables_are_complete(claims, reference):

@@ -1,7 +1,10 @@
 """The laws of all solvers, and what holds for some only."""
 
 import hashlib
+import itertools
 import pickle
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,9 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precbench.errors import InputError
-from precbench.metrics import precision_at_k, resolve_k
-from precbench.solvers import SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK
-from precbench.solvers.minibatch import MiniBatchRanker, visiting_order
+from precbench.metrics import f1, f1_max, precision_at_k, resolve_k
+from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
+from precbench.solvers import SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+from precbench.solvers import minibatch as minibatch_module
+from precbench.solvers.minibatch import OnlineRanker, reservoir_sample, visiting_order
 from precbench.surrogates import SURROGATES
 from tests.twins import minibatch_path
 
@@ -28,8 +33,16 @@ MINIBATCH = {
     "sgd-ramp": (SGDAtK("ramp"), "ramp"),
     "sgd-struct": (SGDAtK("struct"), "struct"),
     "1pmb": (OnePMB(), "struct"),
+    "1pmb-pauc": (OnePMB("pauc", beta=0.3), PartialAUC(0.3)),
+    "1pmb-auc": (OnePMB("auc"), AUC()),
+    "1pmb-f1": (OnePMB("f1"), F1()),
 }
-each_solver = pytest.mark.parametrize("name", SOLVERS)
+MEMBERS = {
+    **SOLVERS,
+    **{f"1pmb-{name}": partial(OnePMB, name) for name in ("pauc", "auc", "f1")},
+    **{f"2pmb-{name}": partial(TwoPMB, name) for name in ("pauc", "auc", "f1")},
+}
+each_solver = pytest.mark.parametrize("name", MEMBERS)
 each_minibatch = pytest.mark.parametrize("name", MINIBATCH)
 
 
@@ -44,10 +57,16 @@ def problem(n=400, d=7, share=0.2, seed=0, integers=False):
 
 def quick(name, **params):
     """Return a solver that is done soon, with only those parameters that it has."""
-    solver = MINIBATCH[name][0] if name in MINIBATCH else SOLVERS[name]()
+    solver = MINIBATCH[name][0] if name in MINIBATCH else MEMBERS[name]()
     wanted = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200, **params}
     known = solver.get_params()
     return clone(solver).set_params(**{p: v for p, v in wanted.items() if p in known})
+
+
+def weights(solver):
+    """Return w with the intercept, if there is one, as its last entry."""
+    intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
+    return np.append(solver.coef_, intercept)
 
 
 def leaves(cls):
@@ -60,7 +79,7 @@ def test_every_solver_is_registered():
     assert own == {type(solver()) for solver in SOLVERS.values()}
 
 
-@parametrize_with_checks([solver() for solver in SOLVERS.values()])
+@parametrize_with_checks([solver() for solver in MEMBERS.values()])
 def test_scikit_learn_compatible(estimator, check):
     check(estimator)
 
@@ -83,7 +102,7 @@ def test_twin_follows_the_kernel(name, k, average, radius):
     for stop in (37, 5 * 37, len(y)):
         piece = clone(solver).partial_fit(X, y, order=order[:stop])
         seen = path[: -(-stop // 37)]
-        assert_allclose(piece.coef_, seen.mean(axis=0) if average else seen[-1], atol=1e-10)
+        assert_allclose(weights(piece), seen.mean(axis=0) if average else seen[-1], atol=1e-10)
         assert piece.t_ == len(seen)
     if name.startswith("perceptron"):
         assert piece.n_mistakes_ == mistakes
@@ -94,7 +113,7 @@ def test_twin_follows_the_kernel(name, k, average, radius):
 def test_twin_follows_the_kernel_through_ties(data):
     """Few small integers: ties everywhere, and scores are exact, so no rounding may decide.
 
-    The avg rules weigh rows with fractions, so for them that holds of one batch only.
+    The avg rules and the objectives weigh rows with fractions: there it holds of one batch only.
     """
     name = data.draw(st.sampled_from(sorted(MINIBATCH)))
     n = data.draw(st.integers(2, 90))
@@ -106,17 +125,18 @@ def test_twin_follows_the_kernel_through_ties(data):
     k = data.draw(st.sampled_from([0.25, 0.5, 1.0, 1, 2]))
     batch_size = data.draw(st.sampled_from([1, 2, 5, 12, 30, 60]))
     order = rng.permutation(n)
-    if name.endswith("avg"):
+    rule = MINIBATCH[name][1]
+    if name.endswith("avg") or name.startswith("1pmb-"):
         order = order[:batch_size]
-    start = rng.integers(-2, 3, d).astype(float)
-    path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], k, batch_size, start=start)
+    start = rng.integers(-2, 3, d + (name == "1pmb-f1")).astype(float)
+    path, _ = minibatch_path(X, y, order, rule, k, batch_size, start=start)
     for rows in (X, sparse.csr_matrix(X)):
         solver = quick(name, k=k, batch_size=batch_size, average=False)
         solver._step_lengths = np.ones
         solver.partial_fit(rows, y, order=[])
         solver._w[:] = start
         solver.partial_fit(rows, y, order=order)
-        assert_allclose(solver.coef_, path[-1], atol=1e-12)
+        assert_allclose(weights(solver), path[-1], atol=1e-12)
 
 
 @each_minibatch
@@ -126,8 +146,8 @@ def test_a_batch_of_positives_only(name):
     solver = quick(name, average=False).partial_fit(X, y, order=order)
     eta0 = solver.get_params().get("eta0")
     path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], 0.25, 50, eta0)
-    assert_allclose(solver.coef_, path[-1], atol=1e-10)
-    assert solver.n_empty_batches_ == 1
+    assert_allclose(weights(solver), path[-1], atol=1e-10)
+    assert solver.n_empty_batches_ == (2 if name in ("1pmb-pauc", "1pmb-auc") else 1)
 
 
 # --- laws of all solvers -----------------------------------------------------------------------
@@ -148,9 +168,8 @@ def test_dense_equals_sparse(name):
 def test_dense_equals_sparse_to_the_last_bits(name):
     X, y = problem(integers=True)
     dense, compressed = quick(name), quick(name)
-    assert_allclose(
-        dense.fit(X, y).coef_, compressed.fit(sparse.csr_matrix(X), y).coef_, atol=1e-10
-    )
+    dense.fit(X, y), compressed.fit(sparse.csr_matrix(X), y)
+    assert_allclose(weights(dense), weights(compressed), atol=1e-10)
 
 
 @each_solver
@@ -168,7 +187,7 @@ def test_trace_changes_nothing(name):
 
     trace = Trace()
     traced = quick(name).fit(X, y, trace=trace)
-    assert_array_equal(traced.coef_, quick(name).fit(X, y).coef_)
+    assert_array_equal(weights(traced), weights(quick(name).fit(X, y)))
     assert trace.calls >= 2
     ended = quick(name).fit(X, y, trace=lambda solver: True)
     assert ended.n_rows_seen_ == 0
@@ -178,7 +197,7 @@ def test_trace_changes_nothing(name):
 @each_solver
 def test_same_seed_same_bits(name):
     X, y = problem()
-    assert_array_equal(quick(name).fit(X, y).coef_, quick(name).fit(X, y).coef_)
+    assert_array_equal(weights(quick(name).fit(X, y)), weights(quick(name).fit(X, y)))
 
 
 @each_solver
@@ -216,7 +235,7 @@ def test_permuted_features_permute_the_weights(name):
 @pytest.mark.parametrize("k", [0.25, 1.0])
 def test_separable_rows_are_ranked_without_mistake(name, k):
     solver = quick(name, k=k, epochs=60, batch_size=500)
-    struct = name in ("1pmb", "cutting-plane")
+    struct = name in ("1pmb", "2pmb", "cutting-plane")
     if struct and k < 1:
         pytest.skip("the struct surrogate need not separate for k < n_pos (kar2015 3.1)")
     rng = np.random.default_rng(0)
@@ -292,7 +311,7 @@ def test_pieces_equal_the_whole(name):
     pieces = quick(name)
     for start in range(0, 400, 100):
         pieces.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
-    assert_array_equal(pieces.coef_, whole.coef_)
+    assert_array_equal(weights(pieces), weights(whole))
     assert (pieces.t_, pieces.n_rows_seen_) == (whole.t_, whole.n_rows_seen_)
 
 
@@ -302,18 +321,19 @@ def test_an_unshuffled_fit_is_a_chain_of_partial_fits(name):
     chain = quick(name)
     for _ in range(3):
         chain.partial_fit(X, y)
-    assert_array_equal(quick(name, shuffle=False, epochs=3).fit(X, y).coef_, chain.coef_)
+    whole = quick(name, shuffle=False, epochs=3).fit(X, y)
+    assert_array_equal(weights(whole), weights(chain))
 
 
 @each_minibatch
 def test_a_batch_without_positives_is_counted_and_changes_nothing(name):
     X, y = problem()
     solver = quick(name, average=False).partial_fit(X, y)
-    before = solver.coef_.copy()
+    before = weights(solver)
     negatives = X[y < 0][:100]
     solver.partial_fit(negatives, np.full(100, -1))
     assert solver.n_empty_batches_ == 2
-    assert_array_equal(solver.coef_, before)
+    assert_array_equal(weights(solver), before)
 
 
 GOLDEN = {
@@ -338,6 +358,15 @@ GOLDEN = {
     ("1pmb", 5): "27801b3546110a14",
     ("1pmb", 16): "11163816ba9fe4d7",
     ("1pmb", 31): "16dba19da656664a",
+    ("1pmb-pauc", 5): "ec02244b559e31cc",
+    ("1pmb-pauc", 16): "58e5391ed70b4414",
+    ("1pmb-pauc", 31): "ab7b7e40f0904757",
+    ("1pmb-auc", 5): "f7d99d1e41b9772f",
+    ("1pmb-auc", 16): "727749ecb5f1460e",
+    ("1pmb-auc", 31): "42bcb6dfeacd4a74",
+    ("1pmb-f1", 5): "3c34d54f02016eb2",
+    ("1pmb-f1", 16): "4706a5828ec1d816",
+    ("1pmb-f1", 31): "673af5543ee83499",
 }
 
 
@@ -349,7 +378,7 @@ def test_the_same_bits_on_every_machine(name, columns):
     X = (grid % 1009 - 504) / 64.0
     y = np.where(X[:, 0] - X[:, 2] + X[:, 4] > 6, 1, -1)
     solver = quick(name, batch_size=64, shuffle=False, radius=None).fit(X, y)
-    found = hashlib.sha256(solver.coef_.astype("<f8").tobytes()).hexdigest()[:16]
+    found = hashlib.sha256(weights(solver).astype("<f8").tobytes()).hexdigest()[:16]
     assert found == GOLDEN[name, columns]
 
 
@@ -358,7 +387,7 @@ def test_an_overflow_is_told(name):
     X, y = problem()
     with pytest.warns(ConvergenceWarning, match="overflowed"):
         solver = quick(name).fit(X * 1e200, y)
-    assert np.isnan(solver.coef_).all()
+    assert np.isnan(weights(solver)).all()
 
 
 @pytest.mark.parametrize("order", [[0.5, 1.0], [True, False], [[0, 1]]])
@@ -460,5 +489,148 @@ def test_mistake_bounds_hold(variant, k, noise):
     assert 0 < solver.n_mistakes_ <= min(bounds) < sum(counts)
 
 
-def test_classes_are_mini_batch_rankers():
-    assert all(isinstance(solver, MiniBatchRanker) for solver, _ in MINIBATCH.values())
+def test_classes_are_online_rankers():
+    assert all(isinstance(solver, OnlineRanker) for solver, _ in MINIBATCH.values())
+
+
+# --- objectives --------------------------------------------------------------------------------
+
+
+each_pmb = pytest.mark.parametrize("cls", [OnePMB, TwoPMB])
+
+
+@each_pmb
+def test_every_objective_has_a_rule(cls):
+    X, y = problem()
+    for objective, about in OBJECTIVES.items():
+        solver = cls(objective, epochs=1).fit(X, y)
+        assert hasattr(solver, "intercept_") == about.has_threshold
+    with pytest.raises(ValueError, match=r"'objective' parameter of .* must be a str among"):
+        cls("f2").fit(X, y)
+
+
+@each_pmb
+@pytest.mark.parametrize("beta", [0, -0.1, 1.1, np.nan, "0.1"])
+def test_a_beta_out_of_range_is_told(cls, beta):
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"'beta' parameter of .* range \(0\.0, 1\.0\]"):
+        cls("pauc", beta=beta).fit(X, y)
+
+
+@each_pmb
+def test_k_concerns_precision_only(cls):
+    X, y = problem()
+    for objective in ("pauc", "auc", "f1"):
+        cls(objective, k=81, epochs=1).fit(X, y)
+    with pytest.raises(InputError, match=r"81.*80"):
+        cls("prec@k", k=81).fit(X, y)
+
+
+@each_pmb
+def test_auc_is_pauc_with_beta_1(cls):
+    X, y = problem()
+    one, other = (cls(*args, random_state=0) for args in [("auc",), ("pauc",)])
+    assert_array_equal(one.fit(X, y).coef_, other.set_params(beta=1).fit(X, y).coef_)
+
+
+@each_pmb
+def test_the_intercept_is_the_weight_of_a_constant_feature(cls):
+    X, y = problem()
+    solver = cls("f1", random_state=0, radius=0.2).fit(X, y)
+    assert solver.coef_.shape == (7,)
+    scores = solver.decision_function(X)
+    assert_allclose(scores, X @ solver.coef_ + solver.intercept_, atol=1e-12)
+    assert_array_equal(solver.predict(X), np.where(scores > 0, 1, -1))
+    last = clone(solver).set_params(average=False).fit(X, y)
+    assert np.linalg.norm(weights(last)) <= 0.2 * (1 + 1e-12)
+    assert not hasattr(solver.set_params(objective="auc").fit(X, y), "intercept_")
+
+
+@pytest.mark.parametrize("objectives", [("f1", "auc"), ("prec@k", "f1")])
+def test_an_intercept_cannot_come_or_go_between_pieces(objectives):
+    X, y = problem()
+    before, after = objectives
+    solver = OnePMB(before).partial_fit(X, y).set_params(objective=after)
+    with pytest.raises(InputError, match="objective was changed"):
+        solver.partial_fit(X, y)
+    assert solver.fit(X, y).coef_.shape == (7,)
+
+
+def test_f1_is_sought_at_threshold_0():
+    X, y = problem()
+    scores = OnePMB("f1", batch_size=50, eta0=1.0, random_state=0).fit(X, y).decision_function(X)
+    assert f1(y, scores) > f1_max(y, scores) - 0.03
+
+
+# --- 2PMB --------------------------------------------------------------------------------------
+
+TWO_PMB = {
+    "prec@k": PrecisionAtK(0.25),
+    "pauc": PartialAUC(0.3),
+    "auc": AUC(),
+    "f1": F1(),
+}
+
+
+@pytest.mark.parametrize("objective", TWO_PMB)
+@pytest.mark.parametrize(("batch_size", "epochs"), [(40, 3), (50, 1), (400, 2)])
+@pytest.mark.parametrize("size", [1, 30, 80, None])
+@pytest.mark.parametrize("average", [False, True])
+def test_twin_follows_2pmb(objective, batch_size, epochs, size, average):
+    """320 negatives: batches of 40 are all full, of 50 the last is short, of 400 the only one."""
+    X, y = problem()
+    common = {"batch_size": batch_size, "reservoir_size": size, "epochs": epochs}
+    solver = TwoPMB(objective, beta=0.3, average=average, radius=0.7, random_state=5, **common)
+    solver.fit(X, y)
+    rng = np.random.default_rng(5)
+    pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    kept = pos[reservoir_sample(80, size or batch_size, rng)]
+    order = []
+    for _ in range(epochs):
+        streamed = neg[visiting_order(320, True, rng)]
+        for start in range(0, 320, batch_size):
+            order += [*kept, *streamed[start : start + batch_size]]
+    length = len(kept) + min(320, batch_size)
+    path, _ = minibatch_path(X, y, order, TWO_PMB[objective], 0.25, length, 0.1, 0.7)
+    assert_allclose(weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-10)
+    assert solver.n_rows_seen_ == len(order)
+    assert solver.t_ == len(path)
+
+
+@pytest.mark.parametrize("objective", TWO_PMB)
+def test_2pmb_lists_its_batches_in_pieces(objective, monkeypatch):
+    X, y = problem()
+    solver = TwoPMB(objective, batch_size=20, epochs=2, random_state=0)
+    whole = weights(solver.fit(X, y))
+    monkeypatch.setattr(minibatch_module, "_ORDER_ROWS", 100)
+    assert_array_equal(weights(solver.fit(X, y)), whole)
+
+
+def test_buffers_longer_than_the_data_hold_all_of_it():
+    X, y = problem()
+    one = TwoPMB("pauc", batch_size=320, reservoir_size=80, random_state=0).fit(X, y)
+    other = TwoPMB("pauc", batch_size=10**9, random_state=0).fit(X, y)
+    assert_array_equal(one.coef_, other.coef_)
+
+
+def test_a_count_k_is_cut_to_the_positives_of_the_buffer():
+    X, y = problem()
+    common = {"reservoir_size": 20, "random_state": 0}
+    one, other = (TwoPMB(k=k, **common).fit(X, y) for k in (60, 1.0))
+    assert_array_equal(one.coef_, other.coef_)
+
+
+def test_2pmb_takes_no_pieces():
+    assert not hasattr(TwoPMB(), "partial_fit")
+
+
+@pytest.mark.parametrize(("n", "size"), [(5, 8), (5, 5), (1, 1), (0, 3)])
+def test_a_reservoir_that_holds_the_stream_keeps_all_of_it(n, size):
+    assert_array_equal(reservoir_sample(n, size, np.random.default_rng(0)), np.arange(n))
+
+
+def test_a_reservoir_keeps_every_set_equally_often():
+    rng = np.random.default_rng(0)
+    counts = Counter(tuple(reservoir_sample(6, 3, rng).tolist()) for _ in range(20_000))
+    assert set(counts) == set(itertools.combinations(range(6), 3))
+    assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)

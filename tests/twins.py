@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from precbench.metrics import resolve_k
+from precbench.objectives import AUC, Objective, PartialAUC
 from precbench.surrogates import SURROGATES
 
 
@@ -25,18 +26,27 @@ def perceptron_coefficients(scores, positive, k, variant):
 
 
 def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None, start=0.0):
-    """Return w after each batch, shape (n_batches, n_features), and the mistakes."""
+    """Return w after each batch, shape (n_batches, n_features), and the mistakes.
+
+    The rule is a surrogate's name, "perceptron-avg" or "perceptron-max", or an objective; with an
+    objective that has a threshold, the last column of w is the intercept.
+    """
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    if isinstance(rule, Objective) and rule.has_threshold:
+        X = np.column_stack((X, np.ones(len(X))))
+    pairs = isinstance(rule, (PartialAUC, AUC))
     w, path, mistakes = np.zeros(X.shape[1]) + start, [], 0
     for t, first in enumerate(range(0, len(order), batch_size), start=1):
         rows = order[first : first + batch_size]
         positive = y[rows] > 0
         n_pos = int(positive.sum())
-        if n_pos:
+        if n_pos and not (pairs and n_pos == len(rows)):
             share = isinstance(k, float)
             batch_k = resolve_k(k, n_pos) if share else min(k, n_pos)
             scores = X[rows] @ w
-            if rule.startswith("perceptron"):
+            if isinstance(rule, Objective):
+                c = rule.evaluate(scores, positive)[1]
+            elif rule.startswith("perceptron"):
                 c, n_false = perceptron_coefficients(scores, positive, batch_k, rule[11:])
                 mistakes += n_false
             else:

@@ -1,5 +1,6 @@
 """The verdict on each claim."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -132,7 +133,8 @@ def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str
     value = float(rows["value"].iloc[0])
     if claim.expected is not None or claim.at_least is not None:
         enough = claim.at_least is not None and value >= claim.at_least
-        return f"{value:.8g}", enough or value == claim.expected
+        exact = claim.expected is not None and math.isclose(value, claim.expected, rel_tol=1e-12)
+        return f"{value:.8g}", enough or exact
     return f"{value:.8g}", agrees(parse_printed(claim.printed), value, claim.truncated)
 
 

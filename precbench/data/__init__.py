@@ -3,13 +3,19 @@
 from precbench.data.dataset import Dataset
 from precbench.data.load import load_dataset
 from precbench.data.registry import DATASETS, find_card
+from precbench.data.stream import RowStream, StreamedDataset, stream_dataset
+from precbench.data.stream_files import open_stream
 from precbench.data.svmlight import iter_svmlight, read_svmlight
 
 __all__ = [
     "DATASETS",
     "Dataset",
+    "RowStream",
+    "StreamedDataset",
     "find_card",
     "iter_svmlight",
     "load_dataset",
+    "open_stream",
     "read_svmlight",
+    "stream_dataset",
 ]

@@ -339,7 +339,7 @@ def _own_table(
     table = _table(path, found)
     if label is None:
         raise InputError(f"{path}: name the label column, one of {_listed(table.columns)}")
-    y = _signs(path, _column(table, label, str(path)).tolist(), positive)
+    y = signs(path, _column(table, label, str(path)).tolist(), positive)
     numbered = None
     if groups is not None:
         numbered = _numbered(path, _column(table, groups, str(path)).tolist())
@@ -360,7 +360,7 @@ def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
     X, labels = read_svmlight(path)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
-    y = _signs(path, labels.tolist(), positive)
+    y = signs(path, labels.tolist(), positive)
     if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
     return _Own(X, y, None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
@@ -368,7 +368,7 @@ def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
 
 def _own_npz(path: Path, positive: str | float | None, groups: str | None) -> _Own:
     X, arrays = _npz(path)
-    y = _signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
+    y = signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
     numbered = None
     if groups is not None:
         numbered = _numbered(path, _vector(path, arrays, groups, X.shape[0]))
@@ -620,9 +620,10 @@ def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) 
 # --- labels and groups ---
 
 
-def _signs(
+def signs(
     path: Path, labels: Sequence[object], positive: str | float | None
 ) -> NDArray[np.float64]:
+    """Turn labels into -1 and +1, or say why they cannot be."""
     codes, distinct = _factorised(path, labels, "label")
     names = [_canonical(label) for label in distinct]
     if positive is None:

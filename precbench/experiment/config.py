@@ -25,8 +25,8 @@ from precbench.experiment.checks import (
 )
 from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import (
+    Data,
     DataEntry,
-    FileData,
     FittedOn,
     Metric,
     MetricEntry,
@@ -37,6 +37,8 @@ from precbench.experiment.sections import (
     Scaling,
     Smoke,
     SolverEntry,
+    StreamedCard,
+    StreamedFile,
     Theorem,
     no_split,
 )
@@ -70,7 +72,7 @@ class Experiment(Section):
 
     @field_validator("datasets")
     @classmethod
-    def _one_of_each(cls, datasets: tuple[NamedData | FileData, ...]) -> Any:
+    def _one_of_each(cls, datasets: tuple[Data, ...]) -> Any:
         names = [entry.name for entry in datasets]
         refuse(
             ((i,), f"a second data set named {name}")
@@ -78,6 +80,15 @@ class Experiment(Section):
             if name in names[:i]
         )
         return datasets
+
+    @field_validator("protocol")
+    @classmethod
+    def _divides_streams(cls, protocol: Protocol, info: ValidationInfo) -> Protocol:
+        for name in _streamed(info)[:1]:
+            why = f"has no meaning for {name}: the rows of a stream are divided one by one"
+            wrong = {"stratified": protocol.stratified, "train_size": protocol.train_size}
+            refuse(((key,), why) for key, given in wrong.items() if given)
+        return protocol
 
     @field_validator("solvers", mode="before")
     @classmethod
@@ -89,6 +100,19 @@ class Experiment(Section):
             label: {"solver": label, **entry} if isinstance(entry, dict) else entry
             for label, entry in full.items()
         }
+
+    @field_validator("solvers")
+    @classmethod
+    def _learn_from_streams(
+        cls, solvers: dict[str, SolverEntry], info: ValidationInfo
+    ) -> dict[str, SolverEntry]:
+        for name in _streamed(info)[:1]:
+            refuse(
+                ((label,), f"{entry.solver} needs all rows at once, and {name} is streamed")
+                for label, entry in solvers.items()
+                if not _learns_in_pieces(entry.solver)
+            )
+        return solvers
 
     @field_validator("common")
     @classmethod
@@ -234,9 +258,7 @@ class Experiment(Section):
             )
         ]
 
-    def _trial(
-        self, index: int, dataset: NamedData | FileData, sweep: tuple[str, Any] | None, label: str
-    ) -> Trial:
+    def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
         protocol, entry = self.protocol, self.solvers[label]
         seed = _seed(protocol.seed, dataset.name, index)
         split_seed = seed
@@ -373,10 +395,24 @@ def _seed(*identity: int | str) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:4], "big")
 
 
-def _recommended_scaling(dataset: NamedData | FileData) -> Scaling:
+def _recommended_scaling(dataset: Data) -> Scaling:
     from precbench.data import DATASETS
 
-    return "none" if isinstance(dataset, FileData) else DATASETS[dataset.name].scaling
+    if isinstance(dataset, NamedData):
+        return DATASETS[dataset.name].scaling
+    return DATASETS[dataset.card].scaling if isinstance(dataset, StreamedCard) else "none"
+
+
+def _streamed(info: ValidationInfo) -> list[str]:
+    datasets = info.data.get("datasets", ())
+    return [entry.name for entry in datasets if isinstance(entry, StreamedCard | StreamedFile)]
+
+
+def _learns_in_pieces(solver: str) -> bool:
+    from precbench.solvers import SOLVERS
+    from precbench.solvers.streaming import OnlineRanker
+
+    return isinstance(SOLVERS[solver](), OnlineRanker)
 
 
 def _shared_problems(

@@ -1,22 +1,31 @@
-"""The rows that a trial trains and is measured on."""
+"""The rows that a trial trains and is measured on, in memory or streamed."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data import Dataset, load_dataset
+from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
 from precbench.data.own import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows, validation_split
+from precbench.data.stream import Keep, RowStream, in_share
 from precbench.errors import InputError
-from precbench.experiment.sections import FileData, NamedData
-from precbench.experiment.trial import Trial
+from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
+from precbench.experiment.trial import Split, Trial
+from precbench.solvers.base import Rows, Trace, as_rows, linear_scores
+from precbench.solvers.streaming import fit_pieces
+
+Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
+
+_SCORES_AT_ONCE = 2**23
 
 
 def read_data(
-    entry: NamedData | FileData,
+    entry: Data,
     *,
     mirror: str | None = None,
     stand_ins: bool = True,
@@ -26,26 +35,200 @@ def read_data(
 
     Parameters
     ----------
-    entry : NamedData or FileData
+    entry : NamedData, FileData, StreamedCard or StreamedFile
     mirror : str, optional
         Folder or address that is asked before the official ones.
     stand_ins : bool, default=True
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
         Keep at most so many rows: a random choice, always the same, with the classes in their
-        proportions and at least two rows of each.
+        proportions and at least two rows of each. Of a streamed file about so many rows, each
+        chosen for itself.
 
     Returns
     -------
     Dataset
+        A `StreamedDataset` for a streamed entry.
     """
+    if isinstance(entry, StreamedFile):
+        options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
+        streamed = replace(open_stream(entry.file, **options), name=entry.name, title=entry.name)
+        n_rows = streamed.X.shape[0]
+        if rows is None or rows >= n_rows:
+            return streamed
+        return replace(streamed, X=streamed.X.part(_share("rows", 0.0, rows / n_rows)))
     if isinstance(entry, FileData):
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name)
     else:
         on_missing = entry.on_missing if stand_ins else "error"
-        dataset = load_dataset(entry.name, mirror=mirror, on_missing=on_missing)
-    return dataset if rows is None else _at_most(dataset, rows)
+        card = entry.card if isinstance(entry, StreamedCard) else entry.name
+        dataset = load_dataset(card, mirror=mirror, on_missing=on_missing)
+    dataset = dataset if rows is None else _at_most(dataset, rows)
+    if isinstance(entry, StreamedCard):
+        options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
+        return replace(stream_dataset(dataset, **options), name=entry.name)
+    return dataset
+
+
+class Sample(Protocol):
+    """Rows that solvers learn from or are measured on."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """Labels, -1 or +1."""
+        ...
+
+    def train(self, solver: Any, trace: Trace) -> None:
+        """Fit a solver."""
+        ...
+
+    def scores(
+        self, weights: NDArray[np.float64], intercepts: Intercepts = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores of all rows under each of several weights."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows in memory."""
+
+    X: Any
+    y: NDArray[np.float64]
+
+    @property
+    def n_rows(self) -> int:  # noqa: D102
+        return len(self.y)
+
+    def train(self, solver: Any, trace: Trace) -> None:  # noqa: D102
+        solver.fit(self.X, self.y, trace=trace)
+
+    def scores(  # noqa: D102
+        self, weights: NDArray[np.float64], intercepts: Intercepts = None
+    ) -> Iterator[NDArray[np.float64]]:
+        for w, intercept in _with_intercepts(weights, intercepts):
+            yield linear_scores(self._rows, w) + intercept
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return as_rows(self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Rows that are read again at every pass.
+
+    In memory stay the labels and the scores under one weight vector, 16 bytes a row, when
+    they are asked for; where rows are few, the scores under several.
+
+    Attributes
+    ----------
+    stream : RowStream
+    name : str
+        What messages call the rows.
+    """
+
+    stream: RowStream
+    name: str
+
+    @property
+    def n_rows(self) -> int:  # noqa: D102
+        return self.stream.shape[0]
+
+    @cached_property
+    def y(self) -> NDArray[np.float64]:  # noqa: D102
+        return self.stream.labels()
+
+    def train(self, solver: Any, trace: Trace) -> None:
+        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
+
+        The clock runs while blocks are read and shuffled: that is what streaming costs.
+        """
+        n_rows, n_features = self.stream.shape
+        if not 0 < self.stream.n_pos < n_rows:
+            raise InputError(
+                f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
+                "ranking needs rows of both classes"
+            )
+        rng = None if solver.shuffle is False else np.random.default_rng(solver.random_state)
+        fit_pieces(solver, n_features, lambda: self.stream.visits(solver.batch_size, rng), trace)
+
+    def scores(  # noqa: D102
+        self, weights: NDArray[np.float64], intercepts: Intercepts = None
+    ) -> Iterator[NDArray[np.float64]]:
+        pairs = _with_intercepts(weights, intercepts)
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
+        for first in range(0, len(pairs), at_once):
+            some = pairs[first : first + at_once]
+            found = np.empty((len(some), self.n_rows))
+            start = 0
+            for X, y in self.stream:
+                rows, stop = as_rows(X), start + len(y)
+                for scores, (w, intercept) in zip(found, some, strict=True):
+                    scores[start:stop] = linear_scores(rows, w) + intercept
+                start = stop
+            yield from found
+
+
+def _with_intercepts(
+    weights: NDArray[np.float64], intercepts: Intercepts
+) -> list[tuple[NDArray[np.float64], float]]:
+    return list(
+        zip(weights, [0.0] * len(weights) if intercepts is None else intercepts, strict=True)
+    )
+
+
+class Training(Protocol):
+    """The training rows of a trial, and how tuning divides them."""
+
+    @property
+    def whole(self) -> Sample:
+        """All training rows."""
+        ...
+
+    @property
+    def fitting(self) -> Sample:
+        """Those that candidates are fitted to."""
+        ...
+
+    @property
+    def validation(self) -> Sample:
+        """Those that candidates are compared on."""
+        ...
+
+
+def training(trial: Trial, dataset: Dataset) -> Training:
+    """Gather and scale the training rows of a trial, or say how to stream them."""
+    if isinstance(dataset, StreamedDataset):
+        return _streamed_training(trial, dataset)
+    return training_part(trial, dataset)
+
+
+def sample(trial: Trial, dataset: Dataset, part: str) -> Sample:
+    """Return the rows that a trial is measured on.
+
+    Parameters
+    ----------
+    trial : Trial
+    dataset : Dataset
+    part : {"test", "training"}
+
+    Returns
+    -------
+    Sample
+        Scaled as the training rows are.
+    """
+    if part == "training":
+        return training(trial, dataset).whole
+    if isinstance(dataset, StreamedDataset):
+        return _streamed_test(trial, dataset)
+    return InMemory(*test_part(trial, dataset))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +247,18 @@ class TrainingPart:
     X: Any
     y: NDArray[np.float64]
     n_fit: int
+
+    @property
+    def whole(self) -> InMemory:  # noqa: D102
+        return InMemory(self.X, self.y)
+
+    @property
+    def fitting(self) -> InMemory:  # noqa: D102
+        return InMemory(self.X[: self.n_fit], self.y[: self.n_fit])
+
+    @property
+    def validation(self) -> InMemory:  # noqa: D102
+        return InMemory(self.X[self.n_fit :], self.y[self.n_fit :])
 
 
 def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
@@ -128,6 +323,81 @@ def _divided(trial: Trial, dataset: Dataset) -> _Divided:
 
 def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
     return Scaler(trial.scaling).fit(X_train if trial.scaling_fitted_on == "train" else dataset.X)
+
+
+# --- streams: every row draws its part for itself, by its number ---
+
+
+class StreamedTraining(NamedTuple):
+    """The training rows of a streamed data set."""
+
+    whole: Streamed
+    fitting: Streamed
+    validation: Streamed
+
+
+def check_division(rule: Split, dataset: StreamedDataset) -> None:
+    """Refuse what a stream cannot be divided by.
+
+    Raises
+    ------
+    InputError
+        Groups that are to be kept together, or a provided split where there is none.
+    """
+    if dataset.groups is not None and rule.groups == "keep":
+        raise InputError(
+            f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
+            "groups: ignore, or do not stream it"
+        )
+    if rule.kind == "provided" and dataset.n_train is None:
+        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+
+
+def _streamed_training(trial: Trial, dataset: StreamedDataset) -> StreamedTraining:
+    whole = _training_rows(trial, dataset)
+    scaled = whole.scaled(trial.scaling, _fitted_on(trial, dataset))
+    held_out = _share("validation", 0.0, trial.validation_size, trial.seed)
+    name = f"the training part of {dataset.name}"
+    return StreamedTraining(
+        Streamed(scaled, name),
+        Streamed(scaled.part(_all_but(held_out)), f"{name} without the validation part"),
+        Streamed(scaled.part(held_out), f"the validation part of {dataset.name}"),
+    )
+
+
+def _streamed_test(trial: Trial, dataset: StreamedDataset) -> Streamed:
+    rows = dataset.X.part(_tested(trial.split, dataset))
+    scaled = rows.scaled(trial.scaling, _fitted_on(trial, dataset))
+    return Streamed(scaled, f"the test part of {dataset.name}")
+
+
+def _training_rows(trial: Trial, dataset: StreamedDataset) -> RowStream:
+    if trial.split.kind == "none":
+        return dataset.X
+    return dataset.X.part(_all_but(_tested(trial.split, dataset)))
+
+
+def _fitted_on(trial: Trial, dataset: StreamedDataset) -> RowStream:
+    return _training_rows(trial, dataset) if trial.scaling_fitted_on == "train" else dataset.X
+
+
+def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
+    if rule.kind == "provided":
+        n_train = dataset.n_train or 0  # `check_division` has seen that there is one
+        return lambda rows: rows >= n_train
+    low, high = {
+        "random": (0.0, rule.test_size),
+        "kfold": (rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits),
+    }.get(rule.kind, (0.0, 1.0))
+    return _share("test", low, high, rule.seed)
+
+
+def _share(what: str, low: float, high: float, *seeds: int) -> Keep:
+    return partial(in_share, key=(*seeds, what), low=low, high=high)
+
+
+def _all_but(keep: Keep) -> Keep:
+    return lambda rows: ~keep(rows)
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from precbench.data import Dataset
+from precbench.data import Dataset, StreamedDataset
 from precbench.errors import InputError
 from precbench.experiment.config import Experiment
-from precbench.experiment.material import read_data
+from precbench.experiment.material import check_division, read_data
 from precbench.experiment.trial import Trial
 from precbench.solvers import SOLVERS
 
@@ -116,6 +116,10 @@ def make_plan(
         for trial in experiment.trials()
         if trial.dataset.name in datasets
     )
+    for trial, _ in trials:
+        dataset = datasets[trial.dataset.name]
+        if isinstance(dataset, StreamedDataset):
+            check_division(trial.split, dataset)
     _refuse_two_limits(trials)
     return Plan(experiment, datasets, trials, smoke)
 

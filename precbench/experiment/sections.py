@@ -55,10 +55,23 @@ class NamedData(Section):
         return name
 
 
+def _existing(file: Any, info: ValidationInfo) -> Any:
+    if not isinstance(file, str):
+        return file
+    path = Path(info.context or "", file).expanduser()
+    if not path.is_file():
+        beside = [other.name for other in path.parent.glob("*")]
+        refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
+    return path
+
+
+DataFile = Annotated[Path, Strict(False), BeforeValidator(_existing)]
+
+
 class FileData(Section):
     """A file of the user's own; a relative path starts at the config's folder."""
 
-    file: Annotated[Path, Strict(False)]
+    file: DataFile
     name: Name
     format: Literal["svmlight", "csv", "tsv", "parquet", "npz"] | None = None
     label: str | int | None = None
@@ -68,16 +81,40 @@ class FileData(Section):
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean", "median", "most-frequent"] | None = None
 
-    @field_validator("file", mode="before")
+
+class StreamedCard(Section):
+    """A data set that has a card, its rows read block by block from the cache."""
+
+    card: str = Field(alias="name")
+    stream: Literal[True]
+    on_missing: Literal["error", "stand-in"] = "error"
+    block_bytes: PositiveInt | None = None
+    buffer_bytes: PositiveInt | None = None
+
+    @field_validator("card")
     @classmethod
-    def _exists(cls, file: Any, info: ValidationInfo) -> Any:
-        if not isinstance(file, str):
-            return file
-        path = Path(info.context or "", file).expanduser()
-        if not path.is_file():
-            beside = [other.name for other in path.parent.glob("*")]
-            refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
-        return path
+    def _exists(cls, card: str) -> str:
+        return NamedData._exists(card)
+
+    @property
+    def name(self) -> str:
+        """The name in tables, so that the same data may stand beside it in memory."""
+        return f"{self.card}-streamed"
+
+
+class StreamedFile(Section):
+    """A file of the user's own that may be larger than the memory."""
+
+    file: DataFile
+    stream: Literal[True]
+    name: Name
+    format: Literal["svmlight", "npy"] | None = None
+    labels: DataFile | None = None
+    label: int | None = None
+    positive: int | float | None = None
+    n_features: PositiveInt | None = None
+    block_bytes: PositiveInt | None = None
+    buffer_bytes: PositiveInt | None = None
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
@@ -86,11 +123,15 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
         named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
-        return FileData.model_validate(named, context=info.context)
+        kind = StreamedFile if "stream" in entry else FileData
+        return kind.model_validate(named, context=info.context)
+    if isinstance(entry, dict) and "stream" in entry:
+        return StreamedCard.model_validate(entry)
     return NamedData.model_validate(entry)
 
 
-DataEntry = Annotated[NamedData | FileData, BeforeValidator(_dataset)]
+Data = NamedData | FileData | StreamedCard | StreamedFile
+DataEntry = Annotated[Data, BeforeValidator(_dataset)]
 
 
 class Protocol(Section):

@@ -5,7 +5,7 @@ from typing import Any
 
 from precbench.experiment.checks import is_tuned
 from precbench.experiment.sections import (
-    FileData,
+    Data,
     FittedOn,
     Limit,
     Metric,
@@ -14,6 +14,8 @@ from precbench.experiment.sections import (
     SplitKind,
 )
 from precbench.store import SCHEMA, key_of
+
+_WHERE_FROM = {"file", "labels", "card", "name", "on_missing"}  # the hash says what was found there
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Trial:
     Attributes
     ----------
     experiment : str
-    dataset : NamedData or FileData
+    dataset : NamedData, FileData, StreamedCard or StreamedFile
     scaling : {"none", "standardise", "unit"}
     scaling_fitted_on : {"train", "all"}
     split : Split
@@ -103,7 +105,7 @@ class Trial:
     """
 
     experiment: str
-    dataset: NamedData | FileData
+    dataset: Data
     scaling: Scaling
     scaling_fitted_on: FittedOn
     split: Split
@@ -142,8 +144,8 @@ class Trial:
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
         if self.scaling != "none":
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        if isinstance(self.dataset, FileData):
-            preprocessing |= self.dataset.model_dump(mode="json", exclude={"file", "name"})
+        if not isinstance(self.dataset, NamedData):
+            preprocessing |= self.dataset.model_dump(mode="json", exclude=_WHERE_FROM)
         tuning = {
             "candidates": self.candidates,
             "metric": asdict(self.metric),

@@ -19,6 +19,7 @@ def add_rows(
     stop: int,
     out: NDArray[float64],
 ) -> None: ...
+def worst_table(pos: NDArray[float64], neg: NDArray[float64], k: int) -> tuple[int, int]: ...
 def solve_master(
     K: NDArray[float64],
     b: NDArray[float64],

@@ -1,6 +1,7 @@
-"""The two halves of a cutting-plane iteration that touch data or the bundle of planes.
+"""The parts of a cutting-plane iteration that touch all rows or the bundle of planes.
 
-The oracle  s = X w  and  a = X' c, one thread, always the same bits; and the master problem
+The oracle  s = X w  and  a = X' c, one thread, always the same bits; a maximum over contingency
+tables; and the master problem
 
     minimise over alpha   1/2 alpha' K alpha - b' alpha,   alpha >= 0,  sum(alpha) = C,
 
@@ -46,6 +47,44 @@ def add_rows(
         for i in range(start, stop):
             if coef[i] != 0:
                 row_axpy(&X, i, coef[i], &out[0])
+
+
+def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
+    """Return the counts a, b of the ones, a + b >= k, that maximise ``b / (a + b)`` plus sums.
+
+    Those of the a highest positives ``pos`` and the b highest negatives ``neg``, both given in
+    descending order. For m ones in all, one more positive in place of a negative loses 1 / m: it
+    pays until some a, which never falls as m grows.
+
+    Returns
+    -------
+    tuple of int
+        Of several best tables that with the least m.
+    """
+    cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
+    cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
+    cdef double total = 0, best = -INFINITY
+    with nogil:
+        for i in range(a):
+            total += pos[i]
+        for i in range(k - a):
+            total += neg[i]
+        best_a = a
+        best_m = k
+        for m in range(k, n_pos + n_neg + 1):
+            while a < min(n_pos, m) and pos[a] - neg[m - a - 1] > 1.0 / m:
+                total += pos[a] - neg[m - a - 1]
+                a += 1
+            if <double>(m - a) / m + total > best:
+                best = <double>(m - a) / m + total
+                best_a = a
+                best_m = m
+            if m - a < n_neg:
+                total += neg[m - a]
+            elif a < n_pos:
+                total += pos[a]
+                a += 1
+    return best_a, best_m - best_a
 
 
 def solve_master(

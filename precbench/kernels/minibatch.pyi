@@ -9,6 +9,8 @@ AVG: int
 MAX: int
 RAMP: int
 STRUCT: int
+PAUC: int
+F1: int
 
 def minibatch_pass(
     rule: int,

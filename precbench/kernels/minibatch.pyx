@@ -1,7 +1,8 @@
-"""One pass of a mini-batch method for precision at k (kar2015, Algorithms 1-4).
+"""One pass of a mini-batch method (kar2015, Algorithms 1-4; kar2014, Algorithms 1 and 2).
 
 Given   rows x_i with labels y_i, visited in a given order, cut into batches of b rows;
-        for each batch t a step length eta_t, and k_t = k_of[number of positives in the batch].
+        for each batch t a step length eta_t, and k_t = k_of[number of positives in the batch]
+        (PAUC: of negatives).
 Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given radius,
         with c in R^b computed from the scores s_i = <w_{t-1}, x_i> of the batch:
 
@@ -9,10 +10,12 @@ Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given ra
   PERCEPTRON_MAX  c = 1 on false positives, -1 on the #FP first false negatives    (Algorithm 2)
   AVG, MAX, RAMP, STRUCT   c = a subgradient of that surrogate in the scores       (Algorithm 4,
                            equations (7), (6), (4), (3))
+  PAUC, F1        c = the subgradient of that objective   (kar2014, appendix H; Joachims 2005)
 
+For F1 a constant feature 1 is appended to every row, and its weight to w.
 False positives are the negatives among the k first of the batch, false negatives the positives
-that are not. Of equal scores the one visited earlier is first. A batch without positives leaves
-w as it is. When scores overflow, w becomes NaN and stays so.
+that are not. Of equal scores the one visited earlier is first. A batch without positives, or for
+PAUC without negatives, leaves w as it is. When scores overflow, w becomes NaN and stays so.
 
 The kernel draws no random numbers, allocates nothing and holds no lock: the order of the rows,
 the step lengths and all scratch space are arguments.
@@ -22,9 +25,9 @@ from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memset
 
 from precbench.kernels.rows cimport Rows, precbench_all_finite, row_axpy, rows_of, score_rows
-from precbench.kernels.select cimport select_first, sort_selection
+from precbench.kernels.select cimport make_heap, select_first, sift_down, sort_selection
 
-PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT = range(6)
+PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT, PAUC, F1 = range(8)
 
 cdef enum:
     _PERCEPTRON_AVG = 0
@@ -33,6 +36,8 @@ cdef enum:
     _MAX = 3
     _RAMP = 4
     _STRUCT = 5
+    _PAUC = 6
+    _F1 = 7
 
 
 cdef struct Batch:
@@ -154,20 +159,125 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
         batch.coef[batch.first[j]] += 1
 
 
-cdef void descend(
+cdef inline Py_ssize_t count_below(
+    const double* ascending, Py_ssize_t n, double bar
+) noexcept nogil:
+    """Return how many of n ascending values lie below a bar, without a branch on them."""
+    cdef const double* base = ascending
+    cdef Py_ssize_t half
+    if n == 0:
+        return 0
+    while n > 1:
+        half = n // 2
+        base += half if base[half - 1] < bar else 0
+        n -= half
+    return (base - ascending) + (base[0] < bar)
+
+
+cdef void count_pairs(
+    Batch* batch, int* few, Py_ssize_t n_few, const int* many, Py_ssize_t n_many, bint few_are_pos
+) noexcept nogil:
+    """Set c to the pairs of each row with 1 + s_neg > s_pos, signed, as a share of all pairs.
+
+    The shorter list is sorted, so that a row of the other forms pairs with a head of it: the
+    lowest positives or the highest negatives.
+    """
+    cdef Py_ssize_t j, n_below, total = 0
+    cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
+    cdef const double* s = batch.scores
+    sort_selection(s, few, n_few, not few_are_pos)
+    for j in range(n_few):
+        batch.scratch[j] = s[few[j]] if few_are_pos else -(1 + s[few[j]])
+    for j in range(n_many):
+        n_below = count_below(
+            batch.scratch, n_few, 1 + s[many[j]] if few_are_pos else -s[many[j]]
+        )
+        if n_below > 0:
+            batch.coef[many[j]] = n_below * share
+            batch.coef[few[n_below - 1]] += 1  # and the whole head before it
+    for j in range(n_few - 1, -1, -1):
+        total += <Py_ssize_t>batch.coef[few[j]]
+        batch.coef[few[j]] = -total * share
+
+
+cdef void pauc_coef(Batch* batch) noexcept nogil:
+    """Pairs of the k first negatives and the positives that are not above all of them by 1."""
+    cdef Py_ssize_t k = batch.k, j, n_active = 0
+    cdef double bar = -INFINITY
+    cdef const double* s = batch.scores
+    select_first(s, batch.neg, batch.n - batch.n_pos, k, True, batch.first, batch.scratch)
+    batch.n_first = k
+    for j in range(k):
+        bar = max(bar, 1 + s[batch.first[j]])
+    for j in range(batch.n_pos):
+        batch.second[n_active] = batch.pos[j]
+        n_active += s[batch.pos[j]] < bar
+    if n_active <= k:
+        count_pairs(batch, batch.second, n_active, batch.first, k, True)
+    else:
+        count_pairs(batch, batch.first, k, batch.second, n_active, False)
+
+
+cdef void f1_coef(Batch* batch) noexcept nogil:
+    """The best table of a true and b false positives; for each a the best b, which only grows.
+
+    Negatives leave a heap one by one, the first in the order first, into its tail.
+    """
+    cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
+    cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
+    cdef const double* s = batch.scores
+    cdef int* heap = batch.first
+    cdef int top
+    for j in range(batch.n - n_pos):
+        heap[m] = batch.neg[j]
+        m += s[batch.neg[j]] > -0.5
+    make_heap(s, heap, m, False)
+    for j in range(n_pos):
+        batch.second[j] = batch.pos[j]
+        rest += s[batch.pos[j]]
+    sort_selection(s, batch.second, n_pos, True)
+    for a in range(n_pos + 1):
+        while b < m:
+            size = n_pos + a + b
+            if not <double>(2 * a * n_pos) / (size * (size + 1)) + s[heap[0]] > 0:
+                break
+            top = heap[0]
+            heap[0] = heap[m - 1 - b]
+            heap[m - 1 - b] = top
+            pushed += s[top]
+            b += 1
+            sift_down(s, heap, m - b, 0, False)
+        value = <double>(n_pos * (n_pos - a + b)) / (n_pos + a + b) + (pushed - rest)
+        if value > best_value:
+            best_value = value
+            best_a = a
+            best_b = b
+        if a < n_pos:
+            rest -= s[batch.second[a]]
+    for j in range(best_a, n_pos):
+        batch.coef[batch.second[j]] = -1.0 / n_pos
+    for j in range(best_b):
+        batch.coef[heap[m - 1 - j]] = 1.0 / n_pos
+    batch.n_first = m
+
+
+cdef double descend(
     const Batch* batch, const Rows* X, const int* rows, double step, double* w
 ) noexcept nogil:
-    """Subtract step * sum_i c_i x_i from w; c is not 0 only in the two lists."""
+    """Subtract step * sum_i c_i x_i from w, return the sum of c; it is 0 outside of the lists."""
     cdef Py_ssize_t j
-    cdef double c
+    cdef double c, total = 0
     for j in range(batch.n_pos):
         c = batch.coef[batch.pos[j]]
         if c != 0:
             row_axpy(X, rows[batch.pos[j]], -step * c, w)
+            total += c
     for j in range(batch.n_first):
         c = batch.coef[batch.first[j]]
         if c > 0:
             row_axpy(X, rows[batch.first[j]], -step * c, w)
+            total += c
+    return total
 
 
 cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
@@ -226,26 +336,30 @@ def minibatch_pass(
         Positive where > 0.
     order : (n,) int32
     k_of : (batch_size + 1,) int32
-        k for each possible number of positives in a batch (entry 0 is not used).
+        k for each possible number of positives in a batch, for PAUC of negatives (entry 0 is not
+        used); F1 does not read it.
     eta : (n_batches,)
         Step length of each batch of this call.
     radius : float
         Of the ball W; infinity for the whole space.
-    w : (n_features,)
+    w : (n_features,), for F1 (n_features + 1,)
         Updated.
-    w_sum : (n_features,) or (0,)
+    w_sum : as w, or (0,)
         The sum of w_t over the batches is added to it, unless it is empty.
     real_scratch, int_scratch : (3 * batch_size,), (5 * batch_size,)
     counts : (2,) int64
-        Batches without positives and false positives of the perceptrons are added to it.
+        Batches that can change nothing and false positives of the perceptrons are added to it.
 
     Returns
     -------
     int
         The number of batches.
     """
-    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
-    cdef Py_ssize_t n_features = w.shape[0], j, n_batches = 0
+    cdef bint has_intercept = rule == _F1
+    cdef Py_ssize_t n_weights = w.shape[0], n_features = n_weights - has_intercept
+    cdef Py_ssize_t j, n_batches = 0
+    cdef double step, total
+    cdef Rows X = rows_of(data, indices, indptr, n_features)
     cdef bint averaging = w_sum.shape[0] > 0
     cdef double* weights = &w[0]
     cdef Batch batch
@@ -263,14 +377,20 @@ def minibatch_pass(
         while start < stop:
             batch.n = min(batch_size, stop - start)
             score_rows(&X, &order[start], batch.n, stop - start, weights, batch.scores)
+            if has_intercept:
+                for j in range(batch.n):
+                    batch.scores[j] += weights[n_features]
             split_labels(&batch, &y[0], &order[start])
             if not precbench_all_finite(batch.scores, batch.n):
-                for j in range(n_features):
+                for j in range(n_weights):
                     weights[j] = NAN
-            elif batch.n_pos == 0:
+            elif batch.n_pos == 0 or (rule == _PAUC and batch.n_pos == batch.n):
                 counts[0] += 1
             else:
-                batch.k = k_of[batch.n_pos]
+                if rule == _PAUC:
+                    batch.k = k_of[batch.n - batch.n_pos]
+                elif rule != _F1:
+                    batch.k = k_of[batch.n_pos]
                 memset(batch.coef, 0, batch.n * sizeof(double))
                 if rule == _PERCEPTRON_AVG:
                     counts[1] += perceptron_coef(&batch, False)
@@ -280,13 +400,20 @@ def minibatch_pass(
                     avg_coef(&batch)
                 elif rule == _MAX:
                     max_coef(&batch)
+                elif rule == _PAUC:
+                    pauc_coef(&batch)
+                elif rule == _F1:
+                    f1_coef(&batch)
                 else:
                     shifted_coef(&batch, rule == _STRUCT)
-                descend(&batch, &X, &order[start], eta[n_batches], weights)
+                step = eta[n_batches]
+                total = descend(&batch, &X, &order[start], step, weights)
+                if has_intercept:
+                    weights[n_features] -= step * total
                 if radius < INFINITY:
-                    project(weights, n_features, radius)
+                    project(weights, n_weights, radius)
             if averaging:
-                for j in range(n_features):
+                for j in range(n_weights):
                     w_sum[j] += weights[j]
             n_batches += 1
             start += batch.n

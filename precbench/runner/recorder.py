@@ -55,6 +55,7 @@ class Recorder:
         self._cpu_seconds = 0.0
         self._marks: list[tuple[int, float, float, int]] = []
         self._weights: list[NDArray[np.float64]] = []
+        self._intercepts: list[float] = []
         self._wall = self._cpu = 0.0
         self._started = False
         self._from_the_start = first_rows is not None
@@ -88,20 +89,25 @@ class Recorder:
         dict of ndarray
             ``rows_seen, wall_seconds, cpu_seconds, mistakes`` of shape (n_checkpoints,) and
             ``coef`` of shape (n_checkpoints, n_features); mistakes is -1 for a solver that does
-            not count them.
+            not count them. ``intercept`` of shape (n_checkpoints,) where the solver has one.
         """
         if not self._marks or self._marks[-1][0] != solver.n_rows_seen_:
             self._note(solver)
         rows, wall, cpu, mistakes = zip(*self._marks, strict=True)
-        return {
+        arrays = {
             "rows_seen": np.array(rows),
             "wall_seconds": np.array(wall),
             "cpu_seconds": np.array(cpu),
             "mistakes": np.array(mistakes),
             "coef": np.array(self._weights),
         }
+        if self._intercepts:
+            arrays["intercept"] = np.array(self._intercepts)
+        return arrays
 
     def _note(self, solver: LinearRanker) -> None:
         mistakes = getattr(solver, "n_mistakes_", -1)
         self._marks.append((solver.n_rows_seen_, self.seconds, self._cpu_seconds, mistakes))
         self._weights.append(np.array(solver.coef_))
+        if hasattr(solver, "intercept_"):
+            self._intercepts.append(solver.intercept_)

@@ -21,7 +21,7 @@ import numpy as np
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
-from precbench.experiment.material import TrainingPart, training_part
+from precbench.experiment.material import Training, training
 from precbench.metrics import METRICS, SMALLER_IS_BETTER
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
@@ -112,14 +112,15 @@ def run_job(job: Job) -> str:
 
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     trial = job.trial
-    part = training_part(trial, job.dataset)
+    rows = training(trial, job.dataset)
+    whole = rows.whole
     _warm_up()
-    tuning = _tune(trial, part, job.limit)
+    tuning = _tune(trial, rows, job.limit)
     params = {**trial.params, **tuning.chosen}
     solver = _solver(trial, params)
-    total = params["epochs"] * len(part.y) if "epochs" in params else None
+    total = params["epochs"] * whole.n_rows if "epochs" in params else None
     recorder = Recorder(
-        *_checkpoint_schedule(trial, params, len(part.y)),
+        *_checkpoint_schedule(trial, params, whole.n_rows),
         limit=job.limit,
         beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
     )
@@ -128,7 +129,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            solver.fit(part.X, part.y, trace=recorder)
+            whole.train(solver, recorder)
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
@@ -139,7 +140,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "description": trial.description(job.dataset.sha256, solver.algorithm_version),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
-        "n_train": len(part.y),
+        "n_train": whole.n_rows,
         "chosen": tuning.chosen,
         "tuning_seconds": tuning.seconds,
         "stopped": recorder.stopped or tuning.stopped,
@@ -177,7 +178,7 @@ class _Tuning(NamedTuple):
     stopped: str
 
 
-def _tune(trial: Trial, part: TrainingPart, limit: float) -> _Tuning:
+def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
     """Choose the parameters that do best on the validation part; of ties, the middle one.
 
     The candidates share a limit of the same length as the training's.
@@ -196,12 +197,13 @@ def _tune(trial: Trial, part: TrainingPart, limit: float) -> _Tuning:
         deadline = _Deadline(limit / len(grid))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solver.fit(part.X[: part.n_fit], part.y[: part.n_fit], trace=deadline)
+            rows.fitting.train(solver, deadline)
         stopped = "tuning limit" if deadline.passed else stopped
         if not np.isfinite(solver.coef_).all():
             continue
-        scores = solver.decision_function(part.X[part.n_fit :])
-        value = sign * measure(part.y[part.n_fit :], scores, **trial.metric.params)
+        intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
+        [scores] = rows.validation.scores(solver.coef_[np.newaxis], intercepts)
+        value = sign * measure(rows.validation.y, scores, **trial.metric.params)
         tried.append((value, candidate))
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")

@@ -9,7 +9,8 @@ from functools import partial
 from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.cutting_plane import CuttingPlane
-from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK
+from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "OnePMB",
     "PNormPush",
     "PerceptronAtK",
+    "ProjectedSubgradient",
     "RankBoost",
     "SGDAtK",
+    "TwoPMB",
 ]
 
 SOLVERS: dict[str, Callable[..., LinearRanker]] = {
@@ -32,7 +35,9 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "sgd-avg": partial(SGDAtK, surrogate="avg"),
     "sgd-max": partial(SGDAtK, surrogate="max"),
     "1pmb": OnePMB,
+    "2pmb": TwoPMB,
     "cutting-plane": CuttingPlane,
+    "psg": ProjectedSubgradient,
     "pnorm-push": PNormPush,
     "ir-push": IRPush,
     "rankboost": RankBoost,

@@ -94,7 +94,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by ``X @ coef_``, the largest first.
 
     There is no intercept, for a ranking does not see one. `predict` cuts the ranking at score 0,
-    which no solver here aims at: use `decision_function`.
+    which no solver here aims at: use `decision_function`. The exception is the objective "f1",
+    which aims at score 0: solvers have an `intercept_` when they are fitted to it.
 
     Attributes
     ----------
@@ -112,6 +113,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
 
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
+    intercept_: float
     n_iter_: int
     n_rows_seen_: int
 
@@ -129,7 +131,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return linear_scores(as_rows(X), self.coef_)
+        scores = linear_scores(as_rows(X), self.coef_)
+        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the positive class where the score is greater than 0.

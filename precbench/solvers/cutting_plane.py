@@ -1,8 +1,10 @@
-"""The cutting-plane method on a structural surrogate: the part that SVMperf plays in the papers."""
+"""The cutting-plane method on the risk of all training rows: the batch baseline of the papers."""
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,71 +14,108 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
 from precbench.metrics import resolve_k
+from precbench.objectives import OBJECTIVES
 from precbench.solvers.base import (
     K_CONSTRAINT,
     LinearRanker,
-    Rows,
     Trace,
     as_rows,
     linear_scores,
     warn_of_overflow,
 )
-from precbench.surrogates import SURROGATES
 
 __all__ = ["CuttingPlane"]
 
 _IDLE_ITERATIONS = 50
-_MASTER_STEPS = 20_000  # between two looks at the clock
+_MASTER_STEPS = 1_000  # between two looks at the clock
+_RIDGE = 1e-12
+
+_Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
+_MOST_PROBES = 5
+_FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken
 
 
 class CuttingPlane(LinearRanker):
-    """Minimise a regularised structural risk over the whole training set by cutting planes.
+    """Minimise a regularised risk over the whole training set by cutting planes.
 
     The problem, in the scaling of SVMperf, is
 
-        P(w) = 1/2 ||w||^2 + C R(w),
-        R(w) = 100 max over labellings y' with k ones of
-               [ #(ones on negatives) / k  +  1/n sum_i (y'_i - y_i) <w, x_i> ],
+        P(w) = 1/2 ||w||^2 + C R(w),    R a loss in percent,
 
-    that is, R(w) = 100/k times the struct surrogate at the scores ``k/n X w``. Each iteration
-    adds the plane of the most violated labelling and solves for the best w against all planes so
-    far (1-slack), which also gives a lower bound of P.
+    with the risk R of the objective, in the scores s = X w of n rows, n_pos of them positive:
+
+    ``prec@k``
+        ``100 max [#(ones on negatives) / k + 1/n sum_i (y'_i - y_i) s_i]`` over the labellings
+        y' with k ones: 100/k times the struct surrogate at the scores ``k/n s``. With k = n_pos
+        it is the break-even point (PRBEP). With `at_least_k`: over the labellings with m >= k
+        ones, and their loss divided by m.
+    ``pauc``, ``auc``
+        100 times the mean hinge of `precbench.objectives`, of the pairs of a positive and one of
+        the ``ceil(beta n_neg)`` highest negatives, or of all pairs.
+    ``f1``
+        ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings.
+
+    Each iteration adds planes that touch R from below and solves for the best w against all
+    planes (1-slack): the next iterate, and a lower bound of P. The smallest P so far, an upper
+    bound, is sought on the line from the best w to each iterate; the second plane of an iteration
+    is taken on that line, near the best w, which damps the zig-zag of the iterates.
 
     Parameters
     ----------
-    objective : {"prec@k"}, default="prec@k"
+    objective : {"prec@k", "pauc", "f1", "auc"}, default="prec@k"
     k : float or int, default=0.25
-        Share of the positives in (0, 1], or a count of rows.
+        Share of the positives in (0, 1], or a count of rows, for "prec@k".
+    beta : float, default=0.1
+        Share of the negatives in (0, 1], for "pauc".
+    at_least_k : bool, default=False
+        For "prec@k": the risk that SVMperf minimises, whose labellings have k ones or more.
     C : float, default=1.0
-        Weight of the risk, a loss in percent.
+        Weight of the risk.
     tol : float, default=1e-3
-        Stop when the gap between P and the lower bound is at most so many times P.
+        Stop when the smallest P found exceeds the lower bound by at most so many times itself.
     max_iter : int, default=5000
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        The last iterate.
+    intercept_ : float
+        Only for "f1" and `at_least_k`: the weight of a constant column, part of w.
+    best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
+        The w of the smallest P found; an intercept comes last.
     primal_ : float
-        P of `coef_`.
+        That P.
     lower_bound_ : float
         No w has a smaller P.
     gap_ : float
-        ``primal_ - lower_bound_``.
+        ``primal_ - lower_bound_``. P is strongly convex: `best_weights_` lie within
+        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, but for rounding.
+    primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter_,)
+        P of each iterate, which zig-zags, and the two bounds when it had been assessed.
     converged_ : bool
 
     Notes
     -----
-    There is no slack variable that would cut R off at 0, and no bias feature. `coef_` is the
-    last iterate, as in the published program, also when the trace or `max_iter` ends the fit.
+    R of "prec@k" with k < n_pos is not cut off at 0, and without `at_least_k` has no intercept.
+    There SVMperf solves another problem: it takes at least k ones, has a slack variable that is
+    not negative, and appends a constant column. It also stops at a gap of 0.1 C; where the
+    minimum is flat, as for rare positives that no w ranks first, w is then decided by chance.
 
     References
     ----------
     Joachims, "A support vector method for multivariate performance measures", ICML 2005;
-    Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009.
+    Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009;
+    Narasimhan, Agarwal, "SVM pAUC tight", KDD 2013; the search along the line is that of Franc,
+    Sonnenburg, "Optimized cutting plane algorithm for support vector machines", ICML 2008.
     """
 
+    algorithm_version = 2
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "objective": [StrOptions({"prec@k"})],
+        "objective": [StrOptions(set(OBJECTIVES))],
         "k": K_CONSTRAINT,
+        "beta": [Interval(Real, 0, 1, closed="right")],
+        "at_least_k": ["boolean"],
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -87,12 +126,16 @@ class CuttingPlane(LinearRanker):
         objective: str = "prec@k",
         *,
         k: float | int = 0.25,
+        beta: float = 0.1,
+        at_least_k: bool = False,
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 5000,
     ):
         self.objective = objective
         self.k = k
+        self.beta = beta
+        self.at_least_k = at_least_k
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
@@ -119,38 +162,51 @@ class CuttingPlane(LinearRanker):
             If y does not have two classes, or k exceeds the number of positives.
         """
         X, labels = self._checked(X, y, reset=True)
-        k = resolve_k(self.k, int(np.count_nonzero(labels > 0)))
-        rows = as_rows(X)
-        self.coef_ = np.zeros(X.shape[1])
+        risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k)
+        self.best_weights_ = np.zeros(risk.n_weights)
+        risk.publish(self.best_weights_, self)
         self.n_iter_ = self.n_rows_seen_ = 0
         self.primal_ = self.gap_ = np.inf
         self.lower_bound_ = -np.inf
+        self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
         if trace is not None and trace(self):
             return self
-        bundle = _Bundle(self.C, X.shape[1])
+        bundle = _Bundle(self.C, risk.n_weights)
+        best = iterate = risk.at(self.best_weights_)
         while True:
-            offset, slope = _most_violated(rows, labels, self.coef_, k)
-            self._assess(float(offset + slope @ self.coef_), rows.n_rows)
+            planes = [iterate]
+            if self.n_iter_ > 0 and np.isfinite(iterate.risk):
+                best = _search(best, iterate, risk, self.C, self.lower_bound_)
+                planes.append(risk.between(best, iterate, _FROM_BEST))
+            self._assess(iterate, best, risk)
             if trace is not None and trace(self):
                 break
             if self.converged_ or self._gave_up():
                 break
-            bundle.add(offset, slope)
+            for point in planes:
+                bundle.add(point, risk.slope(point))
             if not self._solve(bundle, trace):
                 break
+            self.lower_bound_ = max(self.lower_bound_, bundle.bound())
+            iterate = risk.at(bundle.weights())
         return self
 
-    def _assess(self, risk: float, n_rows: int) -> None:
-        """Take stock of `coef_`, whose risk is known."""
-        self.primal_ = float(0.5 * self.coef_ @ self.coef_ + self.C * risk)
+    def _assess(self, iterate: "Point", best: "Point", risk: "Risk") -> None:
+        """Take stock of the iterate and of the best point so far."""
+        risk.publish(iterate.w, self)
+        self.best_weights_ = best.w
+        self.primal_ = best.primal(self.C)
         self.gap_ = self.primal_ - self.lower_bound_
+        self.primal_path_ = np.append(self.primal_path_, iterate.primal(self.C))
+        self.best_path_ = np.append(self.best_path_, self.primal_)
+        self.lower_bound_path_ = np.append(self.lower_bound_path_, self.lower_bound_)
         self.converged_ = bool(self.gap_ <= self.tol * abs(self.primal_))
         self.n_iter_ += 1
-        self.n_rows_seen_ += n_rows
+        self.n_rows_seen_ += len(iterate.scores)
 
     def _gave_up(self) -> bool:
-        if not np.isfinite(self.primal_):
+        if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)
             warn_of_overflow()
         elif self.n_iter_ == self.max_iter:
@@ -164,72 +220,279 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: "_Bundle", trace: Trace | None) -> bool:
-        """Move `coef_` to the best w against all planes; return False if the trace ends it."""
-        enough = 0.1 * self.tol * abs(self.primal_) / self.C
+        """Find the best w against all planes; return False if the trace ends the search."""
+        gap = self.gap_ if np.isfinite(self.gap_) else 0.0
+        enough = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(enough):
             if trace is not None and trace(self):
                 return False
-        self.coef_ = bundle.weights()
-        self.lower_bound_ = max(self.lower_bound_, bundle.bound())
         return True
 
 
-def _most_violated(
-    rows: Rows, labels: NDArray[np.int8], w: NDArray[np.float64], k: int
+class Point(NamedTuple):
+    """Weights, and the risk at them."""
+
+    w: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    risk: float
+    pull: NDArray[np.float64]
+    """A subgradient of the risk with respect to the scores."""
+
+    def primal(self, C: float) -> float:
+        """Return the regularised risk."""
+        return float(0.5 * self.w @ self.w + C * self.risk)
+
+
+class Risk:
+    """R(w), the risk of linear scores on all training rows in percent, as `CuttingPlane` says.
+
+    Where it has an intercept, that is the last of the weights.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        As `LinearRanker._checked` returns it.
+    labels : ndarray of int8, shape (n_samples,)
+    objective : str
+        Key of `OBJECTIVES`.
+    k : float or int
+        Checked whatever the objective.
+    beta : float
+    at_least : bool
+        Let the labellings of "prec@k" have more than k ones.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: NDArray[np.int8],
+        objective: str,
+        *,
+        k: float | int,
+        beta: float,
+        at_least: bool = False,
+    ):
+        self._rows, self._positive = as_rows(X), labels > 0
+        n, n_pos = len(labels), int(np.count_nonzero(self._positive))
+        count = resolve_k(k, n_pos)
+        # R(s) = percent * evaluate(s / spread)
+        self._percent, self._spread = 100.0, 1.0
+        self._has_intercept = OBJECTIVES[objective].has_threshold
+        if objective == "prec@k":
+            of_labelling = _at_least_k if at_least else _exactly_k
+            self._evaluate: _Evaluate = partial(of_labelling, k=count)
+            self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
+            self._has_intercept = at_least
+        else:
+            parameters = {"beta": beta} if objective == "pauc" else {}
+            self._evaluate = OBJECTIVES[objective](**parameters).evaluate
+            if objective == "f1":
+                self._spread = n / n_pos
+        self._n_features = X.shape[1]
+        self.n_weights = X.shape[1] + self._has_intercept
+
+    def publish(self, w: NDArray[np.float64], solver: LinearRanker) -> None:
+        """Give a solver these weights, and an intercept if and only if there is one."""
+        solver.coef_ = w[: self._n_features]
+        if self._has_intercept:
+            solver.intercept_ = float(w[-1])
+        elif hasattr(solver, "intercept_"):  # of an earlier fit to another objective
+            del solver.intercept_
+
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Return the risk at these weights, NaN where the scores overflow."""
+        scores = linear_scores(self._rows, w[: self._n_features])
+        return self._point(w, scores + w[-1] if self._has_intercept else scores)
+
+    def between(self, start: Point, end: Point, t: float) -> Point:
+        """Return the risk at ``start + t (end - start)`` without another look at the rows."""
+        return self._point(
+            start.w + t * (end.w - start.w), start.scores + t * (end.scores - start.scores)
+        )
+
+    def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
+        if not np.isfinite(scores).all():
+            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
+        value, pull = self._evaluate(scores / self._spread, self._positive)
+        return Point(w, scores, self._percent * value, pull * (self._percent / self._spread))
+
+    def slope(self, point: Point) -> NDArray[np.float64]:
+        """Return a subgradient of the risk with respect to the weights."""
+        n, length = self._rows.n_rows, self._rows.per_slice()
+        slope = np.zeros(self.n_weights)
+        of_rows = slope[: self._n_features]
+        for start in range(0, n, length):
+            stop = min(n, start + length)
+            cutting_plane.add_rows(*self._rows[:3], point.pull, start, stop, of_rows)
+        if self._has_intercept:
+            slope[-1] = point.pull.sum()
+        return slope
+
+
+def _exactly_k(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the plane ``R >= offset + slope @ w`` that touches R at w."""
-    n, length = rows.n_rows, rows.per_slice()
-    scores = linear_scores(rows, w)
-    if not np.isfinite(scores).all():
-        return np.nan, np.full(len(w), np.nan)
-    change = SURROGATES["struct"].subgradient(scores * (k / n), labels, k)
-    slope = np.zeros(len(w))
-    for start in range(0, n, length):
-        cutting_plane.add_rows(*rows[:3], change, start, min(n, start + length), slope)
-    n_false = np.count_nonzero(change > 0)
-    return 100.0 * n_false / k, slope * (100.0 / n)
+    """Evaluate ``PrecisionAtK(k)`` in linear time."""
+    augmented = scores + ~positive
+    chosen = _first(augmented, np.arange(len(scores)), k)
+    pull = np.zeros_like(scores)
+    pull[chosen] = 1
+    n_false = np.count_nonzero(~positive[chosen])
+    pull[positive] -= 1
+    return n_false + float(pull @ scores), pull
+
+
+def _at_least_k(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
+) -> tuple[float, NDArray[np.float64]]:
+    """Maximise the share of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``."""
+    pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
+    n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
+    pull = np.zeros_like(scores)
+    pull[pos] = -1
+    pull[_first(scores, pos, n_true)] = 0
+    pull[_first(scores, neg, n_false)] = 1
+    return n_false / (n_true + n_false) + float(pull @ scores), pull
+
+
+def _first(scores: NDArray[np.float64], rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the so many first of ascending rows: higher score, then lower index."""
+    if count == 0:
+        return rows[:0]
+    of_rows = scores[rows]
+    bar = np.partition(of_rows, len(rows) - count)[len(rows) - count]
+    above, tied = rows[of_rows > bar], rows[of_rows == bar]
+    return np.concatenate((above, tied[: count - above.size]))
+
+
+class _Tangent(NamedTuple):
+    """A line ``offset + slope t`` below a convex function."""
+
+    offset: float
+    slope: float
+
+
+def _search(best: Point, iterate: Point, risk: Risk, C: float, lower_bound: float) -> Point:
+    """Look on the ray from the best point through the iterate for a point with a smaller P.
+
+    P is there a parabola and a convex function, of which the tangents at the two ends of an
+    interval around the minimum are kept. The next probe is where parabola and tangents are least.
+    """
+    origin, direction = best, iterate.w - best.w
+    drift = iterate.scores - best.scores
+    linear, square = float(best.w @ direction), float(direction @ direction)
+
+    def tangent(t: float, point: Point) -> _Tangent:
+        slope = C * float(point.pull @ drift)
+        return _Tangent(C * point.risk - slope * t, slope)
+
+    left, right = tangent(0.0, best), None
+    if linear + left.slope >= 0:
+        return best
+    t, probe = 1.0, iterate
+    for _ in range(_MOST_PROBES):
+        if probe.primal(C) < best.primal(C):
+            best = probe
+        found = tangent(t, probe)
+        if linear + t * square + found.slope < 0:
+            left = found
+        else:
+            right = found
+        t = _lowest(left, right, linear, square)
+        model = max(line.offset + line.slope * t for line in (left, right or left))
+        least = 0.5 * float(origin.w @ origin.w) + t * (linear + 0.5 * t * square) + model
+        if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
+            break
+        probe = risk.between(origin, iterate, t)
+    return best
+
+
+def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
+    """Return where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
+    lowest = -(linear + left.slope) / square
+    if right is None:
+        return lowest
+    if right.slope <= left.slope:  # but for rounding they would differ
+        return lowest
+    crossing = (left.offset - right.offset) / (right.slope - left.slope)
+    return sorted((lowest, crossing, -(linear + right.slope) / square))[1]
 
 
 class _Bundle:
     """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
 
-    def __init__(self, C: float, n_features: int):
-        self.C = C
-        self.offsets = np.empty(0)
-        self.slopes = np.empty((0, n_features))
-        self.gram = np.empty((0, 0))
-        self.alpha = np.empty(0)
-        self.idle = np.empty(0, dtype=int)
+    def __init__(self, C: float, n_weights: int):
+        self._C = C
+        self._n_planes = 0
+        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
+        self._gram = np.empty((0, 0))
+        self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
 
-    def add(self, offset: float, slope: NDArray[np.float64]) -> None:
-        """Add a plane and drop those that have long carried no weight."""
-        keep = self.idle < _IDLE_ITERATIONS
-        slopes = np.vstack([self.slopes[keep], slope])
-        m = len(slopes)
-        gram = np.empty((m, m))
-        gram[:-1, :-1] = self.gram[np.ix_(keep, keep)]
-        gram[-1] = gram[:, -1] = [other @ slope for other in slopes]
-        self.slopes, self.gram = slopes, gram
-        self.offsets = np.append(self.offsets[keep], offset)
-        self.alpha = np.append(self.alpha[keep], 0.0 if m > 1 else self.C)
-        self.idle = np.append(self.idle[keep], 0)
+    def add(self, point: Point, slope: NDArray[np.float64]) -> None:
+        """Add the plane that touches the risk at a point."""
+        m = self._n_planes
+        if m == len(self._offsets):
+            self._rearrange(np.arange(m), max(64, 2 * m))
+        self._slopes[m], self._offsets[m] = slope, point.risk - slope @ point.w
+        self._gram[m, : m + 1] = self._gram[: m + 1, m] = self._slopes[: m + 1] @ slope
+        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
+        self._n_planes += 1
 
     def improve(self, tol: float) -> bool:
         """Go on solving for the weights of the planes; return whether they are optimal to tol."""
-        gradient = np.empty(len(self.alpha))
+        m = self._n_planes
+        alpha, gradient = self._alpha[:m], np.empty(m)
         steps = cutting_plane.solve_master(
-            self.gram, self.offsets, self.alpha, gradient, tol, _MASTER_STEPS
+            self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
         )
-        done = steps < _MASTER_STEPS
-        if done:
-            self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
-        return done
+        if steps == _MASTER_STEPS:
+            self._leap(gradient)
+            return False
+        idle = self._idle[:m]
+        idle[:] = np.where(alpha > 0, 0, idle + 1)
+        if (idle >= _IDLE_ITERATIONS).any():
+            self._rearrange(np.flatnonzero(idle < _IDLE_ITERATIONS), len(self._offsets))
+        return True
+
+    def _leap(self, gradient: NDArray[np.float64]) -> None:
+        """Take a Newton step for the planes that carry weight, where pairs alone would creep."""
+        m = self._n_planes
+        active = np.flatnonzero(self._alpha[:m] > 0)
+        alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
+        K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
+        right = np.column_stack((gradient[active], np.ones(len(active))))
+        towards, level = np.linalg.solve(K, right).T
+        step = level * (towards.sum() / level.sum()) - towards  # sums to 0
+        falls = step < 0
+        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
+        there = np.zeros(m)
+        there[active] = np.maximum(alpha + length * step, 0.0)
+        there *= self._C / there.sum()
+        if self._dual(there) > self._dual(self._alpha[:m]):
+            self._alpha[:m] = there
+
+    def _dual(self, alpha: NDArray[np.float64]) -> float:
+        m = self._n_planes
+        return float(alpha @ (self._offsets[:m] - 0.5 * (self._gram[:m, :m] @ alpha)))
 
     def weights(self) -> NDArray[np.float64]:
         """Return the best w against all planes."""
-        return -(self.alpha @ self.slopes)
+        m = self._n_planes
+        return -(self._alpha[:m] @ self._slopes[:m])
 
     def bound(self) -> float:
         """Return the value of the dual, a lower bound of P."""
-        w = self.weights()
-        return float(self.alpha @ self.offsets - 0.5 * w @ w)
+        m, w = self._n_planes, self.weights()
+        return float(self._alpha[:m] @ self._offsets[:m] - 0.5 * w @ w)
+
+    def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
+        """Keep these planes only, and have room for so many."""
+        m = self._n_planes = len(kept)
+        for name in ("_offsets", "_slopes", "_alpha", "_idle"):
+            old = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[:m] = old[kept]
+            setattr(self, name, new)
+        gram = np.empty((capacity, capacity))
+        gram[:m, :m] = self._gram[np.ix_(kept, kept)]
+        self._gram = gram

@@ -1,7 +1,8 @@
-"""Mini-batch methods for precision at k: perceptrons, stochastic gradients, 1PMB."""
+"""Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB."""
 
 import functools
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,10 +23,18 @@ from precbench.solvers.base import (
     warn_of_overflow,
 )
 
-__all__ = ["OnePMB", "PerceptronAtK", "SGDAtK"]
+__all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
 
 BLOCK_ROWS = 32
 """Neighbouring rows that ``shuffle="blocks"`` keeps together."""
+
+_RULES = {
+    "prec@k": minibatch.STRUCT,
+    "pauc": minibatch.PAUC,
+    "auc": minibatch.PAUC,
+    "f1": minibatch.F1,
+}
+_ORDER_ROWS = 2**20  # rows of joined batches that 2PMB lists at a time
 
 Shuffle = bool | Literal["rows", "blocks"]
 
@@ -54,17 +63,46 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     return rng.permutation(np.arange(n, dtype=np.int32))
 
 
+def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw positions of a stream, all sets of so many being equally likely.
+
+    Parameters
+    ----------
+    n : int
+        Length of the stream; known here, but never made use of before its end.
+    size : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (min(n, size),)
+        Ascending.
+
+    References
+    ----------
+    Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R.
+    """
+    reservoir = np.arange(min(n, size))
+    late = np.arange(len(reservoir), n)
+    places = rng.integers(0, late + 1)
+    enters = places < size
+    reservoir[places[enters]] = late[enters]  # of several at one place the last stays
+    return np.sort(reservoir)
+
+
 class MiniBatchRanker(LinearRanker):
     """Base of the methods that visit rows in batches and take one step a batch.
 
-    Subclasses name the rule of the kernel; whoever has no `eta0` takes steps of length 1.
+    Subclasses name the rule of the kernel and the rows of each pass; whoever has no `eta0` takes
+    steps of length 1.
 
     Attributes
     ----------
     t_ : int
         Batches so far.
     n_empty_batches_ : int
-        Batches without a positive: they change nothing and are counted.
+        Batches without a positive, or for the objectives "pauc" and "auc" without a negative:
+        they change nothing and are counted.
     """
 
     k: float | int
@@ -86,6 +124,20 @@ class MiniBatchRanker(LinearRanker):
     @abstractmethod
     def _rule(self) -> int:
         """Return the rule of the kernel."""
+
+    @abstractmethod
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        """Return the rows of a full batch of `fit`."""
+
+    @abstractmethod
+    def _passes(
+        self, labels: NDArray[np.int8], rng: np.random.Generator
+    ) -> Iterator[Iterable[NDArray[np.int32]]]:
+        """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
+
+    def _top(self) -> float | int:
+        """Return the share or count of rows that the rule looks at."""
+        return self.k
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
@@ -110,83 +162,50 @@ class MiniBatchRanker(LinearRanker):
             If y does not have two classes, or k exceeds the number of positives.
         """
         X, labels = self._checked(X, y, reset=True)
-        resolve_k(self.k, int(np.count_nonzero(labels > 0)))
+        resolve_k(self._top(), int(np.count_nonzero(labels > 0)))
         rng = np.random.default_rng(self.random_state)
         rows = as_rows(X)
         self._reset(X.shape[1])
-        _k_by_positives(self.k, min(self.batch_size, rows.n_rows))  # made before the clock starts
+        length = self._batch_length(labels)
+        _k_by_size(self._top(), length)  # made before the clock starts
         stopped = trace is not None and bool(trace(self))
+        passes = self._passes(labels, rng)
         while not stopped and self.n_iter_ < self.epochs:
-            order = visiting_order(rows.n_rows, self.shuffle, rng)
-            stopped = self._pass(rows, labels, order, trace)
+            stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
             self.n_iter_ += 1
         return self._warned()
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        order: ArrayLike | None = None,
-        trace: Trace | None = None,
-    ) -> Self:
-        """Go on learning with one pass over more rows.
-
-        Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
-        the same path as one call.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (2,), optional
-            The two labels, needed at the first call if y may lack one.
-        order : array-like of int, optional
-            The rows to visit, in turn; default the stored order.
-        trace : callable, optional
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "coef_")
-        X, labels = self._checked(X, y, reset=first, classes=classes)
-        if first:
-            self._reset(X.shape[1])
-            if trace is not None and trace(self):
-                return self
-        rows = as_rows(X)
-        visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
-        if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
-            raise InputError(
-                f"order should be a list of row numbers, found {visited.ndim} dimensions of "
-                f"{visited.dtype}"
-            )
-        if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
-            raise InputError(
-                f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
-                f"{rows.n_rows - 1}"
-            )
-        self._pass(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), trace)
-        self.n_iter_ += 1
-        return self._warned()
-
     def _reset(self, n_features: int) -> None:
-        self._w = np.zeros(n_features)
-        self._w_sum = np.zeros(n_features if self.average else 0)
+        n_weights = self._n_weights(n_features)
+        self._w = np.zeros(n_weights)
+        self._w_sum = np.zeros(n_weights if self.average else 0)
         self._counts = np.zeros(2, dtype=np.int64)
         self.n_iter_ = self.n_rows_seen_ = self.t_ = self.n_empty_batches_ = 0
-        self.coef_ = self._w.copy()
+        if hasattr(self, "intercept_"):  # of an earlier fit to another objective
+            del self.intercept_
+        self._publish(self._w.copy())
 
-    def _pass(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], trace: Trace | None
+    def _n_weights(self, n_features: int) -> int:
+        return n_features + (self._rule() == minibatch.F1)
+
+    def _publish(self, w: NDArray[np.float64]) -> None:
+        if self._rule() == minibatch.F1:
+            self.coef_, self.intercept_ = w[:-1], float(w[-1])
+        else:
+            self.coef_ = w
+
+    def _visit(
+        self,
+        rows: Rows,
+        labels: NDArray[np.int8],
+        order: NDArray[np.int32],
+        b: int,
+        trace: Trace | None,
     ) -> bool:
-        """Visit the rows in order, slice by slice; return whether the trace ended it."""
+        """Visit rows in batches of b, slice by slice; return whether the trace ended it."""
         n = len(order)
-        b = min(self.batch_size, max(1, n))
         radius = getattr(self, "radius", None)
-        k_of = _k_by_positives(self.k, b)
+        k_of = _k_by_size(self._top(), b)
         scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
         start = 0
         while start < n:
@@ -215,7 +234,7 @@ class MiniBatchRanker(LinearRanker):
             )
             self.n_rows_seen_ += stop - start
             self.n_empty_batches_ = int(self._counts[0])
-            self.coef_ = self._w_sum / self.t_ if self.average else self._w.copy()
+            self._publish(self._w_sum / self.t_ if self.average else self._w.copy())
             start = stop
             if trace is not None and trace(self):
                 return True
@@ -235,15 +254,90 @@ class MiniBatchRanker(LinearRanker):
 
 
 @functools.lru_cache(maxsize=8, typed=True)
-def _k_by_positives(k: float | int, batch_size: int) -> NDArray[np.int32]:
-    """Return k for each number of positives in a batch; a count is cut to that number."""
+def _k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
+    """Return the count that k means among n rows, for n = 0, ..., length; at most n."""
     counts = [0]
-    for n_pos in range(1, batch_size + 1):
-        counts.append(resolve_k(min(k, n_pos) if isinstance(k, Integral) else k, n_pos))
+    for n in range(1, length + 1):
+        counts.append(resolve_k(min(k, n) if isinstance(k, Integral) else k, n))
     return np.array(counts, dtype=np.int32)
 
 
-class PerceptronAtK(MiniBatchRanker):
+class OnlineRanker(MiniBatchRanker):
+    """Base of the mini-batch methods that take all rows as they come, so also piece by piece."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        trace: Trace | None = None,
+    ) -> Self:
+        """Go on learning with one pass over more rows.
+
+        Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
+        the same path as one call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,), optional
+            The two labels, needed at the first call if y may lack one.
+        order : array-like of int, optional
+            The rows to visit, in turn; default the stored order.
+        trace : callable, optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y has labels that the first call did not know, `order` names rows that X does not
+            have, or the objective was changed to or from "f1".
+        """
+        first = not hasattr(self, "coef_")
+        X, labels = self._checked(X, y, reset=first, classes=classes)
+        if not first and len(self._w) != self._n_weights(X.shape[1]):
+            raise InputError(
+                'the objective was changed to or from "f1", which alone has an intercept: go on '
+                "with that of the first rows, or call fit"
+            )
+        if first:
+            self._reset(X.shape[1])
+            if trace is not None and trace(self):
+                return self
+        rows = as_rows(X)
+        visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
+        if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
+            raise InputError(
+                f"order should be a list of row numbers, found {visited.ndim} dimensions of "
+                f"{visited.dtype}"
+            )
+        if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
+            raise InputError(
+                f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
+                f"{rows.n_rows - 1}"
+            )
+        length = min(self.batch_size, max(1, len(visited)))
+        self._visit(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), length, trace)
+        self.n_iter_ += 1
+        return self._warned()
+
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        return min(self.batch_size, len(labels))
+
+    def _passes(
+        self, labels: NDArray[np.int8], rng: np.random.Generator
+    ) -> Iterator[Iterable[NDArray[np.int32]]]:
+        while True:
+            yield [visiting_order(len(labels), self.shuffle, rng)]
+
+
+class PerceptronAtK(OnlineRanker):
     """Perceptron@k: learn from the negatives among the k first of each batch.
 
     With the false positives FP (negatives among the k first) and the false negatives FN
@@ -315,7 +409,7 @@ class PerceptronAtK(MiniBatchRanker):
         return int(self._counts[1])
 
 
-class SGDAtK(MiniBatchRanker):
+class SGDAtK(OnlineRanker):
     """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
@@ -384,20 +478,52 @@ class SGDAtK(MiniBatchRanker):
         }[self.surrogate]
 
 
-class OnePMB(MiniBatchRanker):
+class ObjectiveRanker(MiniBatchRanker):
+    """Base of the mini-batch methods that take any of `precbench.objectives`.
+
+    Attributes
+    ----------
+    intercept_ : float
+        Of the objective "f1" only, which appends a constant feature; part of w also where w is
+        projected. `decision_function` adds it.
+    """
+
+    objective: str
+    beta: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MiniBatchRanker._parameter_constraints,
+        "objective": [StrOptions(set(_RULES))],
+        "beta": [Interval(Real, 0, 1, closed="right")],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _rule(self) -> int:
+        return _RULES[self.objective]
+
+    def _top(self) -> float | int:
+        return {"prec@k": self.k, "pauc": float(self.beta)}.get(self.objective, 1.0)
+
+
+class OnePMB(OnlineRanker, ObjectiveRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
-    subgradient of the loss on batch e; the model is the mean of w_1, ..., w_e. The loss of
-    ``objective="prec@k"`` is the struct surrogate, so that this is `SGDAtK` with
-    ``surrogate="struct"``.
+    subgradient of the loss on batch e; the model is the mean of w_1, ..., w_e. The losses are
+    those of `precbench.objectives`. With ``objective="prec@k"``, the struct surrogate, this is
+    `SGDAtK` with ``surrogate="struct"``.
 
     Parameters
     ----------
-    objective : {"prec@k"}, default="prec@k"
+    objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
     k : float or int, default=0.25
-        Share of the positives in (0, 1] or a count; kar2014 takes 1.0.
+        For "prec@k": share of the positives in (0, 1] or a count; kar2014 takes 1.0 (PRBEP). In a
+        batch as in `PerceptronAtK`.
+    beta : float, default=0.1
+        For "pauc": share of the negatives in (0, 1], in a batch of the batch's own, rounded up.
     batch_size : int, default=500
+        Longer than the data: all rows are one batch.
     epochs : int, default=25
     eta0 : float, default=0.1
     radius : float or None, default=None
@@ -410,23 +536,17 @@ class OnePMB(MiniBatchRanker):
     References
     ----------
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, Algorithm 1. It prints a plus where a descent step is meant, and
-    ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of the loss is that of kar2015
-    (3), with the same path as kar2014 (3) up to a factor.
+    functions", NIPS 2014, Algorithm 1 and appendix H. It prints a plus where a descent step is
+    meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of "prec@k" is that
+    of kar2015 (3), with the same path as kar2014 (3) up to a factor.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MiniBatchRanker._parameter_constraints,
-        "objective": [StrOptions({"prec@k"})],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-    }
 
     def __init__(
         self,
         objective: str = "prec@k",
         *,
         k: float | int = 0.25,
+        beta: float = 0.1,
         batch_size: int = 500,
         epochs: int = 25,
         eta0: float = 0.1,
@@ -437,6 +557,7 @@ class OnePMB(MiniBatchRanker):
     ):
         self.objective = objective
         self.k = k
+        self.beta = beta
         self.batch_size = batch_size
         self.epochs = epochs
         self.eta0 = eta0
@@ -445,5 +566,107 @@ class OnePMB(MiniBatchRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _rule(self) -> int:
-        return minibatch.STRUCT
+
+class TwoPMB(ObjectiveRanker):
+    """2PMB: mini-batches of streaming negatives, each against a stored sample of the positives.
+
+    Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the negatives in
+    batches e = 1, 2, ...; each one, behind the buffer, makes a step as in `OnePMB`. Every further
+    epoch is one more pass 2 with the same buffer.
+
+    In a batch the share of positives is inflated. The loss of a batch still estimates "pauc" and
+    "auc", which take the two classes apart, but for "prec@k", whose k is a share of the positives
+    in the buffer, and for "f1", whose threshold then lets too many rows through, it is that of an
+    easier problem.
+
+    Parameters
+    ----------
+    objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
+    k : float or int, default=0.25
+        For "prec@k": share of the positives in the buffer in (0, 1], rounded up, or a count, which
+        is cut to their number. The paper does not say.
+    beta : float, default=0.1
+        For "pauc": share of a batch's negatives in (0, 1], rounded up.
+    batch_size : int, default=500
+        Negatives in a batch (the paper's buffer B₋ of size s, beside B₊); if there are fewer, all.
+    reservoir_size : int or None, default=None
+        Positives to keep (B₊), None for `batch_size`; if there are no more, all are kept.
+    epochs : int, default=25
+    eta0 : float, default=0.1
+    radius : float or None, default=None
+        Radius of the ball W; None for the whole space.
+    average : bool, default=True
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the negatives, as in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    Notes
+    -----
+    There is no `partial_fit`, for no step can be taken before pass 1 has seen all positives.
+    `n_rows_seen_` counts the rows that were scored, those of the buffer in every batch.
+
+    References
+    ----------
+    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
+    functions", NIPS 2014, Algorithm 2 and appendix H; sign and step length as in `OnePMB`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ObjectiveRanker._parameter_constraints,
+        "reservoir_size": [None, Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        objective: str = "prec@k",
+        *,
+        k: float | int = 0.25,
+        beta: float = 0.1,
+        batch_size: int = 500,
+        reservoir_size: int | None = None,
+        epochs: int = 25,
+        eta0: float = 0.1,
+        radius: float | None = None,
+        average: bool = True,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.objective = objective
+        self.k = k
+        self.beta = beta
+        self.batch_size = batch_size
+        self.reservoir_size = reservoir_size
+        self.epochs = epochs
+        self.eta0 = eta0
+        self.radius = radius
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        n_pos = int(np.count_nonzero(labels > 0))
+        kept = self.reservoir_size or self.batch_size
+        return min(kept, n_pos) + min(self.batch_size, len(labels) - n_pos)
+
+    def _passes(
+        self, labels: NDArray[np.int8], rng: np.random.Generator
+    ) -> Iterator[Iterable[NDArray[np.int32]]]:
+        pos = np.flatnonzero(labels > 0).astype(np.int32)
+        neg = np.flatnonzero(labels <= 0).astype(np.int32)
+        kept = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
+        piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
+        while True:
+            streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
+            yield (
+                joined_batches(kept, streamed[start : start + piece], self.batch_size)
+                for start in range(0, len(neg), piece)
+            )
+
+
+def joined_batches(
+    kept: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
+) -> NDArray[np.int32]:
+    """Return the rows of batches of the streamed ones, each behind all of the kept ones."""
+    starts = range(0, len(streamed), batch_size)
+    parts = ((kept, streamed[start : start + batch_size]) for start in starts)
+    return np.concatenate([part for pair in parts for part in pair])

@@ -1,0 +1,499 @@
+"""Rows read from disk block by block, in a random order if wanted, for data larger than memory.
+
+A stream passes over the rows as often as it is asked to. It knows from the start how many rows,
+features and positives there are: a file is read through once, and checked, when it is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.dataset import Dataset
+from precbench.data.preprocess import Scaler, Scaling
+from precbench.errors import InputError
+
+if TYPE_CHECKING:
+    from precbench.data.dataset import Matrix
+
+BLOCK_BYTES = 2**20
+BUFFER_BYTES = 2**26
+
+Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
+Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64], NDArray[np.int32]]"
+Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+"""Tells which of some row numbers belong to a part."""
+
+_ROWS_AT_ONCE = 2**16  # of which only numbers and labels are looked at
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(ABC):
+    """Blocks of neighbouring rows that can be read in any order.
+
+    Attributes
+    ----------
+    n_features : int
+    dense : bool
+        Whether blocks come as ndarray; else as csr_matrix.
+    starts : ndarray of shape (n_blocks + 1,), int64
+        The first row of each block, and behind them the number of rows.
+    positives : ndarray of uint8
+        One bit a row.
+    block_bytes : int
+        Size of a block on disk.
+    run : int
+        How many neighbouring blocks are read at a time in stored order.
+    """
+
+    n_features: int
+    dense: bool
+    starts: NDArray[np.int64]
+    positives: NDArray[np.uint8]
+    block_bytes: int
+    run: int = 8
+
+    @abstractmethod
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowStream:
+    """Rows with labels that are read again at every pass.
+
+    In memory are never more than
+
+        5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
+
+    bytes: the buffer, which dense rows need once, sparse ones several times while it is put
+    together; blocks on their way (text takes the most); a bit a row for the label and for each
+    part; and where the blocks begin. A row longer than a block is a block of its own. Rows of a
+    data set with a card come from the memory map in the cache; its pages count as memory in use,
+    but the system takes them back at any time.
+
+    Parameters
+    ----------
+    source : Source
+        See `open_stream` and `stream_dataset`.
+    buffer_bytes : int
+        Size of the shuffle buffer in memory.
+    keeps : tuple of callable
+        Rows that one of them refuses are left out.
+    scaler : Scaler, optional
+        Fitted; see `scaled`.
+
+    Examples
+    --------
+    Two passes over a file, each in another random order:
+
+    >>> stream = open_stream("big.svm")  # doctest: +SKIP
+    >>> rng = np.random.default_rng(0)
+    >>> model = SGDAtK(k=0.25, batch_size=500)  # doctest: +SKIP
+    >>> for _ in range(2):  # doctest: +SKIP
+    ...     for X, y in stream.batches(model.batch_size, rng):
+    ...         model.partial_fit(X, y, classes=[-1, 1])
+    """
+
+    source: Source
+    buffer_bytes: int = BUFFER_BYTES
+    keeps: tuple[Keep, ...] = ()
+    scaler: Scaler | None = None
+
+    def __post_init__(self) -> None:
+        if self.buffer_bytes < 1:
+            raise InputError(f"buffer_bytes must be at least 1, found {self.buffer_bytes}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features."""
+        return self._counts[0], self.source.n_features
+
+    @property
+    def n_pos(self) -> int:
+        """Number of positive rows."""
+        return self._counts[1]
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        n_rows = n_pos = 0
+        for y in self._labels():
+            n_rows += len(y)
+            n_pos += int(np.count_nonzero(y > 0))
+        return n_rows, n_pos
+
+    def labels(self) -> NDArray[np.float64]:
+        """Return the labels, -1 or +1, in stored order: 8 bytes a row."""
+        return np.concatenate([np.empty(0), *self._labels()])
+
+    def __iter__(self) -> Iterator[Piece]:
+        """Yield the rows in stored order, block by block."""
+        for visit in self._blocks(self._in_turn()):
+            yield _gathered(*visit)
+
+    def shuffled(self, rng: np.random.Generator) -> Iterator[Piece]:
+        """Yield the rows in random order, some at a time.
+
+        The blocks are read in random order. When they fill the buffer, its rows are permuted and
+        handed out, and it is filled anew. If the buffer holds all rows, every order is equally
+        likely; if it holds no more than a block, rows change places within their block only.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+
+        Yields
+        ------
+        X : ndarray or csr_matrix
+        y : ndarray of float64, -1 or +1
+        """
+        for X, y, order in self._buffers(rng):
+            step = max(1, self.source.block_bytes * len(y) // max(1, _n_bytes(X)))
+            for start in range(0, len(order), step):
+                yield _gathered(X, y, order[start : start + step])
+
+    def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
+        """Yield the rows in pieces whose lengths, but for the last, are multiples of `batch_size`.
+
+        Batches of `partial_fit` never span two calls, so pieces like these give the same path as
+        one call with all rows.
+
+        Parameters
+        ----------
+        batch_size : int
+        rng : numpy.random.Generator, optional
+            For a random order, see `shuffled`; by default the stored one.
+
+        Yields
+        ------
+        X, y : as `shuffled`
+        """
+        for visit in self.visits(batch_size, rng):
+            yield _gathered(*visit)
+
+    def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
+        """Yield what `batches` does, but say which rows of a matrix are meant instead of copying.
+
+        Parameters
+        ----------
+        batch_size : int
+        rng : numpy.random.Generator, optional
+
+        Yields
+        ------
+        X : ndarray or csr_matrix
+            Overwritten when the next one is asked for.
+        y : ndarray of float64, -1 or +1
+        order : ndarray of int32
+            The rows that are meant, in turn.
+        """
+        blocks = self._blocks(self._in_turn()) if rng is None else self._buffers(rng)
+        rest: list[Piece] = []  # fewer rows than a batch
+        n_rest = 0
+        for X, y, order in blocks:
+            missing = (batch_size - n_rest) % batch_size if n_rest else 0
+            if missing:
+                rest.append(_gathered(X, y, order[:missing]))
+                n_rest += len(rest[-1][1])
+                order = order[missing:]
+                if n_rest < batch_size:
+                    continue
+                yield _whole(*_stacked(rest))
+            n_ready = len(order) - len(order) % batch_size
+            if n_ready:
+                yield X, y, order[:n_ready]
+            n_rest = len(order) - n_ready
+            if n_rest:
+                rest.append(_gathered(X, y, order[n_ready:]))
+        if n_rest:
+            yield _whole(*_stacked(rest))
+
+    def part(self, keep: Keep) -> RowStream:
+        """Return the stream of those rows whose numbers `keep` says yes to."""
+        return replace(self, keeps=(*self.keeps, keep))
+
+    def scaled(self, kind: Scaling, fitted_on: RowStream) -> RowStream:
+        """Return the stream of the same rows, scaled.
+
+        Parameters
+        ----------
+        kind : {"standardise", "unit", "none"}
+            See `precbench.data.preprocess.Scaler`.
+        fitted_on : RowStream
+            The rows that the scaling is learnt from, in one pass.
+
+        Returns
+        -------
+        RowStream
+        """
+        return self if kind == "none" else replace(self, scaler=_fitted(kind, fitted_on))
+
+    @property
+    def _n_blocks(self) -> int:
+        return len(self.source.starts) - 1
+
+    def _in_turn(self) -> Iterator[range]:
+        for first in range(0, self._n_blocks, self.source.run):
+            yield range(first, min(first + self.source.run, self._n_blocks))
+
+    def _blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
+        for first, X, y in self.source.read(runs):
+            kept = self._kept(first, first + len(y))
+            visit = _whole(X, y) if kept is None else (X, y, _numbers(kept))
+            if len(visit[2]) and self.scaler is not None:
+                X, y = _gathered(*visit)
+                visit = _whole(self.scaler.transform_in_place(_writeable(X)), y)
+            if len(visit[2]):
+                yield visit
+
+    def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
+        """Yield the full buffers, each in random order."""
+        order = rng.permutation(self._n_blocks).tolist()
+        blocks = self._blocks(range(block, block + 1) for block in order)
+        for X, y in self._dense_buffers(blocks) if self.source.dense else self._csr_buffers(blocks):
+            yield X, y, rng.permutation(np.arange(len(y), dtype=np.int32))
+
+    def _dense_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
+        """Fill the same room again and again; what is not filled takes no memory."""
+        n_rows, width = int(self.source.starts[-1]), self.source.n_features
+        full = max(1, self.buffer_bytes // (8 * width))
+        longest = int(np.diff(self.source.starts).max())
+        room = np.empty((min(n_rows, full + longest), width))
+        labels = np.empty(len(room))
+        n = 0
+        for X, y, order in blocks:
+            stop = n + len(order)
+            np.take(X, order, axis=0, out=room[n:stop], mode="clip")  # "raise" would copy twice
+            np.take(y, order, out=labels[n:stop], mode="clip")
+            n = stop
+            if n >= full:
+                yield room[:n], labels[:n]
+                n = 0
+        if n:
+            yield room[:n], labels[:n]
+
+    def _csr_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
+        waiting: list[Piece] = []
+        n_bytes = 0
+        for visit in blocks:
+            waiting.append(_gathered(*visit))
+            n_bytes += _n_bytes(waiting[-1][0])
+            if n_bytes >= self.buffer_bytes:
+                yield _stacked(waiting)
+                n_bytes = 0
+        if waiting:
+            yield _stacked(waiting)
+
+    def _labels(self) -> Iterator[NDArray[np.float64]]:
+        for start, stop in self._ranges():
+            y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
+            kept = self._kept(start, stop)
+            yield y if kept is None else y[kept]
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        n_rows = int(self.source.starts[-1])
+        for start in range(0, n_rows, _ROWS_AT_ONCE):  # a multiple of 8
+            yield start, min(n_rows, start + _ROWS_AT_ONCE)
+
+    def _kept(self, start: int, stop: int) -> NDArray[np.bool_] | None:
+        return _unpacked(self._bits, start, stop) if self.keeps else None
+
+    @cached_property
+    def _bits(self) -> NDArray[np.uint8]:
+        """One bit a row, set for those of this part."""
+        pieces = [
+            np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
+            for ends in self._ranges()
+        ]
+        return np.concatenate(pieces)
+
+
+def in_share(
+    rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
+) -> NDArray[np.bool_]:
+    """Tell which rows draw a number from [low, high), each for itself out of [0, 1).
+
+    What a row draws follows from its number and the key, whatever the rows around it.
+
+    Parameters
+    ----------
+    rows : ndarray of int64
+        Their numbers.
+    key : sequence of str and int
+        What the draw is for.
+    low, high : float
+
+    Returns
+    -------
+    ndarray of bool
+
+    References
+    ----------
+    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
+    generator SplitMix64, which gives the n-th number without those before it.
+    """
+    seed = hashlib.sha256("/".join(map(str, key)).encode()).digest()[:8]
+    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.frombuffer(seed, dtype="<u8")
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    drawn = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    return (low <= drawn) & (drawn < high)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedDataset(Dataset):
+    """A data set whose rows are a stream.
+
+    Attributes
+    ----------
+    X : RowStream
+        Rows and labels.
+    y : ndarray of shape (0,)
+        The labels are in the stream.
+    """
+
+    X: RowStream
+
+    @property
+    def n_pos(self) -> int:
+        """Number of positive rows."""
+        return self.X.n_pos
+
+
+def stream_dataset(
+    dataset: Dataset,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    buffer_bytes: int = BUFFER_BYTES,
+) -> StreamedDataset:
+    """Stream the rows of a data set, for example from the memory map of `load_dataset`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    block_bytes, buffer_bytes : int
+        As in `open_stream`.
+
+    Returns
+    -------
+    StreamedDataset
+    """
+    n_rows = dataset.X.shape[0]
+    rows_per_block = max(1, block_bytes * n_rows // max(1, _n_bytes(dataset.X)))
+    source = _ArrayBlocks(
+        n_features=dataset.X.shape[1],
+        dense=isinstance(dataset.X, np.ndarray),
+        starts=block_starts(n_rows, rows_per_block),
+        positives=np.packbits(dataset.y > 0),
+        block_bytes=block_bytes,
+        X=dataset.X,
+        y=dataset.y,
+    )
+    return StreamedDataset(
+        name=dataset.name,
+        title=f"{dataset.title}, streamed",
+        X=RowStream(source, buffer_bytes),
+        y=np.empty(0),
+        sha256=dataset.sha256,
+        stand_in=dataset.stand_in,
+        groups=dataset.groups,
+        n_train=dataset.n_train,
+    )
+
+
+# --- rows of arrays ---
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _ArrayBlocks(Source):
+    X: Matrix
+    y: NDArray[np.float64]
+
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        for run in runs:
+            start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
+            yield start, self.X[start:stop], self.y[start:stop]
+
+
+# --- pieces ---
+
+
+def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
+    """Return the first row of each block, and behind them the number of rows."""
+    return np.append(np.arange(0, n_rows, per_block), n_rows)
+
+
+def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
+    first = start // 8
+    some = np.unpackbits(bits[first : -(-stop // 8)])
+    return some[start - 8 * first : stop - 8 * first].view(np.bool_)
+
+
+def _n_bytes(X: Matrix) -> int:
+    if isinstance(X, np.ndarray):
+        return X.nbytes
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+
+def _numbers(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    return np.flatnonzero(kept).astype(np.int32)
+
+
+def _whole(X: Matrix, y: NDArray[np.float64]) -> Visit:
+    return X, y, np.arange(len(y), dtype=np.int32)
+
+
+def _gathered(X: Matrix, y: NDArray[np.float64], order: NDArray[np.int32]) -> Piece:
+    if isinstance(X, np.ndarray):
+        return np.take(X, order, axis=0), y[order]
+    return X[order], y[order]
+
+
+def _stacked(pieces: list[Piece]) -> Piece:
+    """Put pieces together and empty the list."""
+    if len(pieces) == 1:
+        return pieces.pop()
+    matrices, labels = zip(*pieces, strict=True)
+    pieces.clear()
+    if isinstance(matrices[0], np.ndarray):
+        return np.concatenate(matrices), np.concatenate(labels)
+    from scipy.sparse import vstack
+
+    return vstack(matrices, format="csr"), np.concatenate(labels)
+
+
+def _writeable(X: Matrix) -> Matrix:
+    data = X if isinstance(X, np.ndarray) else X.data
+    return X if data.flags.writeable else X.copy()
+
+
+def _fitted(kind: Scaling, stream: RowStream) -> Scaler:
+    """Fit a scaler in one pass, as `Scaler.fit` does on a matrix."""
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    if not stream.source.dense and kind == "standardise":
+        raise InputError(
+            "sparse data cannot be standardised, the shift would fill the zeros; use scaling "
+            "'unit' or 'none'"
+        )
+    learner = StandardScaler() if kind == "standardise" else MinMaxScaler()
+    if not stream.source.dense:
+        learner = MaxAbsScaler()
+    for X, _ in stream:
+        learner.partial_fit(X)
+    if kind == "standardise":
+        shift, scale = learner.mean_, learner.scale_
+    elif not stream.source.dense:
+        shift, scale = np.zeros(stream.shape[1]), learner.scale_
+    else:
+        spread = learner.data_range_
+        shift, scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
+    return Scaler.from_arrays(kind, {"shift": shift, "scale": scale})

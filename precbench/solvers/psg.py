@@ -1,0 +1,125 @@
+"""Projected subgradient descent on the risk of all training rows."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from precbench.objectives import OBJECTIVES
+from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.cutting_plane import Risk
+
+__all__ = ["ProjectedSubgradient"]
+
+
+class ProjectedSubgradient(LinearRanker):
+    """PSG: projected subgradient descent on the whole training set.
+
+    ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient at w_{t-1} of the risk
+    of `CuttingPlane` divided by 100, a loss as a share, and P_W the projection onto the ball of
+    the given radius.
+
+    Parameters
+    ----------
+    objective : {"prec@k", "pauc", "f1", "auc"}, default="pauc"
+    k : float or int, default=0.25
+        Share of the positives in (0, 1], or a count of rows, for "prec@k".
+    beta : float, default=0.1
+        Share of the negatives in (0, 1], for "pauc".
+    eta0 : float, default=0.1
+    radius : float or None, default=None
+        Radius of the ball W; None for the whole space.
+    max_iter : int, default=500
+    average : bool, default=False
+        Give the mean of w_1, ..., w_t instead of w_t.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+        Only for "f1": the weight of a constant column, in the ball with the others.
+    risk_ : float
+        Of the w_{t-1} at which the last subgradient was taken, as a share.
+
+    References
+    ----------
+    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
+    functions", NIPS 2014, section 5; the method is that of Narasimhan, Agarwal, "SVM pAUC tight:
+    a new support vector method for optimizing partial AUC based on a tight convex upper bound",
+    KDD 2013. Neither states the steps, and kar2014 only that their scale was tuned.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "objective": [StrOptions(set(OBJECTIVES))],
+        "k": K_CONSTRAINT,
+        "beta": [Interval(Real, 0, 1, closed="right")],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "average": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        objective: str = "pauc",
+        *,
+        k: float | int = 0.25,
+        beta: float = 0.1,
+        eta0: float = 0.1,
+        radius: float | None = None,
+        max_iter: int = 500,
+        average: bool = False,
+    ):
+        self.objective = objective
+        self.k = k
+        self.beta = beta
+        self.eta0 = eta0
+        self.radius = radius
+        self.max_iter = max_iter
+        self.average = average
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Called after each iteration, see `precbench.solvers.base.Trace`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or k exceeds the number of positives.
+        """
+        X, labels = self._checked(X, y, reset=True)
+        risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta)
+        radius = np.inf if self.radius is None else self.radius
+        w = mean = np.zeros(risk.n_weights)
+        risk.publish(w, self)
+        self.n_iter_ = self.n_rows_seen_ = 0
+        self.risk_ = np.inf
+        while not (trace is not None and trace(self)) and self.n_iter_ < self.max_iter:
+            point = risk.at(w)
+            if not np.isfinite(point.risk):
+                self.coef_ = np.full_like(self.coef_, np.nan)
+                warn_of_overflow()
+                break
+            self.n_iter_ += 1
+            self.n_rows_seen_ += len(labels)
+            self.risk_ = point.risk / 100
+            w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.slope(point) / 100
+            w = w * min(1.0, radius / max(float(np.linalg.norm(w)), 1e-300))
+            mean = mean + (w - mean) / self.n_iter_
+            risk.publish(mean if self.average else w, self)
+        return self

@@ -1,0 +1,333 @@
+"""Rows read block by block: each once a pass, in the order of the seed, within the memory."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_matrix, issparse, vstack
+
+from precbench.data import Dataset, open_stream, stream_dataset
+from precbench.data.preprocess import Scaler
+from precbench.data.stream import in_share
+from precbench.errors import InputError
+from precbench.solvers import OnePMB, SGDAtK
+from precbench.solvers.streaming import fit_pieces
+
+RNG = np.random.default_rng(0)
+N_ROWS, N_FEATURES = 700, 5
+DENSE = RNG.integers(-3, 4, (N_ROWS, N_FEATURES)).astype(float)
+DENSE[:, 0] = np.arange(1, N_ROWS + 1)  # names the row, and fixes the width
+SPARSE = np.where((RNG.random(DENSE.shape) < 0.2) | (np.arange(N_FEATURES) == 0), DENSE, 0.0)
+Y = np.where(RNG.random(N_ROWS) < 0.2, 1.0, -1.0)
+KINDS = ["svmlight, dense", "svmlight, sparse", "npy", "npy with labels", "arrays", "csr"]
+
+
+def matrix(kind):
+    return SPARSE if "sparse" in kind or kind == "csr" else DENSE
+
+
+def svmlight(X, y):
+    lines = ["# a comment", ""]
+    for row, label in zip(X, y, strict=True):
+        entries = " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(row) if v)
+        lines.append(f"{label:g} {entries}")
+    return "\n".join(lines)  # the last line without an end
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streams")
+    for name, X in (("dense", DENSE), ("sparse", SPARSE)):
+        (folder / f"{name}.svm").write_text(svmlight(X, Y))
+    np.save(folder / "X.npy", DENSE)
+    np.save(folder / "y.npy", Y.astype(np.int8))
+    np.save(folder / "both.npy", np.column_stack([DENSE[:, :2], Y, DENSE[:, 2:]]))
+    return folder
+
+
+def opened(folder, kind, **sizes):
+    if kind.startswith("svmlight"):
+        return open_stream(folder / f"{kind.split()[-1]}.svm", **sizes).X
+    if kind == "npy":
+        return open_stream(folder / "X.npy", labels=folder / "y.npy", **sizes).X
+    if kind == "npy with labels":
+        return open_stream(folder / "both.npy", label=2, **sizes).X
+    X = DENSE if kind == "arrays" else csr_matrix(SPARSE)
+    return stream_dataset(Dataset("toy", "toy", X, Y, ""), **sizes).X
+
+
+def collected(pieces):
+    pieces = list(pieces)
+    matrices = [X.toarray() if issparse(X) else X for X, _ in pieces]
+    return np.concatenate(matrices), np.concatenate([y for _, y in pieces])
+
+
+SIZES = st.fixed_dictionaries(
+    {"block_bytes": st.integers(1, 30_000), "buffer_bytes": st.integers(1, 60_000)}
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15, deadline=None)
+@given(sizes=SIZES, batch_size=st.integers(1, 900), seed=st.integers(0, 9))
+def test_every_row_once_a_pass(folder, kind, sizes, batch_size, seed):
+    stream = opened(folder, kind, **sizes)
+    assert stream.shape == DENSE.shape and stream.n_pos == np.sum(Y > 0)
+    for _ in range(2):
+        X, y = collected(stream)
+        assert_array_equal(X, matrix(kind))
+        assert_array_equal(y, Y)
+    for rng in (None, np.random.default_rng(seed)):
+        pieces = [(X.copy(), y) for X, y in stream.batches(batch_size, rng)]
+        assert all(len(y) % batch_size == 0 for _, y in pieces[:-1])
+        X, y = collected(pieces)
+        order = np.argsort(X[:, 0])
+        assert rng is not None or (np.diff(order) == 1).all()
+        assert_array_equal(X[order], matrix(kind))
+        assert_array_equal(y[order], Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_seed_says_the_order(folder, kind):
+    stream = opened(folder, kind, block_bytes=500, buffer_bytes=5000)
+    one, same, other = (collected(stream.shuffled(np.random.default_rng(s)))[0] for s in (1, 1, 2))
+    assert_array_equal(one, same)
+    assert (one != other).any()
+    rng = np.random.default_rng(1)
+    assert (collected(stream.shuffled(rng))[0] != collected(stream.shuffled(rng))[0]).any()
+
+
+def test_a_buffer_of_all_rows_mixes_them_all(folder):
+    stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
+    firsts = [next(stream.shuffled(np.random.default_rng(s)))[0][0, 0] for s in range(300)]
+    assert len(set(firsts)) > 200  # of 700 rows
+
+
+def test_blocks_are_parted_by_the_buffer_only(folder):
+    stream = opened(folder, "npy", block_bytes=40 * 10, buffer_bytes=1)
+    names = collected(stream.shuffled(np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
+    assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
+    assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scaling", ["none", "standardise", "unit"])
+def test_parts_are_disjoint_and_scaled_alike(folder, kind, scaling):
+    stream = opened(folder, kind, block_bytes=700)
+    sparse = kind in ("svmlight, sparse", "csr")
+    chosen = in_share(np.arange(N_ROWS), ["a", 1], 0, 0.3)
+    assert 0.2 < chosen.mean() < 0.4
+    test = stream.part(lambda rows: in_share(rows, ["a", 1], 0, 0.3))
+    train = stream.part(lambda rows: ~in_share(rows, ["a", 1], 0, 0.3))
+    if sparse and scaling == "standardise":
+        with pytest.raises(InputError, match="fill the zeros"):
+            test.scaled(scaling, train)
+        return
+    X = csr_matrix(SPARSE) if sparse else DENSE
+    scaler = Scaler(scaling).fit(X[~chosen])
+    for part, rows in ((test, chosen), (train, ~chosen)):
+        found, y = collected(part.scaled(scaling, train))
+        expected = scaler.transform_in_place(X[rows].copy())
+        np.testing.assert_allclose(found, expected.toarray() if sparse else expected, atol=1e-12)
+        assert_array_equal(y, Y[rows])
+        assert_array_equal(part.labels(), Y[rows])
+        assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(Y[rows] > 0)
+
+
+def test_what_a_row_draws_does_not_depend_on_the_others():
+    whole = in_share(np.arange(1000), ["x"], 0.25, 0.5)
+    pieces = [in_share(np.arange(i, i + 10), ["x"], 0.25, 0.5) for i in range(0, 1000, 10)]
+    assert_array_equal(whole, np.concatenate(pieces))
+    assert abs(in_share(np.arange(100_000), ["x"], 0.25, 0.5).mean() - 0.25) < 0.01
+    assert (whole != in_share(np.arange(1000), ["y"], 0.25, 0.5)).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("solver", [SGDAtK(batch_size=50), OnePMB(batch_size=64, radius=1.0)])
+def test_in_stored_order_it_is_the_pass_in_memory(folder, kind, solver):
+    """Bit for bit, for partial_fit on pieces and for the way without its checks."""
+    whole = solver.set_params(shuffle=False, epochs=2).fit(matrix(kind), Y).coef_
+    stream = opened(folder, kind, block_bytes=900)
+    piecewise = type(solver)(**solver.get_params())
+    for _ in range(2):
+        for X, y in stream.batches(solver.batch_size):
+            piecewise.partial_fit(X, y, classes=[-1, 1])
+    assert_array_equal(piecewise.coef_, whole)
+    seen = []
+    batches = partial(stream.visits, solver.batch_size)
+    fit_pieces(piecewise, N_FEATURES, batches, lambda s: seen.append(s.n_rows_seen_))
+    assert_array_equal(piecewise.coef_, whole)
+    assert (piecewise.n_iter_, piecewise.n_rows_seen_) == (2, 2 * N_ROWS)
+    assert seen[0] == 0 and seen[-1] == 2 * N_ROWS
+    assert_array_equal(piecewise.classes_, [-1, 1])
+
+
+def test_a_trace_ends_a_stream(folder):
+    solver = SGDAtK(batch_size=50, epochs=5)
+    stream = opened(folder, "npy", block_bytes=900)
+    fit_pieces(solver, N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
+    assert 100 <= solver.n_rows_seen_ < N_ROWS
+
+
+@pytest.mark.parametrize("block_bytes", [1, 64, 2**20])
+def test_a_bad_line_in_the_middle(tmp_path, block_bytes):
+    lines = svmlight(SPARSE, Y).split("\n")
+    lines[400] = "1 1:2 3:x"
+    path = tmp_path / "bad.svm"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=r"bad\.svm:401:7: .*'3:x'|bad\.svm:401:9: .*'x'"):
+        open_stream(path, block_bytes=block_bytes)
+
+
+def test_a_file_that_changes_is_noticed(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text(svmlight(SPARSE, Y))
+    np.save(tmp_path / "X.npy", DENSE)
+    np.save(tmp_path / "y.npy", Y)
+    text = open_stream(path).X
+    npy = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", block_bytes=4000).X
+    half_read = iter(npy)
+    next(half_read)
+    path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
+    np.save(tmp_path / "X.npy", DENSE[:100])
+    for pieces in (text, npy, half_read):
+        with pytest.raises(InputError, match="has changed"):
+            list(pieces)
+    same_size = open_stream(path).X
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(InputError, match="has changed"):
+        list(same_size)
+    path.unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        list(same_size)
+
+
+def test_the_identity_is_the_content(folder, tmp_path):
+    sizes = {"block_bytes": 100}
+    first = open_stream(folder / "dense.svm").sha256
+    assert first == open_stream(folder / "dense.svm", **sizes).sha256
+    assert first != open_stream(folder / "dense.svm", positive=-1).sha256
+    (tmp_path / "other.svm").write_text(svmlight(DENSE[::-1], Y[::-1]))
+    assert first != open_stream(tmp_path / "other.svm").sha256
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "complaint"),
+    [
+        ("a.svm", "-1 1:1\n-1 1:2\n", {}, "one class only"),
+        ("a.svm", "-1 1:1\n0 1:2\n", {}, "no row has the positive label"),
+        ("a.svm", "3 1:1\n4 1:2\n", {}, "name the positive label"),
+        ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "no row has the positive label 5"),
+        ("a.svm", "\n# nothing\n", {}, "the file is empty"),
+        ("a.svm", "1\n-1\n", {}, "no row has a feature"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4: .*at most 5"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"label": 1}, "begins with its label"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes must be at least 1"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes must be at least 1"),
+        ("a.svm", b"\x1f\x8b\x08abc", {}, "unpack it"),
+        ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, "byte order mark"),
+        ("a.csv", "a,b\n", {}, "only svmlight .* can be streamed"),
+        ("a.npz", "", {}, "archive"),
+        ("a.npy", "nothing", {"label": 0}, "not an npy file"),
+        ("a.npy", np.eye(3), {}, "say where the labels are"),
+        ("a.npy", np.eye(3), {"label": 3}, "no column 3"),
+        ("a.npy", np.eye(3, 1), {"label": 0}, "no column is left"),
+        ("a.npy", np.eye(3), {"label": 0, "n_features": 2}, "no meaning for npy"),
+        ("a.npy", np.arange(3), {"label": 0}, "expected 2 dimensions"),
+        ("a.npy", np.array([["a"]]), {"label": 0}, "plain numbers"),
+        ("a.npy", np.asfortranarray(np.eye(3)), {"label": 0}, None),
+        ("a.npy", np.arange(6.0).reshape(2, 3).T, {"label": 0}, "Fortran order"),
+        ("a.npy", np.array([[1, 2.0], [0, np.nan]]), {"label": 0}, "row 2, feature 1"),
+        ("a.npy", np.array([[1, 2.0], [np.inf, 1]]), {"label": 0}, "row 2: the label"),
+        ("a.npy", np.c_[np.arange(2000.0), np.ones(2000)], {"label": 0}, "1,000 different"),
+    ],
+)
+def test_mistakes_are_sentences(tmp_path, name, content, options, complaint):
+    path = tmp_path / name
+    if isinstance(content, np.ndarray):
+        np.save(path, content)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if complaint is None:
+        return
+    with pytest.raises(InputError, match=complaint):
+        open_stream(path, **options)
+
+
+def test_labels_of_another_length(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    np.save(tmp_path / "y.npy", np.array([1, 0]))
+    with pytest.raises(InputError, match="2 labels for 3 rows"):
+        open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    with pytest.raises(InputError, match="no such file"):
+        open_stream(tmp_path / "nothing.npy", label=0)
+
+
+def test_csr_pieces_keep_their_indices_short(folder):
+    stream = opened(folder, "svmlight, sparse", block_bytes=900, buffer_bytes=4000)
+    for X, _ in stream.batches(50, np.random.default_rng(0)):
+        assert (X.indices.dtype, X.indptr.dtype) == (np.int32, np.int32)
+    assert vstack([X for X, _ in stream]).shape == DENSE.shape
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from precbench.data import open_stream
+from precbench.solvers import SGDAtK
+from precbench.solvers.streaming import fit_pieces
+
+def peak():  # ru_maxrss would begin at that of the parent process
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+path, labels, block, buffer = sys.argv[1], sys.argv[2] or None, *map(int, sys.argv[3:])
+sizes = {"block_bytes": block, "buffer_bytes": buffer}
+X = np.random.default_rng(0).standard_normal((2000, 5))
+SGDAtK(epochs=1).fit(X, np.sign(X[:, 0]))
+import scipy.sparse
+before = peak()
+stream = open_stream(path, labels=labels, **sizes).X
+rng = np.random.default_rng(0)
+fit_pieces(SGDAtK(epochs=2), stream.shape[1], lambda: stream.visits(500, rng))
+for X, y in stream.batches(500, rng):
+    pass
+after = peak()
+blocks = len(stream.source.starts)
+bound = 5 * buffer + 32 * block + stream.shape[0] / 2 + 64 * blocks
+print((after - before) * 1024 / bound)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("kind", ["npy", "svmlight, dense", "svmlight, sparse"])
+def test_memory_stays_under_the_bound(tmp_path, kind):
+    """With a file more than three times as large as the bound."""
+    rng = np.random.default_rng(0)
+    block, buffer = 2**18, 2**20  # a bound of about 13 MB
+    n_rows = 140_000
+    y = np.where(np.arange(n_rows) % 10, -1, 1)
+    labels = ""
+    if kind == "npy":
+        path, labels = tmp_path / "X.npy", tmp_path / "y.npy"
+        np.save(path, rng.standard_normal((n_rows, 50)))
+        np.save(labels, y)
+    else:
+        path = tmp_path / "rows.svm"
+        places = range(1, 41) if "dense" in kind else range(1, 400, 10)
+        entries = " ".join(f"{i}:0.{i % 10}{i % 7}1" for i in places)
+        path.write_text("".join(f"{label} {entries}\n" for label in y))
+    assert path.stat().st_size > 3 * (5 * buffer + 32 * block)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, labels, str(block), str(buffer)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) <= 1, done.stdout

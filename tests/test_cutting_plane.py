@@ -1,0 +1,275 @@
+"""The cutting plane and PSG: optima against a general solver, bounds, and the path."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from precbench.errors import InputError
+from precbench.objectives import OBJECTIVES, PrecisionAtK
+from precbench.solvers import CuttingPlane, ProjectedSubgradient
+from precbench.solvers.cutting_plane import Point, _at_least_k, _Bundle, _exactly_k
+
+RISKS = {
+    "prec@k": {"objective": "prec@k", "k": 2},
+    "prbep": {"objective": "prec@k", "k": 1.0},
+    "at least k": {"objective": "prec@k", "k": 2, "at_least_k": True},
+    "pauc": {"objective": "pauc", "beta": 0.5},
+    "auc": {"objective": "auc"},
+    "f1": {"objective": "f1"},
+}
+each_risk = pytest.mark.parametrize("name", RISKS)
+
+
+def small_problem(seed, n=7, n_pos=3, d=3):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, d)), np.where(np.arange(n) < n_pos, 1, -1)
+    X[:n_pos] += 0.8
+    return X, y
+
+
+def noisy(n=400, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 1, 1, -1)
+    return X, y
+
+
+def planes(name, X, y):
+    """List offset and slope of every plane below the risk, from the definitions."""
+    n, positive = len(y), y > 0
+    n_pos = positive.sum()
+    if name in ("pauc", "auc"):
+        pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
+        m = {"pauc": -(-len(neg) // 2), "auc": len(neg)}[name]
+        for top in combinations(neg, m):
+            pairs = np.array([X[j] - X[i] for i in pos for j in top])
+            for active in product((0, 1), repeat=len(pairs)):
+                active = np.array(active)
+                yield 100 * active.mean(), 100 * active @ pairs / len(pairs)
+        return
+    if name in ("at least k", "f1"):
+        X = np.column_stack((X, np.ones(n)))
+    for ones in product((False, True), repeat=n):
+        ones = np.array(ones)
+        true, false = (ones & positive).sum(), (ones & ~positive).sum()
+        if name == "f1":
+            loss = 1 - 2 * true / (n_pos + true + false)
+        else:
+            k = n_pos if name == "prbep" else 2
+            if true + false < k or (name != "at least k" and true + false > k):
+                continue
+            loss = false / (true + false)
+        yield 100 * loss, 100 / n * (ones.astype(int) - positive) @ X
+
+
+@each_risk
+@pytest.mark.parametrize("seed", range(20))
+def test_the_optimum_is_that_of_a_general_solver(name, seed):
+    X, y = small_problem(seed, n=6 if name == "auc" else 7, n_pos=2 if "auc" in name else 3)
+    C = 10.0 ** (seed % 4 - 3)
+    offsets, slopes = map(np.array, zip(*planes(name, X, y), strict=True))
+
+    def value(w):
+        return 0.5 * w @ w + C * (offsets + slopes @ w).max()
+
+    solver = CuttingPlane(**RISKS[name], C=C, tol=1e-9).fit(X, y)
+    assert solver.converged_
+    w = solver.best_weights_
+    assert solver.primal_ == pytest.approx(value(w), rel=1e-9)
+    # variables w and xi, started away from the solution
+    start = np.append(np.zeros_like(w), offsets.max())
+    general = minimize(
+        lambda v: 0.5 * v[:-1] @ v[:-1] + C * v[-1],
+        start,
+        jac=lambda v: np.append(v[:-1], C),
+        constraints={
+            "type": "ineq",
+            "fun": lambda v: v[-1] - offsets - slopes @ v[:-1],
+            "jac": lambda v: np.column_stack((-slopes, np.ones(len(slopes)))),
+        },
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    optimum = value(general.x[:-1])
+    assert solver.primal_ == pytest.approx(optimum, rel=1e-5)
+    slack = 1e-9 * abs(optimum)
+    assert (solver.lower_bound_path_ <= optimum + slack).all()
+    assert (solver.best_path_ >= solver.lower_bound_ - slack).all()
+    last = np.append(solver.coef_, solver.intercept_) if len(w) > 3 else solver.coef_
+    assert solver.primal_path_[-1] == pytest.approx(value(last), rel=1e-9)
+
+
+@each_risk
+def test_the_paths(name):
+    X, y = noisy()
+    seen = {}
+
+    def trace(solver):
+        paths = solver.primal_path_, solver.best_path_, solver.lower_bound_path_
+        assert [len(path) for path in paths] == [solver.n_iter_] * 3
+        seen[solver.n_iter_] = solver.coef_
+
+    solver = CuttingPlane(**RISKS[name], C=10.0, tol=1e-6).fit(X, y, trace=trace)
+    assert len({tuple(w) for w in seen.values()}) == solver.n_iter_  # iterates, not the best
+    assert (np.diff(solver.best_path_) <= 0).all()
+    assert (np.diff(solver.lower_bound_path_[1:]) >= 0).all()
+    assert (solver.best_path_ <= solver.primal_path_).all()
+    assert solver.best_path_[-1] == solver.primal_
+    assert solver.gap_ == solver.primal_ - solver.lower_bound_
+
+
+@each_risk
+def test_dense_equals_sparse(name):
+    X, y = noisy()
+    dense = CuttingPlane(**RISKS[name], tol=1e-6).fit(X, y)
+    compressed = CuttingPlane(**RISKS[name], tol=1e-6).fit(sparse.csr_matrix(X), y)
+    assert_allclose(compressed.primal_, dense.primal_, rtol=1e-5)
+    assert_allclose(compressed.decision_function(X), dense.decision_function(X), atol=0.05)
+
+
+def test_an_intercept_where_the_risk_has_one():
+    X, y = noisy()
+    solver = CuttingPlane(objective="f1").fit(X, y)
+    assert solver.coef_.shape == (6,)
+    assert len(solver.best_weights_) == 7
+    assert_allclose(solver.decision_function(X), X @ solver.coef_ + solver.intercept_)
+    solver.set_params(objective="prec@k").fit(X, y)
+    assert not hasattr(solver, "intercept_")
+    assert hasattr(solver.set_params(at_least_k=True).fit(X, y), "intercept_")
+    assert hasattr(ProjectedSubgradient("f1", max_iter=3).fit(X, y), "intercept_")
+
+
+@pytest.mark.parametrize("n_values", [2, 5, 1000])
+def test_linear_time_gives_the_plane_of_the_definition(n_values):
+    rng = np.random.default_rng(n_values)
+    for _ in range(100):
+        n = int(rng.integers(2, 40))
+        positive = rng.permutation(np.arange(n) < rng.integers(1, n))
+        scores = rng.integers(0, n_values, n) / 2.0
+        k = int(rng.integers(1, positive.sum() + 1))
+        value, pull = _exactly_k(scores, positive, k)
+        expected, subgradient = PrecisionAtK(k).evaluate(scores, positive)
+        assert value == pytest.approx(expected, abs=1e-12)
+        assert_array_equal(pull, subgradient)
+
+
+def test_at_least_k_is_the_maximum_over_all_tables():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n = int(rng.integers(2, 30))
+        positive = rng.permutation(np.arange(n) < rng.integers(1, n))
+        scores = rng.choice([0.01, 0.1, 1.0]) * rng.standard_normal(n)
+        k = int(rng.integers(1, positive.sum() + 1))
+        pos, neg = (-np.sort(-scores[rows]) for rows in (positive, ~positive))
+        found = max(
+            b / (a + b) + pos[:a].sum() + neg[:b].sum() - pos.sum()
+            for a in range(len(pos) + 1)
+            for b in range(len(neg) + 1)
+            if a + b >= k
+        )
+        value, pull = _at_least_k(scores, positive, k)
+        assert value == pytest.approx(found, abs=1e-12)
+        assert (pull[positive] <= 0).all()
+        assert (pull[~positive] >= 0).all()
+        assert (pull > 0).sum() + (positive & (pull == 0)).sum() >= k
+
+
+@pytest.mark.parametrize("C", [1.0, 1e6])
+def test_the_master_problem_with_planes_that_nearly_repeat(C):
+    rng = np.random.default_rng(0)
+    bundle = _Bundle(C, 10)
+    base = rng.standard_normal(10)
+    for _ in range(150):
+        w, slope = rng.standard_normal(10), base + 1e-4 * rng.standard_normal(10)
+        bundle.add(Point(w, np.empty(0), float(abs(rng.standard_normal())), np.empty(0)), slope)
+    calls = 1
+    while not bundle.improve(1e-9):
+        calls += 1
+    assert calls < 200
+    alpha = bundle._alpha[:150]
+    assert alpha.sum() == pytest.approx(C, rel=1e-12)
+    assert (alpha >= 0).all()
+    w = bundle.weights()
+    heights = bundle._offsets[:150] + bundle._slopes[:150] @ w
+    assert 0.5 * w @ w + C * heights.max() - bundle.bound() <= 2e-9 * C + 1e-12 * abs(w @ w)
+
+
+def test_the_last_iterate_is_near_the_minimiser():
+    X, y = noisy()
+    rough = CuttingPlane(k=1.0, C=0.1, tol=1e-2).fit(X, y)
+    fine = CuttingPlane(k=1.0, C=0.1, tol=1e-10).fit(X, y)
+    for w in (rough.coef_, rough.best_weights_):
+        assert np.linalg.norm(w - fine.best_weights_) <= 1.01 * np.sqrt(2 * rough.gap_)
+
+
+def test_too_few_iterations_are_told():
+    X, y = noisy()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        solver = CuttingPlane(k=1.0, C=100.0, max_iter=2).fit(X, y)
+    assert not solver.converged_
+
+
+@pytest.mark.parametrize("solver", [CuttingPlane(), ProjectedSubgradient()])
+def test_lost_weights_are_told(solver):
+    X, y = noisy()
+    with pytest.warns(ConvergenceWarning, match="overflowed"):
+        solver.fit(X * 1e200, y)
+    assert np.isnan(solver.coef_).all()
+
+
+@pytest.mark.parametrize("solver", [CuttingPlane("pauc"), ProjectedSubgradient()])
+@pytest.mark.parametrize("beta", [0.0, -0.1, 1.1])
+def test_beta_outside_is_refused(solver, beta):
+    X, y = noisy()
+    with pytest.raises(ValueError, match="beta"):
+        solver.set_params(beta=beta).fit(X, y)
+
+
+def test_at_least_k_is_bounded_by_the_positives():
+    X, y = noisy()
+    with pytest.raises(InputError, match="exceeds"):
+        CuttingPlane(k=399, at_least_k=True).fit(X, y)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("radius", "average"), [(None, False), (0.2, True)])
+def test_psg_follows_its_definition(objective, radius, average):
+    X, y = noisy()
+    n_pos = np.count_nonzero(y > 0)
+    extended = np.column_stack((X, np.ones(len(y)))) if objective == "f1" else X
+    inner, parameters = {
+        "prec@k": (n_pos / len(y), {"k": 1.0}),
+        "pauc": (1.0, {"beta": 0.3}),
+        "auc": (1.0, {}),
+        "f1": (n_pos / len(y), {}),
+    }[objective]
+    outer = 1 / n_pos if objective == "prec@k" else 1.0
+    w, path = np.zeros(extended.shape[1]), []
+    for t in range(1, 11):
+        pull = OBJECTIVES[objective](**parameters).evaluate(inner * (extended @ w), y > 0)[1]
+        w = w - 0.5 / np.sqrt(t) * outer * inner * extended.T @ pull
+        if radius is not None and np.linalg.norm(w) > radius:
+            w = w * radius / np.linalg.norm(w)
+        path.append(w)
+    solver = ProjectedSubgradient(
+        objective, k=1.0, beta=0.3, eta0=0.5, radius=radius, average=average, max_iter=10
+    ).fit(X, y)
+    expected = np.mean(path, axis=0) if average else w
+    assert_allclose(solver.coef_, expected[:6], atol=1e-9)
+    if objective == "f1":
+        assert solver.intercept_ == pytest.approx(expected[6])
+    assert (solver.n_iter_, solver.n_rows_seen_) == (10, 4000)
+
+
+def test_psg_nears_the_cutting_plane():
+    X, y = noisy()
+    strict = CuttingPlane("pauc", C=1e4, tol=1e-4).fit(X, y)
+    radius = float(np.linalg.norm(strict.coef_))
+    solver = ProjectedSubgradient(radius=radius, eta0=2.0, max_iter=2000).fit(X, y)
+    least = OBJECTIVES["pauc"]().value(X @ strict.best_weights_, y)
+    assert least - 1e-3 <= solver.risk_ <= least + 0.02

@@ -1,0 +1,261 @@
+"""Experiments on streamed rows: like any other, but the rows are never in memory as a whole."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from precbench.data import open_stream
+from precbench.errors import InputError
+from precbench.experiment import load_experiment, material
+from precbench.experiment.material import check_division, read_data, sample, training
+from precbench.store import Store
+from tests.test_run import numbers, records, run
+
+SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
+
+
+@pytest.fixture
+def streamed(small, tmp_path):
+    """The small experiment on streams of its own rows."""
+    table = pd.read_csv(tmp_path / "mine.csv")
+    X, y = table.drop(columns="label").to_numpy(), table["label"].to_numpy()
+    np.save(tmp_path / "X.npy", np.ascontiguousarray(X))
+    np.save(tmp_path / "y.npy", y)
+    lines = (
+        f"{label} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row))
+        for row, label in zip(X, y, strict=True)
+    )
+    (tmp_path / "mine.svm").write_text("\n".join(lines))
+
+    def write(**changes):
+        sizes = "block_bytes: 1000, buffer_bytes: 4000"
+        defaults = {
+            "datasets": f"[{{file: mine.svm, stream: true, {sizes}}}, "
+            f"{{file: X.npy, labels: y.npy, name: npy, stream: true, {sizes}}}]",
+            "solvers": SOLVERS,
+        }
+        return small(**defaults | changes)
+
+    return write
+
+
+def test_from_the_config_to_the_plot(streamed, tmp_path):
+    result = run(streamed(), tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "out" / "small"
+    final = pd.read_csv(folder / "results.csv").query("final")
+    assert len(final) == 2 * 2 * 2 * 2 and set(final["status"]) == {"ok"}
+    assert (final[final["metric"] == "auc"]["value"] > 0.8).all()
+    assert list((folder / "figures").glob("*.png"))
+    for record in Store(folder).records():
+        assert 380 < record["n_train"] < 460
+        assert record["fitted"]["n_iter_"] == 3
+        assert record["fitted"]["n_rows_seen_"] == 3 * record["n_train"]
+        assert str(tmp_path) not in json.dumps(record)
+    before = records(folder)
+    assert "8 of them done already" in run(streamed(), tmp_path / "out").output
+    assert records(folder) == before
+    assert run(streamed(), tmp_path / "two", "--jobs", "2").exit_code == 0
+    pd.testing.assert_frame_equal(
+        numbers(tmp_path / "two" / "small"), numbers(folder), check_exact=True
+    )
+
+
+def test_another_buffer_is_another_trial(streamed, tmp_path):
+    run(streamed(), tmp_path / "out")
+    larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
+    assert "0 of them done already" in run(streamed(datasets=larger), tmp_path / "out").output
+
+
+def test_a_limit_and_a_timeout_stop_a_stream(streamed, tmp_path):
+    endless = "{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}"
+    assert run(streamed(solvers=endless), tmp_path / "out", "--seeds", "0").exit_code == 0
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert set(table["stopped"]) == {"limit"} and 0.3 <= table["wall_seconds"].max() < 3
+    late = streamed(solvers="{sgd-avg: {epochs: 100000000}}", timeout="2.0")
+    assert run(late, tmp_path / "late", "--seeds", "0", "--dataset", "npy").exit_code == 1
+    assert set(pd.read_csv(tmp_path / "late" / "small" / "results.csv")["status"]) == {"timeout"}
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "{n_splits: 2}",
+        "{split: kfold, n_splits: 3}",
+        "{split: none}",
+    ],
+)
+@pytest.mark.parametrize("scaling", ["none", "standardise"])
+def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
+    experiment = load_experiment(streamed(protocol=protocol, scaling=scaling))
+    X = np.load(tmp_path / "X.npy")
+    tested = []
+    for trial in experiment.trials():
+        if trial.dataset.name != "npy" or trial.label != "sgd-avg":
+            continue
+        data = read_data(trial.dataset)
+        parts = training(trial, data)
+        whole, test = sample(trial, data, "training"), sample(trial, data, "test")
+        assert parts.fitting.n_rows + parts.validation.n_rows == whole.n_rows
+        assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
+        rows = np.concatenate([block for block, _ in whole.stream])
+        if scaling == "standardise":
+            np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-9)
+            np.testing.assert_allclose(rows.std(axis=0), 1, atol=1e-9)
+        if trial.split.kind == "none":
+            assert whole.n_rows == test.n_rows == len(X)
+        else:
+            assert whole.n_rows + test.n_rows == len(X)
+        tested += [block for block, _ in test.stream]
+    if "kfold" in protocol and scaling == "none":
+        found = np.concatenate(tested)
+        assert_array_equal(found[np.lexsort(found.T)], X[np.lexsort(X.T)])
+
+
+def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch):
+    trial = load_experiment(streamed()).trials()[0]
+    test = sample(trial, read_data(trial.dataset), "test")
+    weights = np.random.default_rng(0).standard_normal((7, 4))
+    together = list(test.scores(weights))
+    monkeypatch.setattr(material, "_SCORES_AT_ONCE", 2 * test.n_rows)
+    assert_array_equal(list(test.scores(weights)), together)
+    assert_array_equal(list(test.scores(weights, [1.0] * 7)), np.array(together) + 1)
+    X = np.concatenate([block for block, _ in test.stream])
+    np.testing.assert_allclose(together, weights @ X.T, rtol=1e-12)
+
+
+def test_a_card_is_streamed_from_the_cache(small, tmp_path):
+    config = small(
+        datasets="[{name: letter, on_missing: stand-in}, "
+        "{name: letter, stream: true, on_missing: stand-in, buffer_bytes: 100000}]",
+        protocol="{n_splits: 1}",
+        solvers="{perceptron-avg: }",
+        metrics="[auc]",
+        parts="[test, training]",
+    )
+    result = run(config, tmp_path / "out", "--smoke")
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv").query("final")
+    assert set(table["dataset"]) == {"letter", "letter-streamed"}
+    assert table["title"].str.contains("streamed").sum() == 2
+    assert set(table["status"]) == {"ok"}
+
+
+def test_a_provided_split_and_groups(streamed):
+    trial = load_experiment(streamed(protocol="{split: provided}")).trials()[0]
+    data = read_data(trial.dataset)
+    with pytest.raises(InputError, match="without a provided split"):
+        check_division(trial.split, data)
+    data = replace(data, n_train=400)
+    check_division(trial.split, data)
+    assert training(trial, data).whole.n_rows == 400
+    assert sample(trial, data, "test").n_rows == 200
+    with pytest.raises(InputError, match="mine has groups"):
+        check_division(trial.split, replace(data, groups=np.zeros(600)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        (
+            {"solvers": "{cutting-plane: }"},
+            "solvers.cutting-plane: cutting-plane needs all rows",
+        ),
+        ({"protocol": "{stratified: true}"}, "protocol.stratified: has no meaning for mine"),
+        ({"protocol": "{train_size: 10}"}, "protocol.train_size: has no meaning for mine"),
+        ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),
+        ({"datasets": "[{file: mine.svm, stream: true, drop: [a]}]"}, "datasets[0].drop: unknown"),
+        ({"datasets": "[{file: mine.svm, stream: true, bufer_bytes: 1}]"}, "buffer_bytes"),
+        ({"datasets": "[{file: mine.svm, stream: true, buffer_bytes: 0}]"}, "buffer_bytes: "),
+        ({"datasets": "[{file: X.npy, stream: true, labels: z.npy}]"}, "labels: no such file"),
+        ({"datasets": "[{name: lettr, stream: true}]"}, "datasets[0].name: unknown data set"),
+        ({"datasets": "[{name: letter, stream: true, file: a}]"}, "no such file"),
+        ({"datasets": "[{file: X.npy, stream: true}]"}, "say where the labels are"),
+        ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
+    ],
+)
+def test_mistakes_are_sentences_before_anything_runs(streamed, changes, complaint, tmp_path):
+    result = run(streamed(**changes), tmp_path / "out")
+    assert result.exit_code == 2
+    assert complaint in result.output.replace("\n", " ")
+    assert "Traceback" not in result.output and not (tmp_path / "out").exists()
+
+
+def test_a_part_without_positives_is_a_sentence(streamed, tmp_path):
+    y = np.zeros(600, dtype=int)
+    y[0] = 1
+    np.save(tmp_path / "y.npy", y)
+    result = run(streamed(protocol="{n_splits: 8}", solvers="{perceptron-avg: }"), tmp_path / "out")
+    assert result.exit_code == 1
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("dataset == 'npy'")
+    reasons = set(table["reason"].dropna())
+    assert any("the training part of npy has" in r and "0 of them positive" in r for r in reasons)
+    assert any(r.startswith("not measured") for r in reasons)
+    np.save(tmp_path / "y.npy", np.zeros(600))
+    with pytest.raises(InputError, match="one class only"):
+        open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+
+
+PROGRAM = """
+import sys
+from precbench.experiment import load_experiment
+from precbench.experiment.plan import make_plan
+from precbench.runner.work import Job, run_job
+from precbench.score import write_results
+from precbench.store import Store, environment
+
+def peak():  # ru_maxrss would begin at that of the parent process
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+config, folder, warm = sys.argv[1:]
+def whole_run(config, folder):
+    plan, store = make_plan(load_experiment(config)), Store(folder)
+    machine = store.add_environment(environment())
+    for trial, key in plan.trials:
+        data = plan.datasets[trial.dataset.name]
+        job = Job(trial, key, folder, data, float("inf"), "sequential", machine, "none")
+        assert run_job(job) == "ok", store.read(key)["reason"]
+    write_results(plan, store)
+    return plan
+whole_run(warm, folder + "-warm")
+before = peak()
+[data] = whole_run(config, folder).datasets.values()
+after = peak()
+n_rows, source = data.X.shape[0], data.X.source
+bound = 5 * data.X.buffer_bytes + 32 * source.block_bytes + n_rows / 2 + 64 * len(source.starts)
+print((after - before) * 1024 / (bound + 100 * 0.3 * n_rows))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_run_on_a_file_larger_than_its_memory(streamed, tmp_path):
+    """The test part adds labels, scores and what the metrics make of them, 100 bytes a row."""
+    warm = tmp_path / "warm.yaml"
+    warm.write_text(streamed(protocol="{n_splits: 1}", scaling="standardise").read_text())
+    rng = np.random.default_rng(0)
+    n_rows = 120_000
+    X = rng.standard_normal((n_rows, 80))
+    np.save(tmp_path / "big.npy", X)
+    np.save(tmp_path / "big-y.npy", X[:, 0] + rng.standard_normal(n_rows) > 2)
+    config = streamed(
+        datasets="[{file: big.npy, labels: big-y.npy, stream: true, block_bytes: 262144, "
+        "buffer_bytes: 2097152}]",
+        protocol="{n_splits: 1}",
+        scaling="standardise",
+    )
+    assert X.nbytes > 3 * (5 * 2097152 + 32 * 262144 + 30 * n_rows)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, config, tmp_path / "out", warm],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) <= 1, done.stdout
