@@ -21,7 +21,7 @@ REFERENCE = ROOT / "results" / "reference" / "kar2015.csv"
 README = ROOT / "README.md"
 EXPERIMENTS = ["letter", "adult", "ijcnn1", "cod_rna", "w8a"]
 METRIC = "precision_at_k(k=0.25)"
-COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std"]
+COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "stopped"]
 LEDGER = REFERENCE.with_name("ledger.csv")
 
 

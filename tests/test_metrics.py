@@ -329,7 +329,7 @@ def test_permuting_the_rows_changes_no_bit(name, data):
     assert call(name, y[order], scores[order]) == call(name, y, scores)
 
 
-@pytest.mark.parametrize("name", METRICS.keys() - {"f1"})
+@pytest.mark.parametrize("name", sorted(METRICS.keys() - {"f1"}))
 @given(data=st.data())
 def test_an_increasing_map_of_the_scores_changes_nothing(name, data):
     y, scores = data.draw(rankings())

@@ -35,6 +35,8 @@ def test_the_reference_is_measured_again(name, mirror, isolated, tmp_path):
     committed = committed[committed["experiment"] == name]
     assert len(committed) == 20
     for key, row in committed.iterrows():
+        if row["stopped"] or measured.loc[key, "stopped"]:  # by a clock, which no one can repeat
+            continue
         tolerance = 5e-3 if key[1] in OPTIMISERS else 1e-12
         found = measured.loc[key, ["mean", "std"]].astype(float)
         np.testing.assert_allclose(found, row[["mean", "std"]].astype(float), atol=tolerance)
