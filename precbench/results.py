@@ -15,7 +15,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 
-__all__ = ["Run", "metric_name", "read_csv", "read_run"]
+__all__ = ["Run", "metric_name", "read_csv", "read_run", "read_values"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
@@ -167,6 +167,45 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has come to an end yet")
     return Run(folder, results, **{key: about[key] for key in wanted})
+
+
+def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Read what an illustration left: ``illustration.json`` and ``values.csv``.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<name>``.
+
+    Returns
+    -------
+    about : dict
+        Name, title, source, kind, parameters and whether it is of smoke size.
+    values : pandas.DataFrame
+        Columns of numbers are numbers.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed.
+    """
+    path = Path(folder) / "illustration.json"
+    try:
+        about = json.loads(_existing(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    wanted = ("schema", "name", "title", "source", "kind", "parameters", "smoke")
+    missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}: {_RUN_AGAIN}")
+    values = path.with_name("values.csv")
+    try:
+        table = pd.read_csv(_existing(values), na_values=[""], keep_default_na=False)
+    except ValueError as error:  # of pandas, for an empty or ragged file
+        raise InputError(f"{values} is not a table: {error}") from None
+    if "value" not in table or table["value"].dtype.kind not in "fi":
+        raise InputError(f"{values} has no column value with numbers: {_RUN_AGAIN}")
+    return about, table
 
 
 def read_csv(

@@ -17,7 +17,7 @@ from precbench.experiment import Illustration, list_configs, load_config, load_e
 from precbench.illustrations import ILLUSTRATIONS
 from precbench.locations import shipped
 from precbench.report.folder import folder_tables
-from precbench.report.illustrations import _KINDS
+from precbench.report.illustrations import KINDS
 from precbench.strict_yaml import load
 
 CONFIGS = [
@@ -208,7 +208,7 @@ def test_one_dimension_against_closed_forms():
 
 
 def test_too_few_successes_are_told():
-    from precbench.illustrations import _is_at_least
+    from precbench.illustrations.rudin2009 import _is_at_least
 
     assert _is_at_least(0.8, 800, 1000) and _is_at_least(0.8, 1000, 1000)
     assert _is_at_least(0.8, 775, 1000) and not _is_at_least(0.8, 765, 1000)
@@ -230,7 +230,7 @@ def test_equal_arguments_give_equal_tables_with_one_row_per_number(name):
 def test_every_illustration_is_configured_and_drawn():
     loaded = [load_config(name) for name in list_configs()]
     illustrations = [config for config in loaded if isinstance(config, Illustration)]
-    assert {config.illustration for config in illustrations} == set(ILLUSTRATIONS) == set(_KINDS)
+    assert {config.illustration for config in illustrations} == set(ILLUSTRATIONS) == set(KINDS)
     assert len({config.name for config in loaded}) == len(loaded)
 
 

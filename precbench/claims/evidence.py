@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.results import Run, read_run
+from precbench.results import Run, read_run, read_values
 
 __all__ = ["Evidence", "read_evidence"]
 
@@ -94,7 +94,7 @@ class Evidence:
     finals : dict of str to Finals
         By name of the experiment.
     values : dict of str to DataFrame
-        The tables of illustrations, which need no data, by name.
+        The tables of illustrations, by name.
     found : bool
         Whether there were any results, also such as decide nothing.
     """
@@ -125,18 +125,25 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise InputError(f"no folder {folder}: precbench run makes it")
-        evidence.found |= any(_in(folder, "values.csv"))
+        for path in _in(folder, "values.csv"):
+            about, values = read_values(path)
+            evidence.found = True
+            if not about["smoke"]:
+                _refuse_second(paths, about["name"], path)
+                evidence.values[about["name"]] = values
         for path in _in(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True
             if run.smoke:
                 continue
-            if paths.setdefault(run.name, path) != path:
-                raise InputError(
-                    f"{paths[run.name]} and {path} both hold results of {run.name}: name one"
-                )
+            _refuse_second(paths, run.name, path)
             evidence.finals[run.name] = Finals(run)
     return evidence
+
+
+def _refuse_second(paths: dict[str, Path], name: str, path: Path) -> None:
+    if paths.setdefault(name, path) != path:
+        raise InputError(f"{paths[name]} and {path} both hold results of {name}: name one")
 
 
 def _in(folder: Path, name: str) -> list[Path]:

@@ -10,6 +10,8 @@ import pandas as pd
 from precbench.claims.evidence import WALL_SECONDS, Evidence, Finals, MissingError
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.published import (
+    BoundClaim,
+    Cell,
     Claim,
     ExactClaim,
     FactClaim,
@@ -104,10 +106,23 @@ def _reproduced(claim: Claim, deviations: Iterable[str] = ()) -> dict[str, Any]:
     return {"verdict": verdict, "deviation": names}
 
 
-def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
+def _values(claim: Claim, evidence: Evidence) -> pd.DataFrame:
     if claim.experiment not in evidence.values:
-        raise MissingError(f"nothing computes {claim.experiment}")
-    table = evidence.values[claim.experiment]
+        raise MissingError(f"not in these results: precbench run {claim.config}")
+    return evidence.values[claim.experiment]
+
+
+def _select(claim: Claim, table: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the rows of an illustration that hold these entries."""
+    for column, wanted in cell.items():
+        if column not in table:
+            raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
+        table = table[table[column] == wanted]
+    return table
+
+
+def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
+    table = _values(claim, evidence)
     found = [_read(claim, reading, table) for reading in claim.readings]
     for reading, (measured, agreed) in zip(claim.readings, found, strict=True):
         if agreed:
@@ -118,11 +133,7 @@ def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
 
 def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
     """Return what one reading of the paper gives, and whether it agrees with the print."""
-    rows = table
-    for column, wanted in {**claim.cell, **reading.cell}.items():
-        if column not in rows:
-            raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
-        rows = rows[rows[column] == wanted]
+    rows = _select(claim, table, {**claim.cell, **reading.cell})
     if claim.argmin is not None:
         rows = rows[rows[claim.argmin].isin(claim.among)]
     if len(rows) != (len(claim.among) or 1):
@@ -136,6 +147,29 @@ def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str
         exact = claim.expected is not None and math.isclose(value, claim.expected, rel_tol=1e-12)
         return f"{value:.8g}", enough or exact
     return f"{value:.8g}", agrees(parse_printed(claim.printed), value, claim.truncated)
+
+
+def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
+    table = _values(claim, evidence)
+    left, right = (_select(claim, table, cell) for cell in (claim.cell, claim.by))
+    others = [c for c in table if c != "value" and c not in {**claim.cell, **claim.by}]
+    if len(right) == 1:
+        right = left.assign(value=float(right["value"].iloc[0]))
+    pairs = left.merge(right, on=others, suffixes=("", "_right"))
+    if pairs.empty or len(pairs) != len(left):
+        raise InputError(
+            f"{claim.id}: {len(left)} values stand on its left and {len(pairs)} of them have "
+            "another on the right"
+        )
+    holds = pairs["value"] <= claim.factor * pairs["value_right"] + claim.margin
+    shares = pairs["value"] / pairs["value_right"]
+    measured = f"holds in {holds.sum()} of {len(holds)}, ratio {shares.min():.3g}"
+    if len(holds) > 1:
+        measured += f" to {shares.max():.3g}"
+    about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
+    if holds.all():
+        return _row(claim, **_reproduced(claim), **about)
+    return _row(claim, Verdict.NOT_REPRODUCED, deviation=" ".join(claim.deviations), **about)
 
 
 def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
@@ -212,6 +246,7 @@ def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
 
 _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     ExactClaim: _judge_exact,
+    BoundClaim: _judge_bound,
     OrderClaim: _judge_order,
     RatioClaim: _judge_ratio,
     FactClaim: _judge_fact,

@@ -18,6 +18,7 @@ from precbench.strict_models import Items, Name, Problem, Section, at, refuse, u
 from precbench.strict_yaml import Document, Keys, load
 
 __all__ = [
+    "BoundClaim",
     "Claim",
     "Deviation",
     "ExactClaim",
@@ -118,6 +119,26 @@ class ExactClaim(_Claim):
     at_least: float | None = None
 
 
+class BoundClaim(_Claim):
+    """Some values of an illustration lie below others: a theorem, or an order of curves.
+
+    Attributes
+    ----------
+    cell, by : dict
+        Columns of the illustration's ``values.csv`` that select the values on the left and those
+        on the right. A value on the left meets the one that equals it in all other columns; a
+        lone value on the right meets all.
+    factor, margin : float
+        The claim is ``left <= factor * right + margin``.
+    """
+
+    kind: Literal["bound"]
+    cell: Cell
+    by: Cell
+    factor: float = 1.0
+    margin: float = 0.0
+
+
 class _Measured(_Claim):
     dataset: str
     metric: str
@@ -200,7 +221,7 @@ class FactClaim(_Claim):
     ours: int | None = None
 
 
-Claim = ExactClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim
+Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim
 _CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
 Fields = dict[str, Any]
 
@@ -351,7 +372,7 @@ def _not_a_number(claim: Claim) -> list[str]:
     if isinstance(claim, ExactClaim):
         in_words = claim.argmin is not None or (claim.expected, claim.at_least) != (None, None)
     else:
-        in_words = isinstance(claim, OrderClaim)
+        in_words = isinstance(claim, OrderClaim | BoundClaim)
     if claim.untested or in_words:
         return []
     try:

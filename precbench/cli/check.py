@@ -17,7 +17,7 @@ from precbench.claims.ledger import (
     to_json,
     updated,
 )
-from precbench.claims.published import Claim, ExactClaim
+from precbench.claims.published import BoundClaim, Claim, ExactClaim
 from precbench.cli.screen import screen
 from precbench.errors import InputError
 from precbench.experiment import Illustration, list_configs, load_config
@@ -52,7 +52,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
         raise InputError(f"there is no reference {path}: --update-reference makes one")
     reference = read_ledger(path) if path.exists() else []
     claims, evidence = load_claims(), read_evidence(folders)
-    evidence.values = _computed(claims)
+    evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, reference)
     if options.update_reference:
@@ -87,7 +87,8 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute what needs neither data nor a run, by name."""
-    wanted = {claim.config for claim in claims if isinstance(claim, ExactClaim)}
+    """Compute what is quick and needs no data, by name."""
+    wanted = {claim.config for claim in claims if isinstance(claim, ExactClaim | BoundClaim)}
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
-    return {config.name: config.compute() for config in configs if isinstance(config, Illustration)}
+    quick = (config for config in configs if isinstance(config, Illustration) and config.is_quick)
+    return {config.name: config.compute() for config in quick}

@@ -1,9 +1,5 @@
 """The pictures and tables of rudin2009 that need no data: what they show, as tidy tables.
 
-Each function returns a table with one number per row, in the last column ``value``; the other
-columns say which number it is. Equal arguments give equal tables. `ILLUSTRATIONS` maps the name
-that configs use to the function, and the annotations are what a config is checked against.
-
 References
 ----------
 rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
@@ -20,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat
 
 from precbench.errors import InputError
+from precbench.illustrations.types import Count, Points, Seed, Share
 from precbench.metrics import auc, r_max
 from precbench.strict_models import Name, Section
 from precbench.surrogates import ir_pair_contributions, pair_contributions
 
 __all__ = [
-    "ILLUSTRATIONS",
+    "KINDS",
     "Measures",
     "RankedList",
     "discount_factors",
@@ -37,10 +34,6 @@ __all__ = [
 
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 """For each label, a function of labels and scores."""
-
-Points = Annotated[int, Field(ge=2)]
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(gt=0, lt=1)]
 
 _SIGNIFICANCE = 0.01
 
@@ -230,7 +223,7 @@ def one_dimensional(
     m: Points,
     repetitions: Count,
     test_size: Points,
-    seed: Annotated[int, Field(ge=0)],
+    seed: Seed,
 ) -> pd.DataFrame:
     """Choose by R_max between an increasing and a decreasing function of one number.
 
@@ -330,7 +323,7 @@ def _is_at_least(probability: float, successes: int, trials: int) -> bool:
     return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)
 
 
-ILLUSTRATIONS: dict[str, Callable[..., pd.DataFrame]] = {
+KINDS: dict[str, Callable[..., pd.DataFrame]] = {
     "ranked-lists": ranked_lists,
     "pair-contributions": pair_shares,
     "discount-factors": discount_factors,

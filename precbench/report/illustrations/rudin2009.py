@@ -1,33 +1,26 @@
-"""Illustrations: ``values.csv`` as tables and a figure, by what ``illustration.json`` says."""
+"""The illustrations of rudin2009."""
 
 import itertools
-import json
-import os
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from precbench.errors import InputError
 from precbench.metrics import SMALLER_IS_BETTER
-from precbench.report.figures import LOOK, solver_styles
-from precbench.report.tables import Cell, Table, markdown_table, three_digits
-from precbench.results import metric_name, read_csv
-from precbench.store import SCHEMA
+from precbench.report.figures import solver_styles
+from precbench.report.illustrations.shown import Kind, Shown, listed
+from precbench.report.tables import Cell, Table
+from precbench.results import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import SubFigure
 
-__all__ = ["illustration_tables", "is_illustration", "write_illustration_report"]
+__all__ = ["KINDS"]
 
-_LINE = 0.14  # inches
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
     "1/z": r"$1/z$, of the average reciprocal rank",
@@ -39,127 +32,10 @@ _TEX = {
 _RISK = re.compile(r"pnorm_risk\(p=(?P<p>[0-9.e+-]+)(?:, loss=(?P<loss>[a-z-]+))?\)")
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What an illustration left in its folder."""
-
-    values: pd.DataFrame
-    name: str
-    title: str
-    source: str | None
-    kind: str
-    parameters: dict[str, Any]
-    smoke: bool
-
-
-def is_illustration(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder holds an illustration, and no experiment."""
-    return (Path(folder) / "illustration.json").is_file()
-
-
-def illustration_tables(folder: str | os.PathLike[str]) -> list[Table]:
-    """Lay out the numbers of an illustration for people.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<name>``, with ``illustration.json`` and ``values.csv``.
-
-    Returns
-    -------
-    list of Table
-
-    Raises
-    ------
-    InputError
-        If a file is missing, malformed or of a newer precbench.
-    """
-    shown = _read(folder)
-    return list(_KINDS[shown.kind].tables(shown))
-
-
-def write_illustration_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``tables.md`` and ``figures/<kind>.pdf`` and ``.png``.
-
-    Parameters
-    ----------
-    folder : path-like
-        As for `illustration_tables`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The same numbers give the same bytes.
-
-    Raises
-    ------
-    InputError
-        As for `illustration_tables`.
-    """
-    from matplotlib import style
-
-    folder, shown = Path(folder), _read(folder)
-    lines = [f"# {shown.title}", ""]
-    lines += [f"After {shown.source}.", ""] if shown.source else []
-    for table in _KINDS[shown.kind].tables(shown):
-        lines += markdown_table(table)
-    text = folder / "tables.md"
-    text.write_text("\n".join(lines), encoding="utf-8")
-    paths = [folder / "figures" / f"{shown.kind}.{suffix}" for suffix in ("pdf", "png")]
-    paths[0].parent.mkdir(exist_ok=True)
-    with style.context(["default", LOOK]):
-        figure = _drawn(shown)
-        figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
-        figure.savefig(paths[1], metadata={"Software": "precbench"})
-    return [text, *paths]
-
-
-def _read(folder: str | os.PathLike[str]) -> _Shown:
-    path = Path(folder) / "illustration.json"
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    wanted = [field.name for field in fields(_Shown)[1:]]
-    missing = [
-        key for key in ("schema", *wanted) if not isinstance(about, dict) or key not in about
-    ]
-    if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}")
-    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in _KINDS:
-        raise InputError(
-            f"{path} was written by a newer precbench (schema {about['schema']}, kind "
-            f"{about['kind']}): update precbench, or write elsewhere with --out"
-        )
-    kind = _KINDS[about["kind"]]
-    values = read_csv(path.with_name("values.csv"), kind.text, (*kind.numbers, "value"))
-    if about["smoke"]:
-        about["title"] += ", smoke size"
-    return _Shown(values, **{key: about[key] for key in wanted})
-
-
-def _drawn(shown: _Shown) -> "Figure":
-    """Draw the title, the panels and the caption below each other."""
-    from matplotlib.figure import Figure
-
-    kind = _KINDS[shown.kind]
-    width, height = kind.size
-    caption = textwrap.wrap(kind.caption.format(**shown.parameters), round(width * 16.5))
-    foot = _LINE * (len(caption) + 0.5)
-    figure = Figure(figsize=(width, height + foot), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0)
-    body, under = parts
-    edge = 0.08 / width
-    body.suptitle(shown.title, x=edge, ha="left", fontsize=10, fontweight="bold")
-    kind.draw(body, shown)
-    under.text(edge, 1, "\n".join(caption), va="top", fontsize=8, parse_math=False)
-    return figure
-
-
 # Ranked lists
 
 
-def _comparable(shown: _Shown) -> list[list[str]]:
+def _comparable(shown: Shown) -> list[list[str]]:
     """Return the lists in groups of the same length and number of positives."""
     groups: dict[Any, list[str]] = {}
     for name, ranked in shown.parameters["lists"].items():
@@ -167,7 +43,7 @@ def _comparable(shown: _Shown) -> list[list[str]]:
     return list(groups.values())
 
 
-def _ranked_tables(shown: _Shown) -> Iterator[Table]:
+def _ranked_tables(shown: Shown) -> Iterator[Table]:
     for scale, of_scale in shown.values.groupby("scale", sort=False):
         for lists in _comparable(shown):
             rows = of_scale[of_scale["list"].isin(lists)]
@@ -191,7 +67,7 @@ def _ranked_row(measure: str, values: list[float]) -> list[Cell]:
     return [Cell(metric_name(measure)), *cells]
 
 
-def _draw_ranked(figure: "SubFigure", shown: _Shown) -> None:
+def _draw_ranked(figure: "SubFigure", shown: Shown) -> None:
     """Draw the risks that have a power p, for every list after the first of its composition."""
     groups = [group for group in _comparable(shown) if len(group) > 1]
     table = _with_powers(shown.values)
@@ -229,7 +105,7 @@ def _with_powers(values: pd.DataFrame) -> pd.DataFrame:
 # Contributions of pairs
 
 
-def _pair_tables(shown: _Shown) -> Iterator[Table]:
+def _pair_tables(shown: Shown) -> Iterator[Table]:
     for of, other in (("negative", "positive"), ("positive", "negative")):
         sums = shown.values[shown.values[other] == "all"]
         yield Table(
@@ -244,7 +120,7 @@ def _pair_tables(shown: _Shown) -> Iterator[Table]:
         )
 
 
-def _draw_pairs(figure: "SubFigure", shown: _Shown) -> None:
+def _draw_pairs(figure: "SubFigure", shown: Shown) -> None:
     pairs = shown.values[~(shown.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
     names = list(dict.fromkeys(pairs["objective"]))
@@ -272,27 +148,12 @@ def _draw_pairs(figure: "SubFigure", shown: _Shown) -> None:
 # Curves
 
 
-def _curve_tables(shown: _Shown) -> Iterator[Table]:
-    [x] = _KINDS[shown.kind].numbers
-    yield _listed(shown, shown.values[shown.values[x].isna()], ["curve"])
+def _curve_tables(shown: Shown) -> Iterator[Table]:
+    [x] = KINDS[shown.kind].numbers
+    yield listed(shown, shown.values[shown.values[x].isna()], ["curve"])
 
 
-def _listed(shown: _Shown, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
-    """Lay out values below each other."""
-    texts = zip(*(rows[column] for column in columns), strict=True)
-    return Table(
-        title=shown.title,
-        stand_in=False,
-        header=["", *columns[1:], "value"],
-        rows=[
-            [*(Cell(str(text)) for text in said), Cell(three_digits(value))]
-            for said, value in zip(texts, rows["value"], strict=True)
-        ],
-        notes=[note] if note else [],
-    )
-
-
-def _draw_curves(axes: "Axes", shown: _Shown, x: str) -> None:
+def _draw_curves(axes: "Axes", shown: Shown, x: str) -> None:
     table = shown.values.dropna(subset=x)
     looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
     for (name, rows), look in zip(table.groupby("curve", sort=False), looks.values(), strict=True):
@@ -307,14 +168,14 @@ def _draw_curves(axes: "Axes", shown: _Shown, x: str) -> None:
     axes.margins(x=0)
 
 
-def _draw_discounts(figure: "SubFigure", shown: _Shown) -> None:
+def _draw_discounts(figure: "SubFigure", shown: Shown) -> None:
     axes = figure.add_subplot()
     _draw_curves(axes, shown, "z")
     axes.set_ylabel("discounting factor")
     axes.legend()
 
 
-def _draw_lemma(figure: "SubFigure", shown: _Shown) -> None:
+def _draw_lemma(figure: "SubFigure", shown: Shown) -> None:
     axes = figure.add_subplot()
     a = shown.parameters["a"]
     axes.axvspan(0, min(2 * a, 1), color="0.94", linewidth=0, zorder=0)
@@ -329,12 +190,12 @@ def _draw_lemma(figure: "SubFigure", shown: _Shown) -> None:
 _COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
 
 
-def _one_dimensional_tables(shown: _Shown) -> Iterator[Table]:
+def _one_dimensional_tables(shown: Shown) -> Iterator[Table]:
     note = "I is the number of positives; measures of training sets are means."
-    yield _listed(shown, shown.values, ["part", "function", "quantity"], note)
+    yield listed(shown, shown.values, ["part", "function", "quantity"], note)
 
 
-def _draw_one_dimensional(figure: "SubFigure", shown: _Shown) -> None:
+def _draw_one_dimensional(figure: "SubFigure", shown: Shown) -> None:
     left, middle, right = figure.subplots(1, 3, width_ratios=[4, 3, 4])
     value = shown.values.set_index(["part", "function", "quantity"])["value"]
     _draw_distribution(left, value["distribution"][""])
@@ -386,20 +247,8 @@ def _draw_measures(axes: "Axes", value: pd.Series) -> None:
     axes.grid(axis="x", visible=False)
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """How a kind of illustration is read and shown."""
-
-    text: tuple[str, ...]
-    numbers: tuple[str, ...]
-    tables: Callable[[_Shown], Iterator[Table]]
-    draw: Callable[["SubFigure", _Shown], None]
-    size: tuple[float, float]
-    caption: str  # with the parameters in braces
-
-
-_KINDS = {
-    "ranked-lists": _Kind(
+KINDS = {
+    "ranked-lists": Kind(
         text=("list", "measure"),
         numbers=("scale",),
         tables=_ranked_tables,
@@ -408,7 +257,7 @@ _KINDS = {
         caption="The p-th root of each risk, divided by that of the first list with as many "
         "positives and negatives. Where a curve is below 1, the objective prefers its list.",
     ),
-    "pair-contributions": _Kind(
+    "pair-contributions": Kind(
         text=("objective", "positive", "negative"),
         numbers=(),
         tables=_pair_tables,
@@ -417,7 +266,7 @@ _KINDS = {
         caption="Share of the objective that falls to a pair, with the exponential loss. Lighter "
         "is larger: black is 0, and white the largest share of each panel.",
     ),
-    "discount-factors": _Kind(
+    "discount-factors": Kind(
         text=("curve",),
         numbers=("z",),
         tables=_curve_tables,
@@ -425,7 +274,7 @@ _KINDS = {
         size=(6.4, 3.6),
         caption="What a positive example at rank z is worth, for the IR push at reverse height z.",
     ),
-    "lemma-7": _Kind(
+    "lemma-7": Kind(
         text=("curve",),
         numbers=("b",),
         tables=_curve_tables,
@@ -433,7 +282,7 @@ _KINDS = {
         size=(6.4, 3.6),
         caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
     ),
-    "one-dimensional": _Kind(
+    "one-dimensional": Kind(
         text=("part", "function", "quantity"),
         numbers=(),
         tables=_one_dimensional_tables,
