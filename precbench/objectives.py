@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 from precbench.metrics import check_ranking, resolve_k
-from precbench.surrogates import SURROGATES
+from precbench.surrogates import SURROGATES, first_rows
 
 __all__ = ["AUC", "F1", "OBJECTIVES", "Objective", "PartialAUC", "PrecisionAtK"]
 
@@ -140,7 +140,7 @@ class PrecisionAtK(Objective):
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         k = resolve_k(self.k, int(np.count_nonzero(positive)))
-        return SURROGATES["struct"]._evaluate(scores, positive, k)
+        return SURROGATES["struct"].evaluate(scores, positive, k)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class PartialAUC(Objective):
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-        neg = _first(scores, neg, resolve_k(float(self.beta), neg.size))
+        neg = first_rows(scores, neg, resolve_k(float(self.beta), neg.size))
         bars = 1 + scores[neg]
         n_below = np.searchsorted(np.sort(scores[pos]), bars, "left")
         n_above = neg.size - np.searchsorted(np.sort(bars), scores[pos], "right")
@@ -254,14 +254,6 @@ class F1(Objective):
 def _ranked(scores: NDArray, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return rows from the highest score down."""
     return rows[np.argsort(-scores[rows], kind="stable")]
-
-
-def _first(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the so many first of ascending rows, in any order and in linear time."""
-    of_rows = scores[rows]
-    bar = np.partition(of_rows, -count)[-count]
-    above, tied = rows[of_rows > bar], rows[of_rows == bar]
-    return np.concatenate((above, tied[: count - above.size]))
 
 
 OBJECTIVES: dict[str, type[Objective]] = {

@@ -33,6 +33,7 @@ _AS_WRITTEN = {  # name in the registry: (as people write it, the parameter writ
     "partial_auc": ("pAUC({})", "beta"),
     "partial_auc_mcclish": ("McClish pAUC({})", "beta"),
     "pnorm_risk": ("p-norm risk, p = {}", "p"),
+    "r_max": ("R_max", ""),
     "auc": ("AUC", ""),
     "prbep": ("PRBEP", ""),
     "f1": ("F1", ""),

@@ -53,6 +53,7 @@ __all__ = [
     "RampSurrogate",
     "StructSurrogate",
     "Surrogate",
+    "first_rows",
     "ir_pair_contributions",
     "ir_push",
     "margins",
@@ -80,11 +81,35 @@ def _prefix_sums(values: NDArray) -> NDArray:
     return np.concatenate(([0.0], np.cumsum(values)))
 
 
-def _most_violating(scores: NDArray, positive: NDArray[np.bool_], k: int) -> tuple[NDArray, float]:
-    """Find the k rows that maximise their sum of score + 1[negative], and that sum."""
-    augmented = scores + ~positive
-    rows = _descending(augmented)[:k]
-    return rows, float(augmented[rows].sum())
+def first_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the first of some rows, the highest score first, then the lower index.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    rows : ndarray of intp
+        Ascending.
+    count : int
+        At most the number of rows.
+
+    Returns
+    -------
+    ndarray of intp, shape (count,)
+        In any order. In linear time.
+    """
+    if count == 0:
+        return rows[:0]
+    of_rows = scores[rows]
+    bar = np.partition(of_rows, -count)[-count]
+    above, tied = rows[of_rows > bar], rows[of_rows == bar]
+    return np.concatenate((above, tied[: count - above.size]))
+
+
+def _most_violating(scores: NDArray, positive: NDArray[np.bool_], k: int) -> tuple[NDArray, int]:
+    """Find the k rows that maximise their sum of score + 1[negative], and count the negatives."""
+    rows = first_rows(scores + ~positive, np.arange(len(scores)), k)
+    return rows, int(np.count_nonzero(~positive[rows]))
 
 
 @dataclass(frozen=True)
@@ -127,7 +152,7 @@ class Surrogate(ABC):
         InputError
             If k exceeds the number of positives, or scores or labels are malformed.
         """
-        return self._evaluate(*_prepare(scores, y, k))[0]
+        return self.evaluate(*_prepare(scores, y, k))[0]
 
     def subgradient(self, scores: ArrayLike, y: ArrayLike, k: float | int) -> NDArray[np.float64]:
         """Return a subgradient with respect to the scores (the gradient where it is smooth).
@@ -152,13 +177,28 @@ class Surrogate(ABC):
         InputError
             If k exceeds the number of positives, or scores or labels are malformed.
         """
-        return self._evaluate(*_prepare(scores, y, k))[1]
+        return self.evaluate(*_prepare(scores, y, k))[1]
 
     @abstractmethod
-    def _evaluate(
+    def evaluate(
         self, scores: NDArray, positive: NDArray[np.bool_], k: int
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return value and subgradient for checked input."""
+        """Return value and subgradient for input that is known to be sound.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_samples,)
+            Finite.
+        positive : ndarray of bool, shape (n_samples,)
+            Rows of both classes.
+        k : int
+            At most the number of positives.
+
+        Returns
+        -------
+        value : float
+        subgradient : ndarray of float64, shape (n_samples,)
+        """
 
 
 @dataclass(frozen=True)
@@ -173,13 +213,13 @@ class RampSurrogate(Surrogate):
     is_convex = False
     upper_bounds_loss = True
 
-    def _evaluate(self, scores, positive, k):
-        chosen, chosen_sum = _most_violating(scores, positive, k)
-        best = _ranked_rows(scores, positive)[:k]
+    def evaluate(self, scores, positive, k):
+        """Return value and subgradient; see the base class."""
+        chosen, n_false = _most_violating(scores, positive, k)
         gradient = np.zeros_like(scores)
-        gradient[chosen] += 1
-        gradient[best] -= 1
-        return chosen_sum - float(scores[best].sum()), gradient
+        gradient[chosen] = 1
+        gradient[first_rows(scores, np.flatnonzero(positive), k)] -= 1
+        return n_false + float(gradient @ scores), gradient
 
 
 @dataclass(frozen=True)
@@ -194,12 +234,13 @@ class StructSurrogate(Surrogate):
     is_convex = True
     upper_bounds_loss = False
 
-    def _evaluate(self, scores, positive, k):
-        chosen, chosen_sum = _most_violating(scores, positive, k)
+    def evaluate(self, scores, positive, k):
+        """Return value and subgradient; see the base class."""
+        chosen, n_false = _most_violating(scores, positive, k)
         gradient = np.zeros_like(scores)
-        gradient[chosen] += 1
+        gradient[chosen] = 1
         gradient[positive] -= 1
-        return chosen_sum - float(scores[positive].sum()), gradient
+        return n_false + float(gradient @ scores), gradient
 
 
 @dataclass(frozen=True)
@@ -215,7 +256,8 @@ class MaxSurrogate(Surrogate):
     is_convex = True
     upper_bounds_loss = True
 
-    def _evaluate(self, scores, positive, k):
+    def evaluate(self, scores, positive, k):
+        """Return value and subgradient; see the base class."""
         neg = _ranked_rows(scores, ~positive)[:k]
         pos = _ranked_rows(scores, positive)[::-1][: neg.size]
         brackets = 1 + scores[neg] - scores[pos]
@@ -240,7 +282,8 @@ class AvgSurrogate(Surrogate):
     is_convex = True
     upper_bounds_loss = True
 
-    def _evaluate(self, scores, positive, k):
+    def evaluate(self, scores, positive, k):
+        """Return value and subgradient; see the base class."""
         pos, neg = _ranked_rows(scores, positive), _ranked_rows(scores, ~positive)
         pos_sums, neg_sums = _prefix_sums(scores[pos]), _prefix_sums(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)

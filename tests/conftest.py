@@ -1,12 +1,19 @@
 """The mirror with real data, and a small experiment of one's own."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure():
+    """Take interrupts even where a shell without job control started the tests with ``&``."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def mirror_folder():

@@ -34,6 +34,7 @@ from precbench.claims.ledger import (
     updated,
 )
 from precbench.claims.published import (
+    BoundClaim,
     ExactClaim,
     FactClaim,
     MeanClaim,
@@ -327,6 +328,7 @@ def judged(claims, *folders, values=None):
 
 def claim(kind, printed, **fields):
     model = {"mean": MeanClaim, "order": OrderClaim, "ratio": RatioClaim, "exact": ExactClaim}
+    model |= {"fact": FactClaim, "bound": BoundClaim}
     number = fields.pop("number", 0)
     about = {
         "id": f"toy/table-1/{number}",
@@ -336,11 +338,11 @@ def claim(kind, printed, **fields):
         "config": "letter",
         "kind": kind,
     }
-    if kind != "exact":
+    if kind not in ("exact", "bound"):
         about["dataset"] = "housing"
     if kind in ("mean", "order"):
         about["metric"] = "auc"
-    return {**model, "fact": FactClaim}[kind](**about | fields)
+    return model[kind](**about | fields)
 
 
 def mean(printed, solver="a", **fields):
@@ -733,6 +735,68 @@ def test_exact_numbers(printed, fields, verdict, deviation, measured):
     assert row.runs == 1
 
 
+CURVES = pd.DataFrame(
+    {
+        "horizon": [10, 100] * 3,
+        "quantity": ["regret"] * 2 + ["bound"] * 2 + ["lower"] * 2,
+        "value": [0.2, 0.1, 0.8, 0.3, 0.15, 0.05],
+    }
+)
+REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict", "measured"),
+    [
+        (REGRET, Verdict.REPRODUCED, "holds in 2 of 2, ratio 0.25 to 0.333"),
+        (REGRET | {"factor": 0.3}, Verdict.NOT_REPRODUCED, "holds in 1 of 2, ratio 0.25 to 0.333"),
+        (REGRET | {"factor": 0.2, "margin": 0.04}, Verdict.REPRODUCED, None),
+        (REGRET | {"deviations": ["x"]}, Verdict.WITH_DEVIATION, None),
+        (REGRET | {"by": {"quantity": "lower"}}, Verdict.NOT_REPRODUCED, None),
+        (
+            REGRET | {"by": {"quantity": "lower", "horizon": 10}},
+            Verdict.NOT_REPRODUCED,
+            "holds in 1 of 2, ratio 0.667 to 1.33",
+        ),
+        (
+            {"cell": {**REGRET["cell"], "horizon": 100}, "by": {**REGRET["cell"], "horizon": 10}},
+            Verdict.REPRODUCED,
+            "holds in 1 of 1, ratio 0.5",
+        ),
+    ],
+)
+def test_values_below_others(tmp_path, fields, verdict, measured):
+    illustrated(tmp_path / "toy", CURVES)
+    evidence = read_evidence([tmp_path])
+    [row] = judged([claim("bound", "below", **fields)], values=evidence.values)
+    assert row.verdict == verdict and measured in (None, row.measured)
+
+
+def illustrated(folder, values, **changes):
+    """Write an illustration's folder and return it."""
+    about = {"schema": 1, "name": "toy", "title": "Toy", "source": None, "kind": "lemma-7"}
+    folder.mkdir(parents=True)
+    text = json.dumps({**about, "parameters": {}, "smoke": False, **changes})
+    (folder / "illustration.json").write_text(text)
+    values.to_csv(folder / "values.csv", index=False)
+    return folder
+
+
+def test_values_that_cannot_be_compared(tmp_path):
+    missing = REGRET | {"by": {"quantity": "regrets"}}
+    for fields, what in [
+        (missing, "2 values stand on its left and 0 of them"),
+        (REGRET | {"by": {"colour": "red"}}, "has no column colour"),
+    ]:
+        with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
+            judged([claim("bound", "below", **fields)], values={"toy": CURVES})
+    illustrated(tmp_path / "toy", CURVES, smoke=True)
+    evidence = read_evidence([tmp_path])
+    assert evidence.found and not evidence.values
+    [row] = judged([claim("bound", "below", **REGRET)], tmp_path)
+    assert row.verdict is Verdict.NO_DATA and "precbench run letter" in row.reason
+
+
 def test_an_exact_claim_names_one_value():
     for cell, what in [
         ({"list": "f1"}, "stands for 2 values"),
@@ -945,7 +1009,8 @@ NOT_AT_HAND = ("ppi", "kdd08", "covtype")  # files that people must bring themse
 def test_measured_claims_name_what_exists(claims):
     found = 0
     for c, config in decidable(claims):
-        if isinstance(c, ExactClaim):
+        if isinstance(config, Illustration):
+            assert isinstance(c, ExactClaim | BoundClaim), c.id
             continue
         found += 1
         absent = NOT_AT_HAND if c.config == "kar2015/section-6" else ()
@@ -972,7 +1037,7 @@ def test_measured_claims_name_what_exists(claims):
 def test_exact_claims_name_one_value(claims, computed):
     found = 0
     for c, config in decidable(claims):
-        if not isinstance(c, ExactClaim):
+        if not isinstance(c, ExactClaim) or config.name not in computed:
             continue
         found += 1
         assert isinstance(config, Illustration), c.id

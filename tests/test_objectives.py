@@ -260,3 +260,4 @@ def test_input_is_left_alone(name):
     scores.flags.writeable = y.flags.writeable = False
     EACH[name].value(scores, y)
     EACH[name].subgradient(scores, y)
+    assert scores.tolist() == [0.0, 2.0, 1.0] and y.tolist() == [1, 0, 1]

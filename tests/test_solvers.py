@@ -482,7 +482,7 @@ def test_mistake_bounds_hold(variant, k, noise):
     bounds = []
     for w in np.outer(np.geomspace(0.1, 100, 30), [1.0, 0.0, 0.0]):
         loss = sum(
-            SURROGATES[variant]._evaluate(X[b] @ w, y[b] > 0, count)[0]
+            SURROGATES[variant].evaluate(X[b] @ w, y[b] > 0, count)[0]
             for b, count in zip(batches, counts, strict=True)
         )
         bounds.append((np.linalg.norm(w) * np.sqrt(4 * max(counts)) + np.sqrt(loss)) ** 2)

@@ -50,7 +50,7 @@ def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None, sta
                 c, n_false = perceptron_coefficients(scores, positive, batch_k, rule[11:])
                 mistakes += n_false
             else:
-                c = SURROGATES[rule]._evaluate(scores, positive, batch_k)[1]
+                c = SURROGATES[rule].evaluate(scores, positive, batch_k)[1]
             w = w - (1.0 if eta0 is None else eta0 / np.sqrt(t)) * (X[rows].T @ c)
             if radius is not None and np.linalg.norm(w) > radius:
                 w = w * (radius / np.linalg.norm(w))

@@ -154,8 +154,9 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     left, right = (_select(claim, table, cell) for cell in (claim.cell, claim.by))
     others = [c for c in table if c != "value" and c not in {**claim.cell, **claim.by}]
     if len(right) == 1:
-        right = left.assign(value=float(right["value"].iloc[0]))
-    pairs = left.merge(right, on=others, suffixes=("", "_right"))
+        pairs = left.assign(value_right=float(right["value"].iloc[0]))
+    else:
+        pairs = left.merge(right, on=others, suffixes=("", "_right"))
     if pairs.empty or len(pairs) != len(left):
         raise InputError(
             f"{claim.id}: {len(left)} values stand on its left and {len(pairs)} of them have "

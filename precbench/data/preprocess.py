@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -60,25 +60,45 @@ class Scaler:
         InputError
             To standardise a sparse matrix would fill it.
         """
+        return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
+
+    def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
+        """Learn shift and scale from rows that come block by block.
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray or csr_matrix of shape (n_block, n_features)
+            All dense or all sparse. For ``none`` none is taken.
+
+        Returns
+        -------
+        Scaler
+            Itself.
+
+        Raises
+        ------
+        InputError
+            To standardise a sparse matrix would fill it.
+        """
         if self.kind == "none":
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-        sparse = not isinstance(X, np.ndarray)
-        if sparse and self.kind == "standardise":
-            raise InputError(
-                "sparse data cannot be standardised, the shift would fill the zeros; use scaling "
-                "'unit' or 'none'"
-            )
         learner = StandardScaler() if self.kind == "standardise" else MinMaxScaler()
-        if sparse:
-            learner = MaxAbsScaler()
-        for rows in _slices(X.shape[0]):
-            learner.partial_fit(X[rows])
+        for block in blocks:
+            if not isinstance(block, np.ndarray):
+                if self.kind == "standardise":
+                    raise InputError(
+                        "sparse data cannot be standardised, the shift would fill the zeros; use "
+                        "scaling 'unit' or 'none'"
+                    )
+                if not isinstance(learner, MaxAbsScaler):
+                    learner = MaxAbsScaler()
+            learner.partial_fit(block)
         if self.kind == "standardise":
             self.shift, self.scale = learner.mean_, learner.scale_
-        elif sparse:
-            self.shift, self.scale = np.zeros(X.shape[1]), learner.scale_
+        elif isinstance(learner, MaxAbsScaler):
+            self.shift, self.scale = np.zeros_like(learner.scale_), learner.scale_
         else:
             spread = learner.data_range_
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)

@@ -233,7 +233,9 @@ class RowStream:
         -------
         RowStream
         """
-        return self if kind == "none" else replace(self, scaler=_fitted(kind, fitted_on))
+        if kind == "none":
+            return self
+        return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
     @property
     def _n_blocks(self) -> int:
@@ -473,27 +475,3 @@ def _stacked(pieces: list[Piece]) -> Piece:
 def _writeable(X: Matrix) -> Matrix:
     data = X if isinstance(X, np.ndarray) else X.data
     return X if data.flags.writeable else X.copy()
-
-
-def _fitted(kind: Scaling, stream: RowStream) -> Scaler:
-    """Fit a scaler in one pass, as `Scaler.fit` does on a matrix."""
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-    if not stream.source.dense and kind == "standardise":
-        raise InputError(
-            "sparse data cannot be standardised, the shift would fill the zeros; use scaling "
-            "'unit' or 'none'"
-        )
-    learner = StandardScaler() if kind == "standardise" else MinMaxScaler()
-    if not stream.source.dense:
-        learner = MaxAbsScaler()
-    for X, _ in stream:
-        learner.partial_fit(X)
-    if kind == "standardise":
-        shift, scale = learner.mean_, learner.scale_
-    elif not stream.source.dense:
-        shift, scale = np.zeros(stream.shape[1]), learner.scale_
-    else:
-        spread = learner.data_range_
-        shift, scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-    return Scaler.from_arrays(kind, {"shift": shift, "scale": scale})

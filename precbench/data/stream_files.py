@@ -26,11 +26,11 @@ from precbench.data.stream import (
     block_starts,
 )
 from precbench.data.svmlight import (
-    _BYTE_ORDER_MARKS,
+    BYTE_ORDER_MARKS,
     LARGEST_INDEX,
     LONGEST_LINE,
-    _joined,
-    _Scratch,
+    Scratch,
+    joined,
 )
 from precbench.errors import InputError
 
@@ -211,7 +211,7 @@ class _TextBlocks(Source):
     target: float
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        scratch = _Scratch(0)
+        scratch = Scratch(0)
         with _opened(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
@@ -219,7 +219,7 @@ class _TextBlocks(Source):
                 text = file.read(stop - offset)
                 n_lines = int(self.lines[run.start])
                 scratch, rows = _parsed(scratch, text, self.n_features, self.path, n_lines)
-                X, labels = _joined([rows], self.n_features)
+                X, labels = joined([rows], self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
@@ -231,7 +231,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
     starts, offsets, lines = [0], [0], [0]
     largest = n_entries = 0
-    scratch = _Scratch(0)
+    scratch = Scratch(0)
     with _opened(path) as file:
         stamp = _Stamp.of(file)
         for text in _texts(file, path, block_bytes, lines):
@@ -272,7 +272,7 @@ def _texts(file: IO[bytes], path: Path, block_bytes: int, lines: list[int]) -> I
             raise InputError(
                 f"{path}: a packed file cannot be read in random order; unpack it to stream it"
             )
-        if at_start and text.startswith(_BYTE_ORDER_MARKS):
+        if at_start and text.startswith(BYTE_ORDER_MARKS):
             raise InputError(
                 f"{path}:1:1: the file begins with a byte order mark; save it as plain text"
             )
@@ -284,14 +284,14 @@ def _texts(file: IO[bytes], path: Path, block_bytes: int, lines: list[int]) -> I
 
 
 def _parsed(
-    scratch: _Scratch, text: bytes, limit: int, path: Path, n_lines: int
-) -> tuple[_Scratch, Any]:
+    scratch: Scratch, text: bytes, limit: int, path: Path, n_lines: int
+) -> tuple[Scratch, Any]:
     """Parse whole lines; also return the scratch room, a larger one if need be."""
     whole = bytearray(text)
     if not text.endswith(b"\n"):
         whole += b"\n"
     if scratch.n_bytes < len(whole):
-        scratch = _Scratch(len(whole))
+        scratch = Scratch(len(whole))
     return scratch, scratch.parse(whole, len(whole), limit, os.fspath(path), n_lines)
 
 

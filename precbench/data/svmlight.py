@@ -29,7 +29,7 @@ LONGEST_LINE = 1 << 28
 MOST_ENTRIES = 2**31 - 1
 LARGEST_INDEX = 2**31 - 1
 
-_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _WHAT_IS_WRONG = {
     Status.BAD_LABEL: "a line must begin with its label, a finite number, found {token}",
     Status.BAD_INDEX: "expected index:value, found {token}",
@@ -90,7 +90,7 @@ def read_svmlight(
         pieces.append(rows)
     if n_features is None:
         n_features = max(rows.largest_index for rows in pieces)
-    return _joined(pieces, n_features)
+    return joined(pieces, n_features)
 
 
 def iter_svmlight(
@@ -126,7 +126,7 @@ def iter_svmlight(
         n_waiting += len(rows.labels)
         if n_waiting < rows_per_block:
             continue
-        X, y = _joined(waiting, n_features)
+        X, y = joined(waiting, n_features)
         n_waiting %= rows_per_block
         n_ready = len(y) - n_waiting
         for start in range(0, n_ready, rows_per_block):
@@ -135,10 +135,11 @@ def iter_svmlight(
         rest = X[n_ready:]
         waiting = [_Rows(rest.data, rest.indices, rest.indptr[1:], y[n_ready:], 0)]
     if n_waiting:
-        yield _joined(waiting, n_features)
+        yield joined(waiting, n_features)
 
 
-def _joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
+def joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Join parsed pieces into a matrix and its labels."""
     from scipy.sparse import csr_matrix
 
     data, indices, row_ends, labels, _ = zip(*pieces, strict=True)
@@ -159,11 +160,11 @@ def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
     name = _name(source)
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
     n_rows = 0
-    scratch = _Scratch(0)
+    scratch = Scratch(0)
     with _opened(source) as stream:
         for text, stop, n_lines in _whole_lines(stream, name):
             if scratch.n_bytes < stop:
-                scratch = _Scratch(len(text))
+                scratch = Scratch(len(text))
             rows = scratch.parse(text, stop, limit, name, n_lines)
             n_rows += len(rows.labels)
             yield rows
@@ -171,7 +172,7 @@ def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
         raise InputError(f"{name}: the file is empty: it has no line with a label")
 
 
-class _Scratch:
+class Scratch:
     """Room for the rows and entries of any text of ``n_bytes`` bytes."""
 
     def __init__(self, n_bytes: int) -> None:
@@ -230,7 +231,7 @@ def _whole_lines(stream: IO[bytes], name: str) -> Iterator[tuple[bytearray, int,
     while True:
         n_read = _read_into(stream, buffer, filled, name)
         filled += n_read
-        if at_start and buffer.startswith(_BYTE_ORDER_MARKS):
+        if at_start and buffer.startswith(BYTE_ORDER_MARKS):
             raise InputError(
                 f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
             )

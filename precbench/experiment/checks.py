@@ -17,6 +17,9 @@ from precbench.strict_yaml import did_you_mean
 
 _LARGEST_TRY = 100_000
 
+SOLVER_KEYS = ("solver", "limit", "tuned_by")
+"""What stands beside the parameters of a solver."""
+
 
 def solver_defaults(solver: str) -> dict[str, Any]:
     """Return the parameters a config may set, with their defaults."""
@@ -48,7 +51,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         return ["can't be set: seeds follow from protocol.seed, the data set and the split"]
     known = solver_defaults(solver)
     if name not in known:
-        return [f"unknown parameter of {solver}{did_you_mean(name, [*known, 'solver', 'limit'])}"]
+        return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
     candidates = value["tune"] if is_tuned(value) else [value]
     if isinstance(value, dict) and not (
         is_tuned(value) and isinstance(candidates, list) and len(candidates) > 1

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from precbench.experiment.checks import (
+    SOLVER_KEYS,
     metric_defaults,
     metric_problems,
     parameter_problems,
@@ -197,70 +198,6 @@ class Protocol(Section):
         return self.n_splits if self.split == "kfold" else 1
 
 
-class Limit(Section):
-    """When a solver is stopped; its last iterate counts."""
-
-    times_slowest: PositiveFloat | None = None
-    seconds: PositiveFloat | None = None
-
-
-class SolverEntry(Section):
-    """A solver with the parameters given to it under its label.
-
-    In the file the parameters stand beside ``solver``, ``limit`` and ``tuned_by``. A tuned one is
-    ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the first of the
-    experiment.
-    """
-
-    solver: str
-    limit: Limit | None = None
-    tuned_by: "MetricEntry | None" = None
-    params: dict[str, Any]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_parameters(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        own = {name: value[name] for name in ("solver", "limit", "tuned_by") if name in value}
-        return {**own, "params": {n: v for n, v in value.items() if n not in own}}
-
-    @classmethod
-    def _path(cls, loc: Keys) -> Keys:
-        return loc[1:] if loc[:1] == ("params",) else loc
-
-    @field_validator("solver")
-    @classmethod
-    def _exists(cls, solver: str) -> str:
-        from precbench.solvers import SOLVERS
-
-        refuse(at((), unknown("solver", solver, SOLVERS)))
-        return solver
-
-    @field_validator("params")
-    @classmethod
-    def _fit_the_solver(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if "solver" in info.data:
-            refuse(
-                problem
-                for name, value in params.items()
-                for problem in at((name,), parameter_problems(info.data["solver"], name, value))
-            )
-        else:  # perhaps because the key that names it is misspelt
-            near = {name: did_you_mean(name, ["solver", "limit"]) for name in params}
-            refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
-        return params
-
-    def has(self, name: str) -> bool:
-        """Tell whether the solver has this parameter."""
-        return name in solver_defaults(self.solver)
-
-    def replace(self, **params: Any) -> "SolverEntry":
-        """Return a copy in which those of `params` that the solver has are replaced."""
-        given = {name: value for name, value in params.items() if self.has(name)}
-        return self.model_copy(update={"params": {**self.params, **given}})
-
-
 @dataclass(frozen=True)
 class Metric:
     """A metric with its parameters."""
@@ -298,6 +235,70 @@ def _metric(entry: Any) -> Metric:
 
 
 MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
+
+
+class Limit(Section):
+    """When a solver is stopped; its last iterate counts."""
+
+    times_slowest: PositiveFloat | None = None
+    seconds: PositiveFloat | None = None
+
+
+class SolverEntry(Section):
+    """A solver with the parameters given to it under its label.
+
+    In the file the parameters stand beside ``solver``, ``limit`` and ``tuned_by``. A tuned one is
+    ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the first of the
+    experiment.
+    """
+
+    solver: str
+    limit: Limit | None = None
+    tuned_by: MetricEntry | None = None
+    params: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_parameters(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        own = {name: value[name] for name in SOLVER_KEYS if name in value}
+        return {**own, "params": {n: v for n, v in value.items() if n not in own}}
+
+    @classmethod
+    def _path(cls, loc: Keys) -> Keys:
+        return loc[1:] if loc[:1] == ("params",) else loc
+
+    @field_validator("solver")
+    @classmethod
+    def _exists(cls, solver: str) -> str:
+        from precbench.solvers import SOLVERS
+
+        refuse(at((), unknown("solver", solver, SOLVERS)))
+        return solver
+
+    @field_validator("params")
+    @classmethod
+    def _fit_the_solver(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if "solver" in info.data:
+            refuse(
+                problem
+                for name, value in params.items()
+                for problem in at((name,), parameter_problems(info.data["solver"], name, value))
+            )
+        else:  # perhaps because the key that names it is misspelt
+            near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
+            refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
+        return params
+
+    def has(self, name: str) -> bool:
+        """Tell whether the solver has this parameter."""
+        return name in solver_defaults(self.solver)
+
+    def replace(self, **params: Any) -> "SolverEntry":
+        """Return a copy in which those of `params` that the solver has are replaced."""
+        given = {name: value for name, value in params.items() if self.has(name)}
+        return self.model_copy(update={"params": {**self.params, **given}})
 
 
 class Smoke(Section):

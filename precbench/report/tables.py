@@ -66,7 +66,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results : pandas.DataFrame
-        As in ``results.csv``, read by `precbench.report.read_run`.
+        As in ``results.csv``, read by `precbench.results.read_run`.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def make_tables(run: Run) -> list[Table]:
     Parameters
     ----------
     run : Run
-        From `precbench.report.read_run`.
+        From `precbench.results.read_run`.
 
     Returns
     -------

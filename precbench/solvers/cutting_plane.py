@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
 from precbench.metrics import resolve_k
-from precbench.objectives import OBJECTIVES
+from precbench.objectives import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import (
     K_CONSTRAINT,
     LinearRanker,
@@ -23,6 +23,7 @@ from precbench.solvers.base import (
     linear_scores,
     warn_of_overflow,
 )
+from precbench.surrogates import first_rows
 
 __all__ = ["CuttingPlane"]
 
@@ -279,8 +280,9 @@ class Risk:
         self._percent, self._spread = 100.0, 1.0
         self._has_intercept = OBJECTIVES[objective].has_threshold
         if objective == "prec@k":
-            of_labelling = _at_least_k if at_least else _exactly_k
-            self._evaluate: _Evaluate = partial(of_labelling, k=count)
+            self._evaluate: _Evaluate = (
+                partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
+            )
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
             self._has_intercept = at_least
         else:
@@ -329,19 +331,6 @@ class Risk:
         return slope
 
 
-def _exactly_k(
-    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
-) -> tuple[float, NDArray[np.float64]]:
-    """Evaluate ``PrecisionAtK(k)`` in linear time."""
-    augmented = scores + ~positive
-    chosen = _first(augmented, np.arange(len(scores)), k)
-    pull = np.zeros_like(scores)
-    pull[chosen] = 1
-    n_false = np.count_nonzero(~positive[chosen])
-    pull[positive] -= 1
-    return n_false + float(pull @ scores), pull
-
-
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
@@ -350,19 +339,9 @@ def _at_least_k(
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     pull = np.zeros_like(scores)
     pull[pos] = -1
-    pull[_first(scores, pos, n_true)] = 0
-    pull[_first(scores, neg, n_false)] = 1
+    pull[first_rows(scores, pos, n_true)] = 0
+    pull[first_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + float(pull @ scores), pull
-
-
-def _first(scores: NDArray[np.float64], rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the so many first of ascending rows: higher score, then lower index."""
-    if count == 0:
-        return rows[:0]
-    of_rows = scores[rows]
-    bar = np.partition(of_rows, len(rows) - count)[len(rows) - count]
-    above, tied = rows[of_rows > bar], rows[of_rows == bar]
-    return np.concatenate((above, tied[: count - above.size]))
 
 
 class _Tangent(NamedTuple):
