@@ -93,7 +93,7 @@ class _Stream:
         if len(arrays["coef"]) != self.n_batches + 1:
             raise InputError(
                 f"theorems need a checkpoint after each of the {self.n_batches} batches, found "
-                f"{len(arrays['coef']) - 1}: raise checkpoints"
+                f"{len(arrays['coef']) - 1}: it needs checkpoints: every"
             )
         self.weights = arrays["coef"]
         self.mistakes = np.diff(arrays["mistakes"])

@@ -268,7 +268,11 @@ timeout: -1
         ("9:12", "k = 25.0 is neither a share"),
         ("9:40", "unknown metric 'acu' (did you mean 'auc'?)"),
         ("9:46", "partial_auc: needs the parameter beta"),
-        ("10:9", "plots[0]: 'acc' is none of accuracy-time, roc, roc-counts, accuracy-sweep"),
+        (
+            "10:9",
+            "plots[0]: 'acc' is none of accuracy-time, accuracy-rows, roc, roc-counts, "
+            "accuracy-sweep",
+        ),
         ("11:9", "smoke.row: unknown key (did you mean 'rows'?)"),
         ("11:17", "smoke.epochs: should be greater than 0, found 0"),
         ("12:1", "timeout: should be greater than 0, found -1"),

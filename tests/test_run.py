@@ -154,6 +154,28 @@ def test_another_limit_repeats_what_a_limit_stopped(small, tmp_path):
     assert table["wall_seconds"].max() >= 0.6
 
 
+def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
+    config = small(
+        solvers="{sgd-avg: {epochs: 2, batch_size: 16}, cutting-plane: {max_iter: 5}}",
+        checkpoints="every",
+        plots="[accuracy-rows]",
+    )
+    assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
+    folder = tmp_path / "out" / "small"
+    table = pd.read_csv(folder / "results.csv")
+    for solver, rows in table[table["metric"] == table["metric"].iloc[0]].groupby("solver"):
+        n_train = 420
+        if solver == "cutting-plane":
+            expected = n_train * np.arange(1, 6)
+        else:
+            ends = [*range(16, n_train, 16), n_train]
+            expected = [*ends, *(n_train + end for end in ends)]
+        assert rows["rows_seen"].tolist() == [0, *expected]
+    drawn = pd.read_csv(folder / "figures" / "accuracy-rows-mine.csv")
+    of_metric = table[(table["metric"] == table["metric"].iloc[0]) & (table["rows_seen"] > 0)]
+    assert drawn["value"].tolist() == of_metric["value"].tolist()
+
+
 def test_two_limits_of_one_solver_are_refused(small, tmp_path):
     both = "{short: {solver: sgd-avg, limit: {seconds: 1}}, long: {solver: sgd-avg}}"
     result = run(small(solvers=both), tmp_path / "out")

@@ -237,6 +237,11 @@ class RowStream:
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
+    @cached_property
+    def _rooms(self) -> list[NDArray[np.float64]]:
+        """At most one shuffle buffer that no pass is using."""
+        return []
+
     @property
     def _n_blocks(self) -> int:
         return len(self.source.starts) - 1
@@ -263,23 +268,31 @@ class RowStream:
             yield X, y, rng.permutation(np.arange(len(y), dtype=np.int32))
 
     def _dense_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
-        """Fill the same room again and again; what is not filled takes no memory."""
+        """Fill the same room again and again, also in later passes: new memory is slow.
+
+        What is not filled takes no memory.
+        """
         n_rows, width = int(self.source.starts[-1]), self.source.n_features
         full = max(1, self.buffer_bytes // (8 * width))
         longest = int(np.diff(self.source.starts).max())
-        room = np.empty((min(n_rows, full + longest), width))
+        shape = (min(n_rows, full + longest), width)
+        room = self._rooms.pop() if self._rooms else np.empty(shape)
         labels = np.empty(len(room))
         n = 0
         for X, y, order in blocks:
             stop = n + len(order)
-            np.take(X, order, axis=0, out=room[n:stop], mode="clip")  # "raise" would copy twice
-            np.take(y, order, out=labels[n:stop], mode="clip")
+            if len(order) == len(y):
+                room[n:stop], labels[n:stop] = X, y
+            else:  # "raise" would copy twice
+                np.take(X, order, axis=0, out=room[n:stop], mode="clip")
+                np.take(y, order, out=labels[n:stop], mode="clip")
             n = stop
             if n >= full:
                 yield room[:n], labels[:n]
                 n = 0
         if n:
             yield room[:n], labels[:n]
+        self._rooms[:] = [room]
 
     def _csr_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
         waiting: list[Piece] = []

@@ -25,6 +25,7 @@ from precbench.experiment.checks import (
 )
 from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import (
+    Checkpoints,
     Data,
     DataEntry,
     FittedOn,
@@ -63,7 +64,7 @@ class Experiment(Section):
     common: dict[str, Any] = Field(default_factory=dict)
     metrics: Items[MetricEntry]
     parts: Items[Part] = ("test",)
-    checkpoints: PositiveInt = 20
+    checkpoints: Checkpoints = 20
     sweep: dict[str, Items[Any]] | None = None
     timeout: PositiveFloat = 3600.0
     theorems: Items[Theorem] | None = None

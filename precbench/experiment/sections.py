@@ -34,11 +34,13 @@ from precbench.strict_yaml import Keys, did_you_mean
 Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
-Plot = Literal["accuracy-time", "roc", "roc-counts", "accuracy-sweep"]
+Plot = Literal["accuracy-time", "accuracy-rows", "roc", "roc-counts", "accuracy-sweep"]
 Part = Literal["test", "training"]
 Theorem = Literal[7, 9, 12, 13, 15]
 """Theorems of kar2015 that `precbench.bounds` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
+Checkpoints = PositiveInt | Literal["every"]
+"""About how many, at growing distances, or one after every batch or iteration."""
 
 
 class NamedData(Section):
@@ -308,7 +310,7 @@ class Smoke(Section):
     n_splits: PositiveInt = 1
     epochs: PositiveInt = 2
     max_iter: PositiveInt = 20
-    checkpoints: PositiveInt = 4
+    checkpoints: Checkpoints = 4
     sweep: Items[Any] | None = None
     datasets: Items[str] | None = None
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from precbench.experiment.checks import is_tuned
 from precbench.experiment.sections import (
+    Checkpoints,
     Data,
     FittedOn,
     Limit,
@@ -91,7 +92,7 @@ class Trial:
         What tuning maximises.
     validation_size : float
         The share of the training part on which tuning looks.
-    checkpoints : int
+    checkpoints : int or "every"
         Number of points of the curve; 1 keeps the final weights only.
     rows : int or None
         At most this many rows of the data set are used.
@@ -115,7 +116,7 @@ class Trial:
     sweep: tuple[str, Any] | None
     metric: Metric
     validation_size: float
-    checkpoints: int
+    checkpoints: Checkpoints
     rows: int | None
     seed: int
     timeout: float

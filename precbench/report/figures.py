@@ -1,4 +1,4 @@
-"""Figures: accuracy against time, accuracy against a swept parameter, and ROC curves.
+"""Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
 
 Each is written as PNG and PDF with the numbers drawn beside it as CSV. Curves are medians over the
 splits, bands reach from the lower to the upper quartile. A solver looks the same in every figure.
@@ -308,6 +308,36 @@ def _draw_time(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
     axes.set_ylabel(f"{metric} on the test part")
 
 
+def _rows_pages(run: Run) -> Iterator[_Page]:
+    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
+        label = run.metric_at(run.metrics[0], sweep)
+        metric = metric_name(label)
+        curves = _ok(run, dataset, sweep, label)
+        first = curves[(curves["split"] == curves["split"].min()) & (curves["rows_seen"] > 0)]
+        yield _Page(
+            kind="accuracy-rows",
+            dataset=dataset,
+            sweep=sweep,
+            what=f"{metric} of the iterates",
+            data=_per_solver(run, first, lambda rows: rows[["rows_seen", "value"]]),
+            draw=partial(_draw_rows, metric=metric),
+            spread=False,
+        )
+
+
+def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
+    """Draw every checkpoint, for medians would hide a zig-zag."""
+    axes = figure.add_subplot()
+    for solver, curve in data.groupby("solver", sort=False):
+        look = lines.styles[str(solver)]._asdict() | {"marker": "."}
+        [lines.handles[str(solver)]] = axes.plot(
+            curve["rows_seen"], curve["value"], linewidth=1, markersize=3, **look
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("rows visited (each time counted, log scale)")
+    axes.set_ylabel(f"{metric} on the test part")
+
+
 def _roc_pages(run: Run) -> Iterator[_Page]:
     numbers, text = ("split", "fpr", "tpr"), ("dataset", "title", "solver", "sweep")
     everything = read_csv(run.folder / "roc.csv", text, numbers)
@@ -435,6 +465,7 @@ def _draw_sweep(
 
 _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
     "accuracy-time": _time_pages,
+    "accuracy-rows": _rows_pages,
     "roc": _roc_pages,
     "roc-counts": _roc_counts_pages,
     "accuracy-sweep": _sweep_pages,

@@ -23,7 +23,7 @@ class Recorder:
     first_rows : int or None
         Rows seen at checkpoint 1; None for no checkpoint but the final weights.
     factor : float, default=2
-        Of the row counts of successive checkpoints; more than 1.
+        Of the row counts of successive checkpoints; 1 for one at every call.
     limit : float, default=inf
         Seconds of training after which the solver is told to stop.
     beat : callable, optional

@@ -230,6 +230,8 @@ def _checkpoint_schedule(
     """Return the rows seen at the first checkpoint before the last, and the factor between two."""
     if trial.checkpoints == 1:
         return None, _UNKNOWN_LENGTH_FACTOR
+    if trial.checkpoints == "every":
+        return 1, 1.0
     if "epochs" not in params:
         return 1, _UNKNOWN_LENGTH_FACTOR
     first = min(params["batch_size"], n_train)
