@@ -127,6 +127,8 @@ def _is_loss(metric: str) -> bool:
 
 
 def _seconds_to_99(ok: pd.DataFrame, gain: pd.Series) -> pd.Series:
+    learnt = ok["rows_seen"] > 0  # before that all rows are tied
+    ok, gain = ok[learnt], gain[learnt]
     best = gain.groupby([ok[name] for name in _TRIAL]).transform("max")
     reached = ok[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
     return reached.groupby(_TRIAL)["wall_seconds"].first()
@@ -316,7 +318,11 @@ def tuned(summary: pd.DataFrame) -> list[str]:
         what = f"parameters of {solvers}, see the column chosen of summary.csv"
     else:
         what = _told(trials, trials["chosen"].where(trials["chosen"] != ""))
-    return [f"Chosen on a validation part of the training rows: {what}."]
+    took = _told(trials, trials["tuning_seconds"].dropna().map(three_digits))
+    return [
+        f"Chosen on a validation part of the training rows: {what}.",
+        f"To choose took, besides (median wall seconds): {took}.",
+    ]
 
 
 def _told(summary: pd.DataFrame, said: pd.Series) -> str:
