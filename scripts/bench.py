@@ -21,7 +21,18 @@ import numpy as np
 from scipy import sparse
 
 from precbench.data import read_svmlight
-from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, PNormPush, SGDAtK, TwoPMB
+from precbench.solvers import (
+    OAM,
+    PGD,
+    SPAM,
+    AdaOAM,
+    CuttingPlane,
+    OnePMB,
+    PerceptronAtK,
+    PNormPush,
+    SGDAtK,
+    TwoPMB,
+)
 from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 
 DENSE = {
@@ -224,6 +235,34 @@ def bench_csr(rounds: int) -> bool:
     targets = {"perceptron-avg, stored order": 3.0}
     title = f"CSR {n:,} x {d}, {filled} non-zeros a row"
     return report(title, medians(contestants, rounds), "SciPy's X @ w", targets)
+
+
+def bench_online_auc(rounds: int) -> bool:
+    """Time one pass of the online methods for AUC over a9a, or over rows of its shape."""
+    from precbench import load_dataset
+    from precbench.errors import DataUnavailableError
+
+    try:
+        data = load_dataset("a9a")
+        X, y, title = data.X, np.asarray(data.y), "a9a"
+    except DataUnavailableError:
+        n, d, filled, share = CSR
+        rng = np.random.default_rng(0)
+        X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
+        X.data[:] = 1.0
+        y, title = labelled(X, share, rng), "synthetic rows of the shape of a9a"
+    contestants = {
+        "oam, sequential": training(OAM("sequential", random_state=0), X, y),
+        "oam, gradient": training(OAM("gradient", random_state=0), X, y),
+        "pgd": training(PGD(random_state=0), X, y),
+        "adaoam": training(AdaOAM(random_state=0), X, y),
+        "spam": training(SPAM(random_state=0), X, y),
+    }
+    found = medians(contestants, max(3, rounds // 5))
+    print(f"\nonline AUC, {title}, CSR {X.shape[0]:,} x {X.shape[1]}, rows per second")
+    for name, seconds in found.items():
+        print(f"  {name:32} {len(y) / seconds:9,.0f}")
+    return True
 
 
 def bench_reader(rounds: int) -> bool:
@@ -447,6 +486,7 @@ def main() -> None:
     benches["pmb"] = lambda: bench_pmb(options.rounds)
     benches["stream"] = lambda: bench_stream(options.rounds)
     benches["csr"] = lambda: bench_csr(options.rounds)
+    benches["online auc"] = lambda: bench_online_auc(options.rounds)
     benches["reader"] = lambda: bench_reader(options.rounds)
     benches["push evaluation"] = lambda: bench_push_evaluation(options.rounds)
     benches["push pairs"] = lambda: bench_push_pairs(options.rounds)

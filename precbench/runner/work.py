@@ -234,7 +234,7 @@ def _checkpoint_schedule(
         return 1, 1.0
     if "epochs" not in params:
         return 1, _UNKNOWN_LENGTH_FACTOR
-    first = min(params["batch_size"], n_train)
+    first = min(params.get("batch_size", 1), n_train)
     total = params["epochs"] * n_train
     return first, max(1.001, (total / first) ** (1 / max(1, trial.checkpoints - 1)))
 

@@ -10,11 +10,16 @@ from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.cutting_plane import CuttingPlane
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
 
 __all__ = [
+    "OAM",
+    "PGD",
     "SOLVERS",
+    "SPAM",
+    "AdaOAM",
     "CuttingPlane",
     "IRPush",
     "LinearRanker",
@@ -41,6 +46,10 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "pnorm-push": PNormPush,
     "ir-push": IRPush,
     "rankboost": RankBoost,
+    "oam": OAM,
+    "pgd": PGD,
+    "adaoam": AdaOAM,
+    "spam": SPAM,
     "logistic-regression": LogisticRegressionRanker,
     "linear-svm": LinearSVMRanker,
 }

@@ -32,7 +32,8 @@ K_CONSTRAINT = [
 """What `k` may be: a share of the positives or a count of rows."""
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
-_SLICE_VALUES = 2**24
+SLICE_VALUES = 2**24
+"""Numbers that a kernel reads in a small fraction of 0.1 s."""
 
 
 class Rows(NamedTuple):
@@ -45,7 +46,7 @@ class Rows(NamedTuple):
 
     def per_slice(self) -> int:
         """Rows that a kernel visits in a small fraction of 0.1 s."""
-        return max(1, _SLICE_VALUES * self.n_rows // max(1, self.data.size))
+        return max(1, SLICE_VALUES * self.n_rows // max(1, self.data.size))
 
 
 def as_rows(X: Any) -> Rows:

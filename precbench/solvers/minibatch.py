@@ -2,7 +2,7 @@
 
 import functools
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -90,40 +90,28 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     return np.sort(reservoir)
 
 
-class MiniBatchRanker(LinearRanker):
-    """Base of the methods that visit rows in batches and take one step a batch.
+class PassRanker(LinearRanker):
+    """Base of the methods that visit rows in passes, one step a batch.
 
-    Subclasses name the rule of the kernel and the rows of each pass; whoever has no `eta0` takes
-    steps of length 1.
+    Subclasses say how long a batch is, which rows each pass visits and what a visit does.
 
     Attributes
     ----------
     t_ : int
         Batches so far.
-    n_empty_batches_ : int
-        Batches without a positive, or for the objectives "pauc" and "auc" without a negative:
-        they change nothing and are counted.
     """
 
-    k: float | int
-    batch_size: int
     epochs: int
     average: bool
     shuffle: Shuffle
     random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "k": K_CONSTRAINT,
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "average": ["boolean"],
         "shuffle": ["boolean", StrOptions({"rows", "blocks"})],
         "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
     }
-
-    @abstractmethod
-    def _rule(self) -> int:
-        """Return the rule of the kernel."""
 
     @abstractmethod
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
@@ -135,9 +123,21 @@ class MiniBatchRanker(LinearRanker):
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
         """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
 
-    def _top(self) -> float | int:
-        """Return the share or count of rows that the rule looks at."""
-        return self.k
+    @abstractmethod
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        """Return what visits ``order[start:stop]`` in batches of b and updates w."""
+
+    def _prepare(self, labels: NDArray[np.int8]) -> None:
+        """Refuse what `fit` cannot take, and do what is not training."""
+
+    def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Learn from all rows of `fit` what the passes need to know."""
+
+    def _slice_length(self, rows: Rows) -> int:
+        """Return the rows that are visited in a small fraction of 0.1 s."""
+        return rows.per_slice()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
@@ -159,16 +159,18 @@ class MiniBatchRanker(LinearRanker):
         Raises
         ------
         InputError
-            If y does not have two classes, or k exceeds the number of positives.
+            If y does not have two classes, or k, where there is one, exceeds the number of
+            positives.
         """
         X, labels = self._checked(X, y, reset=True)
-        resolve_k(self._top(), int(np.count_nonzero(labels > 0)))
+        self._prepare(labels)
         rng = np.random.default_rng(self.random_state)
         rows = as_rows(X)
         self._reset(X.shape[1])
         length = self._batch_length(labels)
-        _k_by_size(self._top(), length)  # made before the clock starts
         stopped = trace is not None and bool(trace(self))
+        if not stopped:
+            self._survey(rows, labels)
         passes = self._passes(labels, rng)
         while not stopped and self.n_iter_ < self.epochs:
             stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
@@ -179,20 +181,14 @@ class MiniBatchRanker(LinearRanker):
         n_weights = self._n_weights(n_features)
         self._w = np.zeros(n_weights)
         self._w_sum = np.zeros(n_weights if self.average else 0)
-        self._counts = np.zeros(2, dtype=np.int64)
-        self.n_iter_ = self.n_rows_seen_ = self.t_ = self.n_empty_batches_ = 0
-        if hasattr(self, "intercept_"):  # of an earlier fit to another objective
-            del self.intercept_
+        self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
         self._publish(self._w.copy())
 
     def _n_weights(self, n_features: int) -> int:
-        return n_features + (self._rule() == minibatch.F1)
+        return n_features
 
     def _publish(self, w: NDArray[np.float64]) -> None:
-        if self._rule() == minibatch.F1:
-            self.coef_, self.intercept_ = w[:-1], float(w[-1])
-        else:
-            self.coef_ = w
+        self.coef_ = w
 
     def _visit(
         self,
@@ -204,36 +200,17 @@ class MiniBatchRanker(LinearRanker):
     ) -> bool:
         """Visit rows in batches of b, slice by slice; return whether the trace ended it."""
         n = len(order)
-        radius = getattr(self, "radius", None)
-        k_of = _k_by_size(self._top(), b)
-        scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
+        visit = self._visitor(rows, labels, order, b)
         start = 0
         while start < n:
-            length = min(n - start, rows.per_slice())
+            length = min(n - start, self._slice_length(rows))
             if trace is not None and hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - self.n_rows_seen_))
             n_batches = -(-length // b)
             stop = min(n, start + n_batches * b)
-            self.t_ += minibatch.minibatch_pass(
-                self._rule(),
-                rows.data,
-                rows.indices,
-                rows.indptr,
-                labels,
-                order,
-                start,
-                stop,
-                b,
-                k_of,
-                self._step_lengths(n_batches),
-                np.inf if radius is None else radius,
-                self._w,
-                self._w_sum,
-                *scratch,
-                self._counts,
-            )
+            visit(start, stop)
+            self.t_ += n_batches
             self.n_rows_seen_ += stop - start
-            self.n_empty_batches_ = int(self._counts[0])
             self._publish(self._w_sum / self.t_ if self.average else self._w.copy())
             start = stop
             if trace is not None and trace(self):
@@ -244,6 +221,86 @@ class MiniBatchRanker(LinearRanker):
         if not np.isfinite(self.coef_).all():
             warn_of_overflow()
         return self
+
+
+class MiniBatchRanker(PassRanker):
+    """Base of the methods that step along a subgradient of a measure of a whole batch.
+
+    Subclasses name the rule of the kernel; whoever has no `eta0` takes steps of length 1.
+
+    Attributes
+    ----------
+    n_empty_batches_ : int
+        Batches without a positive, or for the objectives "pauc" and "auc" without a negative:
+        they change nothing and are counted.
+    """
+
+    k: float | int
+    batch_size: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PassRanker._parameter_constraints,
+        "k": K_CONSTRAINT,
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    @abstractmethod
+    def _rule(self) -> int:
+        """Return the rule of the kernel."""
+
+    def _top(self) -> float | int:
+        """Return the share or count of rows that the rule looks at."""
+        return self.k
+
+    def _prepare(self, labels: NDArray[np.int8]) -> None:
+        resolve_k(self._top(), int(np.count_nonzero(labels > 0)))
+        _k_by_size(self._top(), self._batch_length(labels))
+
+    def _reset(self, n_features: int) -> None:
+        self._counts = np.zeros(2, dtype=np.int64)
+        self.n_empty_batches_ = 0
+        if hasattr(self, "intercept_"):  # of an earlier fit to another objective
+            del self.intercept_
+        super()._reset(n_features)
+
+    def _n_weights(self, n_features: int) -> int:
+        return n_features + (self._rule() == minibatch.F1)
+
+    def _publish(self, w: NDArray[np.float64]) -> None:
+        if self._rule() == minibatch.F1:
+            self.coef_, self.intercept_ = w[:-1], float(w[-1])
+        else:
+            self.coef_ = w
+
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        radius = getattr(self, "radius", None)
+        k_of = _k_by_size(self._top(), b)
+        scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
+
+        def visit(start: int, stop: int) -> None:
+            minibatch.minibatch_pass(
+                self._rule(),
+                rows.data,
+                rows.indices,
+                rows.indptr,
+                labels,
+                order,
+                start,
+                stop,
+                b,
+                k_of,
+                self._step_lengths(-(-(stop - start) // b)),
+                np.inf if radius is None else radius,
+                self._w,
+                self._w_sum,
+                *scratch,
+                self._counts,
+            )
+            self.n_empty_batches_ = int(self._counts[0])
+
+        return visit
 
     def _step_lengths(self, n_batches: int) -> NDArray[np.float64]:
         """Step lengths of the next batches: eta0 / sqrt(t), t = 1, 2, ... since the first."""
@@ -262,8 +319,10 @@ def _k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
     return np.array(counts, dtype=np.int32)
 
 
-class OnlineRanker(MiniBatchRanker):
-    """Base of the mini-batch methods that take all rows as they come, so also piece by piece."""
+class OnlineRanker(PassRanker):
+    """Base of the methods that take all rows as they come, so also piece by piece."""
+
+    batch_size: int
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -337,7 +396,7 @@ class OnlineRanker(MiniBatchRanker):
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
 
-class PerceptronAtK(OnlineRanker):
+class PerceptronAtK(OnlineRanker, MiniBatchRanker):
     """Perceptron@k: learn from the negatives among the k first of each batch.
 
     With the false positives FP (negatives among the k first) and the false negatives FN
@@ -409,7 +468,7 @@ class PerceptronAtK(OnlineRanker):
         return int(self._counts[1])
 
 
-class SGDAtK(OnlineRanker):
+class SGDAtK(OnlineRanker, MiniBatchRanker):
     """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on

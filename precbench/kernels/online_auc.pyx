@@ -1,0 +1,434 @@
+"""One pass of the online methods for AUC that learn from each row against the earlier ones.
+
+Given   rows x_t with labels y_t = -1 or +1, visited in a given order; of the earlier rows, what
+        each method remembers: two reservoirs of rows, or numbers n_c, sums s_c and second moments
+        M_c = sum x x^T of the classes c (0 negative, 1 positive).
+Update  OAM     of the pairs (x_t, b), b in the reservoir of the other class, one after the other:
+                  w += tau y_t (x_t - b),   tau = min(C_t / 2, loss / |x_t - b|^2)
+                or all at once under the same w:
+                  w += C_t / 2 y_t sum (x_t - b)  over the pairs with y_t <w, x_t - b> <= 1
+        PGD     w -= eta_t mean_j (<w, x_t - x_j> - y_t + y_j) (x_t - x_j)  over all earlier rows
+        AdaOAM  w = P[w - eta g / (delta + sqrt(sum of g^2))]  coordinate by coordinate,
+                g = reg w - mean_j (1 - y_t <w, x_t - x_j>) y_t (x_t - x_j)  over earlier rows of
+                the other class, and P the projection onto the ball in the norm of the scaling
+        SPAM    w = prox[w - eta_t v_t x_t]  with v_t from the means of the classes
+
+The classes in `precbench.solvers.online_auc` name the papers. A row before which there is nothing
+to compare with leaves w as it is. When scores overflow, w becomes NaN and stays so.
+
+With the mean m and the second moment M / n of the earlier rows, a = <w, x_t> and b = <w, m>,
+
+  mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
+
+so that a row costs O(D^2) and not O(t D). The kernels draw no random numbers, allocate nothing and
+hold no lock.
+"""
+
+from libc.math cimport NAN, fabs, isfinite, sqrt
+from libc.string cimport memset
+
+from precbench.kernels.rows cimport (
+    Rows,
+    precbench_axpy,
+    precbench_dot,
+    precbench_dot_two,
+    row_axpy,
+    row_dot,
+    rows_of,
+)
+
+cdef enum:
+    MOST_NEWTON_STEPS = 50
+
+
+cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
+    """Mark the weights as lost."""
+    cdef Py_ssize_t j
+    for j in range(d):
+        w[j] = NAN
+
+
+cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
+    """Write row ``i`` to ``x``."""
+    memset(x, 0, X.n_cols * sizeof(double))
+    row_axpy(X, i, 1, x)
+
+
+cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
+    """Add ``x_i x_i^T`` to ``M``."""
+    cdef Py_ssize_t j, d = X.n_cols
+    if X.indptr == NULL:
+        for j in range(d):
+            row_axpy(X, i, X.data[i * d + j], M + j * d)
+    else:
+        for j in range(X.indptr[i], X.indptr[i + 1]):
+            row_axpy(X, i, X.data[j], M + X.indices[j] * d)
+
+
+cdef void multiply(
+    const double* M, const double* w, Py_ssize_t d, double scale, double* out
+) noexcept nogil:
+    """Write ``scale`` times ``M w``."""
+    cdef Py_ssize_t j = 0
+    while j + 1 < d:
+        precbench_dot_two(M + j * d, M + (j + 1) * d, w, d, out + j)
+        j += 2
+    if j < d:
+        out[j] = precbench_dot(M + j * d, w, d)
+    for j in range(d):
+        out[j] *= scale
+
+
+cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
+    """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``.
+
+    Unless u is inside, ``w_j = h_j u_j / (h_j + nu)`` with nu > 0 such that w is on the sphere.
+    Newton's method on ``1 / |w|``, which is concave in nu, goes there from 0 without a bracket.
+    """
+    cdef Py_ssize_t j, _step
+    cdef double nu = 0, norm, slope, w
+    for _step in range(MOST_NEWTON_STEPS):
+        norm = slope = 0
+        for j in range(d):
+            w = h[j] * u[j] / (h[j] + nu)
+            norm += w * w
+            slope += w * w / (h[j] + nu)
+        norm = sqrt(norm)
+        if not norm > radius * (1 + 1e-14):
+            break
+        nu += norm * norm / slope * (norm - radius) / radius
+    if nu > 0:
+        for j in range(d):
+            u[j] *= h[j] / (h[j] + nu)
+
+
+cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexcept nogil:
+    """Move w towards 0 by a threshold, coordinate by coordinate, then multiply it."""
+    cdef Py_ssize_t j
+    if threshold > 0:
+        for j in range(d):
+            if fabs(w[j]) <= threshold:
+                w[j] = 0
+            else:
+                w[j] -= threshold if w[j] > 0 else -threshold
+    for j in range(d):
+        w[j] *= factor
+
+
+def oam_pass(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    const int[::1] order,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    const long long[::1] places,
+    bint sequential,
+    double C,
+    double[::1] w,
+    double[::1] w_sum,
+    double[:, :, ::1] reservoirs,
+    long long[::1] counts,
+    double[::1] scratch,
+):
+    """Visit the rows ``order[start:stop]`` with OAM.
+
+    Parameters
+    ----------
+    data, indices, indptr
+        The matrix; for a dense one, its values in C order and two empty arrays.
+    y : (n_samples,) int8
+        Positive where > 0.
+    order : (n,) int32
+    places : (stop - start,) int64
+        Where each row goes in the reservoir of its class; beyond its end: nowhere.
+    sequential : bool
+    C : float
+    w : (n_features,)
+        Updated.
+    w_sum : (n_features,) or (0,)
+        The sum of w over the rows is added to it, unless it is empty.
+    reservoirs : (2, size, n_features)
+        Of the negatives and the positives; updated.
+    counts : (2,) int64
+        Rows of each class so far; updated.
+    scratch : (2 * n_features + size,)
+    """
+    cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
+    cdef Py_ssize_t position, j, column, label, n_kept
+    cdef double sign, most, score, margin, total
+    cdef bint averaging = w_sum.shape[0] > 0
+    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef double* weights = &w[0]
+    cdef double* x = &scratch[0]
+    cdef double* difference = &scratch[d]
+    cdef double* margins = &scratch[2 * d]
+    cdef const double* kept
+    with nogil:
+        for position in range(start, stop):
+            label = y[order[position]] > 0
+            sign = 1 if label else -1
+            unpack(&X, order[position], x)
+            n_kept = min(size, counts[1 - label])
+            most = C / 2 * max(1.0, <double>counts[1 - label] / size)
+            score = precbench_dot(x, weights, d)
+            kept = &reservoirs[1 - label, 0, 0]
+            if not isfinite(score):
+                poison(weights, d)
+            elif sequential:
+                for j in range(n_kept):
+                    for column in range(d):
+                        difference[column] = sign * (x[column] - kept[j * d + column])
+                    margin = precbench_dot(difference, weights, d)
+                    if not isfinite(margin):
+                        poison(weights, d)
+                    elif margin < 1:
+                        total = precbench_dot(difference, difference, d)
+                        if not isfinite(total):
+                            poison(weights, d)
+                        elif most * total <= 1 - margin:
+                            precbench_axpy(most, difference, weights, d)
+                        else:
+                            precbench_axpy((1 - margin) / total, difference, weights, d)
+            else:
+                total = 0
+                for j in range(n_kept):
+                    margins[j] = sign * (score - precbench_dot(kept + j * d, weights, d))
+                    total += margins[j] <= 1
+                for j in range(n_kept):
+                    if margins[j] <= 1:
+                        precbench_axpy(-sign * most, kept + j * d, weights, d)
+                    elif not isfinite(margins[j]):
+                        poison(weights, d)
+                precbench_axpy(sign * most * total, x, weights, d)
+            counts[label] += 1
+            if places[position - start] < size:
+                unpack(&X, order[position], &reservoirs[label, places[position - start], 0])
+            if averaging:
+                precbench_axpy(1, weights, &w_sum[0], d)
+
+
+def pgd_pass(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    const int[::1] order,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    const double[::1] eta,
+    double[::1] w,
+    double[::1] w_sum,
+    double[::1] counts,
+    double[:, ::1] sums,
+    double[:, ::1] moments,
+    double[::1] scratch,
+):
+    """Visit the rows ``order[start:stop]`` with PGD.
+
+    Parameters
+    ----------
+    data, indices, indptr, y, order, w, w_sum
+        As in `oam_pass`.
+    eta : (stop - start,)
+        Step length of each row.
+    counts : (2,)
+        n_c of the rows before; updated.
+    sums : (2, n_features)
+        s_c of the rows before; updated.
+    moments : (n_features, n_features)
+        M_0 + M_1 of the rows before; updated.
+    scratch : (n_features,)
+    """
+    cdef Py_ssize_t d = w.shape[0], position, i, j, label
+    cdef double n, score, error, mean_score
+    cdef bint averaging = w_sum.shape[0] > 0
+    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef double* weights = &w[0]
+    cdef double* g = &scratch[0]
+    cdef const double* s0 = &sums[0, 0]
+    cdef const double* s1 = &sums[1, 0]
+    with nogil:
+        for position in range(start, stop):
+            i = order[position]
+            label = y[i] > 0
+            n = counts[0] + counts[1]
+            score = row_dot(&X, i, weights)
+            if not isfinite(score):
+                poison(weights, d)
+            elif n > 0:
+                multiply(&moments[0, 0], weights, d, 1 / n, g)
+                error = score - (1 if label else -1)
+                for j in range(d):
+                    g[j] -= ((error - 1) * s0[j] + (error + 1) * s1[j]) / n
+                mean_score = (precbench_dot(s0, weights, d) + precbench_dot(s1, weights, d)) / n
+                precbench_axpy(-eta[position - start], g, weights, d)
+                error -= mean_score - (counts[1] - counts[0]) / n
+                row_axpy(&X, i, -eta[position - start] * error, weights)
+            counts[label] += 1
+            row_axpy(&X, i, 1, &sums[label, 0])
+            add_outer(&X, i, &moments[0, 0])
+            if averaging:
+                precbench_axpy(1, weights, &w_sum[0], d)
+
+
+def adaoam_pass(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    const int[::1] order,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double eta,
+    double reg,
+    double delta,
+    double[::1] w,
+    double[::1] w_sum,
+    double[::1] counts,
+    double[:, ::1] sums,
+    double[:, :, ::1] moments,
+    double[::1] squares,
+    double[::1] scratch,
+):
+    """Visit the rows ``order[start:stop]`` with AdaOAM.
+
+    Parameters
+    ----------
+    data, indices, indptr, y, order, w, w_sum
+        As in `oam_pass`.
+    eta, reg, delta : float
+        Step length, weight of the square norm and smallest scaling.
+    counts, sums
+        As in `pgd_pass`.
+    moments : (2, n_features, n_features)
+        M_c of the rows before; updated.
+    squares : (n_features,)
+        Sum of the squared gradients; updated.
+    scratch : (2 * n_features,)
+    """
+    cdef Py_ssize_t d = w.shape[0], position, i, j, label
+    cdef double n, sign, score, mean_score, norm
+    cdef double radius = 1 / sqrt(reg)
+    cdef bint averaging = w_sum.shape[0] > 0
+    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef double* weights = &w[0]
+    cdef double* g = &scratch[0]
+    cdef double* scaling = &scratch[d]
+    cdef const double* s
+    with nogil:
+        for position in range(start, stop):
+            i = order[position]
+            label = y[i] > 0
+            sign = 1 if label else -1
+            n = counts[1 - label]
+            s = &sums[1 - label, 0]
+            score = row_dot(&X, i, weights)
+            if not isfinite(score):
+                poison(weights, d)
+            elif n > 0:
+                multiply(&moments[1 - label, 0, 0], weights, d, 1 / n, g)
+                mean_score = precbench_dot(s, weights, d) / n
+                precbench_axpy((sign - score) / n, s, g, d)
+                precbench_axpy(reg, weights, g, d)
+                row_axpy(&X, i, score - mean_score - sign, g)
+                norm = 0
+                for j in range(d):
+                    squares[j] += g[j] * g[j]
+                    scaling[j] = delta + sqrt(squares[j])
+                    weights[j] -= eta * g[j] / scaling[j]
+                    norm += weights[j] * weights[j]
+                if norm > radius * radius:
+                    project(weights, scaling, d, radius)
+            counts[label] += 1
+            row_axpy(&X, i, 1, &sums[label, 0])
+            add_outer(&X, i, &moments[label, 0, 0])
+            if averaging:
+                precbench_axpy(1, weights, &w_sum[0], d)
+
+
+def spam_pass(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    const int[::1] order,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    const double[::1] eta,
+    double reg,
+    double l1_reg,
+    bint running,
+    double[::1] w,
+    double[::1] w_sum,
+    double[::1] counts,
+    double[:, ::1] sums,
+):
+    """Visit the rows ``order[start:stop]`` with SPAM.
+
+    Parameters
+    ----------
+    data, indices, indptr, y, order, w, w_sum
+        As in `oam_pass`.
+    eta : (stop - start,)
+        Step length of each row.
+    reg, l1_reg : float
+        Weights of half the square norm and of the l1 norm.
+    running : bool
+        Whether each row enters ``counts`` and ``sums`` before its step, or they are known.
+    counts : (2,)
+        n_c.
+    sums : (2, n_features)
+        s_c.
+    """
+    cdef Py_ssize_t d = w.shape[0], position, i, label
+    cdef double share, other, pull, step
+    cdef bint averaging = w_sum.shape[0] > 0
+    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef double* weights = &w[0]
+    with nogil:
+        for position in range(start, stop):
+            i = order[position]
+            label = y[i] > 0
+            if running:
+                counts[label] += 1
+                row_axpy(&X, i, 1, &sums[label, 0])
+            if counts[0] > 0 and counts[1] > 0:
+                step = eta[position - start]
+                share = counts[1 - label] / (counts[0] + counts[1])
+                other = precbench_dot(&sums[1 - label, 0], weights, d) / counts[1 - label]
+                pull = row_dot(&X, i, weights) - other - (1 if label else -1)
+                row_axpy(&X, i, -2 * step * share * pull, weights)
+                if not isfinite(pull):
+                    poison(weights, d)
+                shrink(weights, d, step * l1_reg, 1 / (1 + step * reg))
+            if averaging:
+                precbench_axpy(1, weights, &w_sum[0], d)
+
+
+def class_sums(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] y,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] counts,
+    double[:, ::1] sums,
+):
+    """Add the rows start <= i < stop to n_c and s_c.
+
+    Parameters
+    ----------
+    data, indices, indptr, y
+        As in `oam_pass`.
+    counts, sums : (2,), (2, n_features)
+    """
+    cdef Py_ssize_t i, label
+    cdef Rows X = rows_of(data, indices, indptr, sums.shape[1])
+    with nogil:
+        for i in range(start, stop):
+            label = y[i] > 0
+            counts[label] += 1
+            row_axpy(&X, i, 1, &sums[label, 0])

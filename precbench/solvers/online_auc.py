@@ -1,0 +1,440 @@
+"""Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from precbench.kernels import online_auc
+from precbench.solvers.base import SLICE_VALUES, Rows
+from precbench.solvers.minibatch import OnlineRanker, PassRanker, Shuffle
+
+__all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
+
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+class OnlineAUCRanker(OnlineRanker):
+    """Base of the methods that learn from each row against the earlier ones.
+
+    However the rows are cut into pieces for `partial_fit`, the path is the same. Rows that come
+    before there is a row to compare them with (for PGD any, for the others one of the other
+    class) are remembered and change nothing.
+    """
+
+    batch_size = 1
+
+    @abstractmethod
+    def _values_per_row(self) -> int:
+        """Return about how many numbers a step reads."""
+
+    def _slice_length(self, rows: Rows) -> int:
+        return min(rows.per_slice(), max(1, SLICE_VALUES // self._values_per_row()))
+
+
+class OAM(OnlineAUCRanker):
+    """OAM: the hinge loss of pairs with the rows in two reservoirs, one for each class.
+
+    With the penalty ``C_t = C max(1, N / reservoir_size)``, N being the earlier rows of the class
+    other than y_t's, and the rows b in its reservoir,
+
+    - ``"sequential"``: for one b after the other,
+      ``w += min(C_t / 2, loss / |x_t - b|**2) * y_t (x_t - b)``
+      with ``loss = max(0, 1 - y_t <w, x_t - b>)`` under the w at hand,
+    - ``"gradient"``: ``w += C_t / 2 * sum(y_t (x_t - b))`` over the b with
+      ``y_t <w, x_t - b> <= 1`` under the w before.
+
+    Then x_t enters the reservoir of its own class: while there is room always, later as the n-th
+    row of its class with probability ``reservoir_size / n``, in the place of a random one.
+
+    Parameters
+    ----------
+    update : {"sequential", "gradient"}, default="sequential"
+    C : float, default=1e-4
+        Weight of the losses against half the square norm.
+    reservoir_size : int, default=100
+        Rows in each of the two reservoirs; they are kept dense.
+    epochs : int, default=1
+        The paper makes one pass.
+    average : bool, default=False
+        Return the mean of w over all rows instead of the last w, which is the paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+        Of the order and, through a stream of its own, of the reservoirs.
+
+    References
+    ----------
+    Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 (the framework),
+    2 (the reservoirs), 3 (sequential) and 4 (gradient). The paper draws whether a row enters, and
+    then its place; ours draws the place among the rows so far (Vitter's Algorithm R), which has
+    the same law.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PassRanker._parameter_constraints,
+        "update": [StrOptions({"sequential", "gradient"})],
+        "C": [_POSITIVE],
+        "reservoir_size": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        update: str = "sequential",
+        *,
+        C: float = 1e-4,
+        reservoir_size: int = 100,
+        epochs: int = 1,
+        average: bool = False,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.update = update
+        self.C = C
+        self.reservoir_size = reservoir_size
+        self.epochs = epochs
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        [self._rng] = np.random.default_rng(self.random_state).spawn(1)
+        self._reservoirs = np.zeros((2, self.reservoir_size, n_features))
+        self._counts = np.zeros(2, dtype=np.int64)
+
+    def _values_per_row(self) -> int:
+        return self._reservoirs[0].size
+
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        size, n_features = self._reservoirs.shape[1:]
+        scratch = np.empty(2 * n_features + size)
+
+        def visit(start: int, stop: int) -> None:
+            online_auc.oam_pass(
+                *rows[:3],
+                labels,
+                order,
+                start,
+                stop,
+                self._places(labels[order[start:stop]] > 0),
+                self.update == "sequential",
+                self.C,
+                self._w,
+                self._w_sum,
+                self._reservoirs,
+                self._counts,
+                scratch,
+            )
+
+        return visit
+
+    def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Draw where the next rows go in the reservoir of their class, beyond its end: nowhere."""
+        seen = np.where(
+            positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
+        )
+        places = self._rng.integers(0, seen)
+        return np.where(seen <= self._reservoirs.shape[1], seen - 1, places)
+
+
+class PGD(OnlineAUCRanker):
+    """PGD: a gradient step on the squared loss of each row against all earlier ones.
+
+    ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows
+    j = 1, ..., t - 1, of either class, with labels -1 and +1. The mean is computed from the sums
+    and the second moments of the earlier rows, in O(n_features**2) for each row.
+
+    Parameters
+    ----------
+    eta0 : float, default=0.1
+        The paper's 1 / mu.
+    power_t : float, default=0.5
+        The paper's theta; it proves convergence for values between 1/2 and 1.
+    epochs : int, default=1
+        The paper makes one pass. In later ones the earlier rows count each time they were visited.
+    average : bool, default=False
+        Return the mean of w over all rows instead of the last w, which is the paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    Notes
+    -----
+    The whole space is allowed for w, as in the paper: there is no projection. The second moments
+    take ``8 * n_features**2`` bytes.
+
+    References
+    ----------
+    Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning algorithms",
+    AISTATS 2016: its online algorithm with the polynomially decaying steps of its theorems.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PassRanker._parameter_constraints,
+        "eta0": [_POSITIVE],
+        "power_t": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 0.1,
+        power_t: float = 0.5,
+        epochs: int = 1,
+        average: bool = False,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.epochs = epochs
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self._counts = np.zeros(2)
+        self._sums = np.zeros((2, n_features))
+        self._moments = np.zeros((n_features, n_features))
+
+    def _values_per_row(self) -> int:
+        return self._moments.size
+
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        scratch = np.empty(len(self._w))
+
+        def visit(start: int, stop: int) -> None:
+            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
+            online_auc.pgd_pass(
+                *rows[:3],
+                labels,
+                order,
+                start,
+                stop,
+                self.eta0 / t**self.power_t,
+                self._w,
+                self._w_sum,
+                self._counts,
+                self._sums,
+                self._moments,
+                scratch,
+            )
+
+        return visit
+
+
+class AdaOAM(OnlineAUCRanker):
+    """AdaOAM: adaptive gradient steps on the squared loss against the other class.
+
+    ``g_t = reg * w - mean_j((1 - y_t <w, x_t - x_j>) y_t (x_t - x_j))`` over the earlier rows j
+    of the class other than y_t's, computed from their number, sum and second moments;
+    ``h_t = delta + sqrt(g_1**2 + ... + g_t**2)`` coordinate by coordinate, and
+    ``w = P_t[w - eta0 * g_t / h_t]`` with P_t the projection onto the ball of radius
+    ``1 / sqrt(reg)`` in the norm ``sum(h_t * w**2)``.
+
+    Parameters
+    ----------
+    eta0 : float, default=0.1
+    reg : float, default=1e-4
+        Weight of half the square norm, the paper's lambda.
+    delta : float, default=1e-8
+        Keeps the division defined; the paper leaves it open.
+    epochs : int, default=1
+        The paper makes one pass. In later ones the earlier rows count each time they were visited.
+    average : bool, default=False
+        Return the mean of w over all rows instead of the last w, which is the paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    Notes
+    -----
+    The second moments take ``16 * n_features**2`` bytes, and a row O(n_features**2) time.
+
+    References
+    ----------
+    Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC maximization", AAAI 2015,
+    Algorithm 1. The loss and its gradient are those of OPAUC (Gao, Jin, Zhu, Zhou, "One-pass AUC
+    optimization", ICML 2013); the paper writes the covariance where ours has the second moments.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PassRanker._parameter_constraints,
+        "eta0": [_POSITIVE],
+        "reg": [_POSITIVE],
+        "delta": [_POSITIVE],
+    }
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 0.1,
+        reg: float = 1e-4,
+        delta: float = 1e-8,
+        epochs: int = 1,
+        average: bool = False,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.eta0 = eta0
+        self.reg = reg
+        self.delta = delta
+        self.epochs = epochs
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self._counts = np.zeros(2)
+        self._sums = np.zeros((2, n_features))
+        self._moments = np.zeros((2, n_features, n_features))
+        self._squares = np.zeros(n_features)
+
+    def _values_per_row(self) -> int:
+        return self._moments.size
+
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        scratch = np.empty(2 * len(self._w))
+
+        def visit(start: int, stop: int) -> None:
+            online_auc.adaoam_pass(
+                *rows[:3],
+                labels,
+                order,
+                start,
+                stop,
+                self.eta0,
+                self.reg,
+                self.delta,
+                self._w,
+                self._w_sum,
+                self._counts,
+                self._sums,
+                self._moments,
+                self._squares,
+                scratch,
+            )
+
+        return visit
+
+
+class SPAM(OnlineAUCRanker):
+    """SPAM: stochastic proximal steps on the saddle point form of the squared loss of pairs.
+
+    With the share p of the positives and the scores a and b of the means of the positives and the
+    negatives under w, a step is ``w = prox[w - eta0 / sqrt(t) * g_t]`` with
+
+    - ``g_t = 2 (1 - p) (<w, x_t> - b - 1) x_t`` for a positive row,
+    - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative one,
+
+    which is the paper's gradient with the best alpha = b - a put in, and
+    ``prox[u] = sign(u) max(0, |u| - eta l1_reg) / (1 + eta reg)`` coordinate by coordinate. The
+    mean of g_t is the gradient of ``p (1 - p)`` times the mean of ``(1 - <w, x - x'>)**2`` over
+    the pairs of a positive x and a negative x'.
+
+    Parameters
+    ----------
+    eta0 : float, default=0.1
+    reg : float, default=1e-4
+        Weight of half the square norm, the paper's beta.
+    l1_reg : float, default=0.0
+        Weight of the l1 norm, which makes the penalty an elastic net.
+    epochs : int, default=1
+    average : bool, default=False
+        Return the mean of w over all rows instead of the last w, whose convergence is proved.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        As in `PerceptronAtK`.
+    random_state : int, Generator or None, default=None
+
+    Notes
+    -----
+    `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_` does not
+    count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit` from the
+    start, and training on a stream, estimate them from the rows so far, the one at hand included,
+    and make no step before both classes were seen.
+
+    References
+    ----------
+    Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization", ICML 2018,
+    Algorithm 1. Its theorem has steps in proportion to 1 / t, the authors' programs, which ours
+    follows, to 1 / sqrt(t); they report the mean of w.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PassRanker._parameter_constraints,
+        "eta0": [_POSITIVE],
+        "reg": [_NOT_NEGATIVE],
+        "l1_reg": [_NOT_NEGATIVE],
+    }
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 0.1,
+        reg: float = 1e-4,
+        l1_reg: float = 0.0,
+        epochs: int = 1,
+        average: bool = False,
+        shuffle: Shuffle = True,
+        random_state: Any = None,
+    ):
+        self.eta0 = eta0
+        self.reg = reg
+        self.l1_reg = l1_reg
+        self.epochs = epochs
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self._counts = np.zeros(2)
+        self._sums = np.zeros((2, n_features))
+        self._means_known = False
+
+    def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        length = rows.per_slice()
+        for start in range(0, rows.n_rows, length):
+            stop = min(rows.n_rows, start + length)
+            online_auc.class_sums(*rows[:3], labels, start, stop, self._counts, self._sums)
+        self._means_known = True
+
+    def _values_per_row(self) -> int:
+        return 4 * len(self._w)
+
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        def visit(start: int, stop: int) -> None:
+            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
+            online_auc.spam_pass(
+                *rows[:3],
+                labels,
+                order,
+                start,
+                stop,
+                self.eta0 / np.sqrt(t),
+                self.reg,
+                self.l1_reg,
+                not self._means_known,
+                self._w,
+                self._w_sum,
+                self._counts,
+                self._sums,
+            )
+
+        return visit

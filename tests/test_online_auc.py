@@ -1,0 +1,441 @@
+"""OAM, PGD, AdaOAM and SPAM: against readable twins, closed forms and the batch optimum."""
+
+import hashlib
+from collections import Counter
+from itertools import combinations, pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import brentq, minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from typer.testing import CliRunner
+
+from precbench.cli import app
+from precbench.errors import InputError
+from precbench.metrics import auc
+from precbench.solvers import OAM, PGD, SPAM, AdaOAM
+from precbench.solvers.minibatch import visiting_order
+from precbench.solvers.streaming import fit_pieces
+
+SOLVERS = {
+    "oam-sequential": OAM("sequential", C=2**-6, reservoir_size=8),
+    "oam-gradient": OAM("gradient", C=2**-6, reservoir_size=8),
+    "pgd": PGD(eta0=0.05, power_t=0.6),
+    "adaoam": AdaOAM(eta0=0.1, reg=0.01),
+    "adaoam-ball": AdaOAM(eta0=2.0, reg=6.0, delta=0.5),
+    "spam": SPAM(eta0=0.05, reg=0.1),
+    "spam-l1": SPAM(eta0=0.05, reg=0.1, l1_reg=0.03),
+}
+each_solver = pytest.mark.parametrize("name", SOLVERS)
+
+
+def problem(n=300, d=5, share=0.3, seed=0):
+    """Rows of small integers, the second of them equal to the first."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    X[1] = X[0]
+    noisy = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    y = np.full(n, -1)
+    y[np.argsort(-noisy)[: int(share * n)]] = 1
+    return X, y
+
+
+def make(name, **params):
+    return clone(SOLVERS[name]).set_params(random_state=3, **params)
+
+
+# --- twins: loops over all earlier rows, or over the reservoirs ----------------------------------
+
+
+def oam_twin(X, y, order, solver):
+    """Zhao et al. 2011, Algorithms 1 to 4; places in the reservoirs from one draw a row."""
+    rng = np.random.default_rng(solver.random_state).spawn(1)[0]
+    w, path = np.zeros(X.shape[1]), []
+    kept, seen = {1: [], -1: []}, {1: 0, -1: 0}
+    size = solver.reservoir_size
+    for x, label in zip(X[order], y[order], strict=True):
+        penalty = solver.C * max(1, seen[-label] / size)
+        differences = [label * (x - other) for other in kept[-label]]
+        if solver.update == "sequential":
+            for z in differences:
+                loss = max(0.0, 1 - w @ z)
+                if z.any():  # of a row like itself nothing can be learnt
+                    w = w + min(penalty / 2, loss / (z @ z)) * z
+        else:
+            violating = [z for z in differences if w @ z <= 1]
+            w = w + penalty / 2 * np.sum([*violating, np.zeros_like(w)], axis=0)
+        seen[label] += 1
+        place = rng.integers(0, np.array([seen[label]]))[0]
+        if len(kept[label]) < size:
+            kept[label].append(x)
+        elif place < size:
+            kept[label][place] = x
+        path.append(w)
+    return np.array(path)
+
+
+def pgd_twin(X, y, order, solver):
+    """Boissier et al. 2016: the mean over all earlier rows, pair by pair."""
+    w, path = np.zeros(X.shape[1]), []
+    for t, i in enumerate(order, start=1):
+        gradient = np.zeros_like(w)
+        for j in order[: t - 1]:
+            z = X[i] - X[j]
+            gradient += (w @ z - (y[i] - y[j])) * z / (t - 1)
+        w = w - solver.eta0 / t**solver.power_t * gradient
+        path.append(w)
+    return np.array(path)
+
+
+def projected(u, h, radius):
+    """The point of the ball that is nearest to u in the norm with the weights h."""
+    if np.linalg.norm(u) <= radius:
+        return u
+
+    def excess(nu):
+        return np.linalg.norm(h * u / (h + nu)) - radius
+
+    top = 1.0
+    while excess(top) > 0:
+        top *= 2
+    return h * u / (h + brentq(excess, 0, top, xtol=1e-300, rtol=4 * np.finfo(float).eps))
+
+
+def adaoam_twin(X, y, order, solver):
+    """Ding et al. 2015, Algorithm 1, the gradient pair by pair."""
+    w, squares, path = np.zeros(X.shape[1]), np.zeros(X.shape[1]), []
+    for t, i in enumerate(order):
+        others = [j for j in order[:t] if y[j] != y[i]]
+        if others:
+            gradient = solver.reg * w
+            for j in others:
+                z = y[i] * (X[i] - X[j])
+                gradient = gradient - (1 - w @ z) * z / len(others)
+            squares += gradient**2
+            h = solver.delta + np.sqrt(squares)
+            w = projected(w - solver.eta0 * gradient / h, h, 1 / np.sqrt(solver.reg))
+        path.append(w)
+    return np.array(path)
+
+
+def spam_twin(X, y, order, solver, known=None):
+    """Natole et al. 2018, Algorithm 1, with a, b and alpha; known: the rows of the first pass."""
+    w, path = np.zeros(X.shape[1]), []
+    for t, i in enumerate(order, start=1):
+        rows = order[:t] if known is None else known
+        pos, neg = X[rows][y[rows] > 0], X[rows][y[rows] < 0]
+        if len(pos) and len(neg):
+            p = len(pos) / len(rows)
+            a, b = w @ pos.mean(axis=0), w @ neg.mean(axis=0)
+            alpha = b - a
+            x, score = X[i], w @ X[i]
+            if y[i] > 0:
+                gradient = 2 * (1 - p) * ((score - a) - (1 + alpha)) * x
+            else:
+                gradient = 2 * p * ((score - b) + (1 + alpha)) * x
+            eta = solver.eta0 / np.sqrt(t)
+            u = w - eta * gradient
+            u = np.sign(u) * np.maximum(0, np.abs(u) - eta * solver.l1_reg)
+            w = u / (1 + eta * solver.reg)
+        path.append(w)
+    return np.array(path)
+
+
+TWINS = {OAM: oam_twin, PGD: pgd_twin, AdaOAM: adaoam_twin, SPAM: spam_twin}
+
+
+@each_solver
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_twin_follows_the_kernel(name, average, container):
+    X, y = problem(n=120)
+    order = np.random.default_rng(1).permutation(len(y))
+    solver = make(name, average=average)
+    path = TWINS[type(solver)](X, y, order, solver)
+    assert np.ptp(path[-50:], axis=0).max() > 1e-3
+    for stop in (1, 40, 120):
+        piece = clone(solver).partial_fit(container(X), y, order=order[:stop])
+        seen = path[:stop]
+        assert_allclose(piece.coef_, seen.mean(axis=0) if average else seen[-1], atol=1e-10)
+        assert piece.t_ == piece.n_rows_seen_ == stop
+
+
+@each_solver
+@pytest.mark.parametrize("shuffle", [False, True, "blocks"])
+def test_twin_follows_two_epochs_of_fit(name, shuffle):
+    X, y = problem(n=100)
+    solver = make(name, shuffle=shuffle, epochs=2).fit(X, y)
+    rng = np.random.default_rng(3)
+    order = np.concatenate([visiting_order(100, shuffle, rng) for _ in range(2)])
+    known = {"known": np.arange(100)} if name.startswith("spam") else {}
+    path = TWINS[type(solver)](X, y, order, solver, **known)
+    assert_allclose(solver.coef_, path[-1], atol=1e-10)
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+
+@each_solver
+@pytest.mark.parametrize("length", [1, 7, 150])
+def test_pieces_of_any_length_equal_the_whole(name, length):
+    X, y = problem()
+    whole = make(name).partial_fit(X, y)
+    pieces = make(name)
+    for start in range(0, len(y), length):
+        piece = slice(start, start + length)
+        pieces.partial_fit(X[piece], y[piece], classes=[-1, 1])
+    assert_array_equal(pieces.coef_, whole.coef_)
+
+
+@each_solver
+def test_a_stream_is_a_chain_of_partial_fits(name):
+    X, y = problem()
+    solver, chain = make(name, epochs=2), make(name)
+    cuts = [slice(*cut) for cut in pairwise([0, 90, 200, 300])]
+    pieces = [(X[cut], y[cut].astype(float)) for cut in cuts]
+    fit_pieces(solver, 5, lambda: ((*p, np.arange(len(p[1]), dtype=np.int32)) for p in pieces))
+    chain.partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(solver.coef_, chain.coef_)
+    assert solver.n_rows_seen_ == 600
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if not name.startswith("spam")])
+def test_an_unshuffled_fit_is_a_chain_of_partial_fits(name):
+    X, y = problem()
+    chain = make(name).partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(make(name, shuffle=False, epochs=2).fit(X, y).coef_, chain.coef_)
+
+
+@each_solver
+def test_one_class_so_far_is_remembered_and_changes_nothing(name):
+    X, y = problem(n=100)
+    with pytest.raises(InputError, match="one class"):
+        make(name).partial_fit(X[y < 0], y[y < 0])
+    solver = make(name).partial_fit(X[y < 0], y[y < 0], classes=[-1, 1])
+    assert_array_equal(solver.coef_, np.zeros(5))
+    solver.partial_fit(X[y > 0], y[y > 0])
+    order = np.concatenate([np.flatnonzero(y < 0), np.flatnonzero(y > 0)])
+    path = TWINS[type(solver)](X, y, order, solver)
+    assert_allclose(solver.coef_, path[-1], atol=1e-10)
+    assert solver.coef_.any()
+
+
+@each_solver
+def test_an_overflow_is_told(name):
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="overflowed"):
+        solver = make(name).fit(X * 1e200, y)
+    assert np.isnan(solver.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("solver", "param", "values"),
+    [
+        (OAM, "C", [0, -1.0]),
+        (OAM, "reservoir_size", [0, 2.5]),
+        (OAM, "update", ["other"]),
+        (PGD, "eta0", [0, -0.1]),
+        (PGD, "power_t", [-0.5, 1.5]),
+        (AdaOAM, "eta0", [0]),
+        (AdaOAM, "reg", [0, -1e-3]),
+        (AdaOAM, "delta", [0]),
+        (SPAM, "eta0", [0]),
+        (SPAM, "reg", [-1.0]),
+        (SPAM, "l1_reg", [-1.0]),
+        *((solver, "epochs", [0]) for solver in (OAM, PGD, AdaOAM, SPAM)),
+    ],
+)
+def test_a_parameter_out_of_range_is_told(solver, param, values):
+    X, y = problem()
+    for value in values:
+        with pytest.raises(ValueError, match=f"'{param}' parameter of {solver.__name__}"):
+            solver(**{param: value}).fit(X, y)
+
+
+GOLDEN = {
+    "oam-sequential": "e1a0ae096bf7f107",
+    "oam-gradient": "991fca3516b2b4fe",
+    "pgd": "ea312bc1005027b9",
+    "adaoam": "7408f96bea2b2c88",
+    "adaoam-ball": "ae68560d84ee83de",
+    "spam": "4232c26b8030b96b",
+    "spam-l1": "2cb5827c0a438940",
+}
+
+
+@each_solver
+def test_the_same_bits_on_every_machine(name):
+    """No BLAS, and no library function but the square root."""
+    grid = np.arange(300)[:, None] * 7919 + np.arange(13) * 104729
+    X = (grid % 1009 - 504) / 256.0
+    y = np.where(X[:, 0] - X[:, 2] + X[:, 4] > 1, 1, -1)
+    params = {"power_t": 0.5} if name == "pgd" else {}
+    coef = make(name, shuffle=False, **params).fit(X, y).coef_
+    found = hashlib.sha256(coef.astype("<f8").tobytes()).hexdigest()[:16]
+    assert found == GOLDEN[name]
+
+
+# --- OAM -----------------------------------------------------------------------------------------
+
+
+def test_the_seed_decides_over_the_reservoirs():
+    X, y = problem()
+    one, two, other = (
+        OAM(reservoir_size=5, shuffle=False, random_state=seed).fit(X, y).coef_
+        for seed in (0, 0, 1)
+    )
+    assert_array_equal(one, two)
+    assert (one != other).any()
+    large = [OAM(reservoir_size=300, shuffle=False, random_state=s).fit(X, y) for s in (0, 1)]
+    assert_array_equal(large[0].coef_, large[1].coef_)
+
+
+def test_every_set_of_rows_is_in_a_reservoir_equally_often():
+    solver = OAM(reservoir_size=3)
+    solver.random_state = np.random.default_rng(0)
+    solver._reset(1)
+    counts = Counter()
+    for _ in range(20_000):
+        reservoir = [-1, -1, -1]
+        for row, place in enumerate(solver._places(np.ones(6, dtype=bool))):
+            if place < 3:
+                reservoir[place] = row
+        counts[tuple(sorted(reservoir))] += 1
+    assert set(counts) == set(combinations(range(6), 3))
+    assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)
+
+
+def test_reservoirs_hold_rows_of_their_class():
+    X, y = problem()
+    for rows in (X, sparse.csr_matrix(X)):
+        solver = OAM(reservoir_size=9, random_state=0).fit(rows, y)
+        for reservoir, label in zip(solver._reservoirs, (-1, 1), strict=True):
+            assert all((X[y == label] == row).all(axis=1).any() for row in reservoir)
+
+
+@pytest.mark.parametrize("C", [0.01, 10.0])
+def test_a_sequential_step_is_the_nearest_point_of_less_loss(C):
+    """It minimises |w' - w|^2 / 2 + C / 2 loss, along z for everywhere."""
+    X = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 1.0]])
+    solver = OAM("sequential", C=C, shuffle=False).fit(X, [1, -1])
+    z = X[0] - X[1]
+
+    def value(step):
+        return step**2 * (z @ z) / 2 + C / 2 * max(0.0, 1 - step * (z @ z))
+
+    steps = np.linspace(0, 1, 100_001)
+    best = steps[np.argmin([value(step) for step in steps])]
+    assert_allclose(solver.coef_, best * z, atol=2e-5)
+
+
+# --- the ball of AdaOAM ---------------------------------------------------------------------------
+
+
+def test_the_ball_is_kept_and_reached():
+    X, y = problem()
+    norms = []
+    solver = make("adaoam-ball")
+    for start in range(300):
+        solver.partial_fit(X[start : start + 1], y[start : start + 1], classes=[-1, 1])
+        norms.append(np.linalg.norm(solver.coef_) * np.sqrt(6.0))
+    assert max(norms) <= 1 + 1e-12
+    assert sum(norm > 1 - 1e-12 for norm in norms) > 10
+
+
+# --- what is minimised ---------------------------------------------------------------------------
+
+
+def test_the_mean_step_of_spam_is_the_gradient():
+    """Of p (1 - p) mean (1 - <w, x - x'>)^2 over the pairs, at any w."""
+    X, y = problem(n=60)
+    z = (X[y > 0][:, None] - X[y < 0]).reshape(-1, 5)
+    p = (y > 0).mean()
+    w = np.array([0.3, -0.2, 0.1, 0.0, 0.5])
+    gradient = -2 * p * (1 - p) * ((1 - z @ w) @ z) / len(z)
+    solver = SPAM(eta0=1.0, reg=0.0).fit(X, y)
+    steps = []
+    for row in range(60):
+        solver._w[:], solver.t_ = w, 0
+        solver.partial_fit(X, y, order=[row])
+        steps.append(w - solver.coef_)
+    assert_allclose(np.mean(steps, axis=0), gradient, atol=1e-12)
+
+
+def test_the_means_of_fit_stay_for_partial_fit():
+    X, y = problem()
+    solver = make("spam", shuffle=False).fit(X, y)
+    solver.partial_fit(X[:50] + 1, y[:50])
+    rows, labels = np.vstack([X, X[:50] + 1]), np.concatenate([y, y[:50]])
+    path = spam_twin(rows, labels, np.arange(350), solver, known=np.arange(300))
+    assert_allclose(solver.coef_, path[-1], atol=1e-10)
+
+
+def noisy(n, d=8, seed=4):
+    """Correlated features of different scales, and labels with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    y = np.where(X @ rng.standard_normal(d) + 2 * rng.standard_normal(n) > 2, 1, -1)
+    return X, y
+
+
+def test_pgd_comes_to_least_squares():
+    """The pairwise squared loss is least squares with an intercept."""
+    X, y = noisy(2000)
+    centred = X - X.mean(axis=0)
+    optimum = np.linalg.lstsq(centred, y - y.mean(), rcond=None)[0]
+    coef = PGD(eta0=0.1, power_t=0.75, epochs=20, random_state=0).fit(X, y).coef_
+    assert np.linalg.norm(coef - optimum) < 0.05 * np.linalg.norm(optimum)
+
+
+def pairwise_optimum(X, y, reg):
+    """Minimise the mean of (1 - <w, x - x'>)^2 / 2 over the pairs, and reg / 2 |w|^2."""
+    pos, neg = X[y > 0], X[y < 0]
+    mu = pos.mean(axis=0) - neg.mean(axis=0)
+    second = np.cov(pos.T, bias=True) + np.cov(neg.T, bias=True) + np.outer(mu, mu)
+
+    def value(w):
+        return w @ second @ w / 2 - mu @ w + reg / 2 * w @ w, second @ w - mu + reg * w
+
+    return minimize(value, np.zeros(len(mu)), jac=True, tol=1e-12).x
+
+
+@pytest.mark.parametrize("reg", [1e-4, 0.3])
+def test_adaoam_and_spam_come_to_the_optimum_of_the_pairs(reg):
+    X, y = noisy(2000)
+    optimum = pairwise_optimum(X, y, reg)
+    p = (y > 0).mean()
+    ada = AdaOAM(eta0=0.05, reg=reg, epochs=20, random_state=0).fit(X, y)
+    spam = SPAM(eta0=0.1, reg=2 * p * (1 - p) * reg, epochs=20, average=True, random_state=0)
+    for solver in (ada, spam.fit(X, y)):
+        assert np.linalg.norm(solver.coef_ - optimum) < 0.05 * np.linalg.norm(optimum)
+
+
+@pytest.mark.parametrize(
+    "solver", [OAM(C=1e-5), OAM("gradient", C=1e-5), PGD(eta0=0.02), AdaOAM(), SPAM(eta0=0.03)]
+)
+def test_one_pass_comes_near_the_auc_of_the_optimum(solver):
+    X, y = noisy(6000)
+    train, test = slice(0, 3000), slice(3000, None)
+    best = auc(y[test], X[test] @ pairwise_optimum(X[train], y[train], 0.0))
+    solver = clone(solver).set_params(random_state=0).fit(X[train], y[train])
+    assert auc(y[test], solver.decision_function(X[test])) > best - 0.01
+
+
+# --- in experiments ------------------------------------------------------------------------------
+
+
+def test_they_run_in_an_experiment(small, tmp_path):
+    """Without a batch size the first checkpoint is at the first row."""
+    solvers = "{oam: , pgd: {eta0: {tune: [0.01, 0.1]}}, adaoam: , spam: }"
+    config = small(common="{}", solvers=solvers, metrics="[auc]")
+    result = CliRunner().invoke(app, ["run", str(config), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert sorted(set(table["rows_seen"]))[:2] == [0, 1]
+    final = table[table["final"]]
+    assert len(final) == 2 * 4
+    assert (final["value"] > 0.8).all()
