@@ -270,8 +270,8 @@ timeout: -1
         ("9:46", "partial_auc: needs the parameter beta"),
         (
             "10:9",
-            "plots[0]: 'acc' is none of accuracy-time, accuracy-rows, roc, roc-counts, "
-            "accuracy-sweep",
+            "plots[0]: 'acc' is none of accuracy-time, accuracy-rows, "
+            "accuracy-share, roc, roc-counts, accuracy-sweep",
         ),
         ("11:9", "smoke.row: unknown key (did you mean 'rows'?)"),
         ("11:17", "smoke.epochs: should be greater than 0, found 0"),

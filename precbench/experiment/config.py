@@ -278,7 +278,7 @@ class Experiment(Section):
             scaling=self.scaling or _recommended_scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             split=Split(
-                kind=protocol.split,
+                kind=getattr(dataset, "split", None) or protocol.split,
                 index=index,
                 seed=split_seed,
                 n_splits=protocol.n_splits,

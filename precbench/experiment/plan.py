@@ -39,6 +39,12 @@ class Plan:
     @property
     def protocol(self) -> str:
         """The protocol in words."""
+        own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
+        kept = f"; {', '.join(own)}: the provided training and test parts" if own else ""
+        return self._division + kept
+
+    @property
+    def _division(self) -> str:
         protocol = self.experiment.protocol
         n = len(protocol.indices)
         if protocol.split == "random":

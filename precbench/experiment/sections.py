@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     Field,
+    PlainValidator,
     PositiveFloat,
     PositiveInt,
     Strict,
@@ -34,13 +35,31 @@ from precbench.strict_yaml import Keys, did_you_mean
 Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
-Plot = Literal["accuracy-time", "accuracy-rows", "roc", "roc-counts", "accuracy-sweep"]
+Plot = Literal[
+    "accuracy-time", "accuracy-rows", "accuracy-share", "roc", "roc-counts", "accuracy-sweep"
+]
 Part = Literal["test", "training"]
 Theorem = Literal[7, 9, 12, 13, 15]
 """Theorems of kar2015 that `precbench.bounds` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
-Checkpoints = PositiveInt | Literal["every"]
-"""About how many, at growing distances, or one after every batch or iteration."""
+
+
+def _checkpoints(value: Any) -> Any:
+    """Refuse what is neither of the three kinds, and a list that does not ascend."""
+    if isinstance(value, list):
+        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
+        if not value or not numbers or sorted({0.0, *value}) != [0.0, *value]:
+            refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
+        return tuple(map(float, value))
+    if isinstance(value, bool) or not (value == "every" or (isinstance(value, int) and value > 0)):
+        found = reprlib.repr(value)
+        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {found}"]))
+    return value
+
+
+Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
+"""About how many, at growing distances; one after "every" batch or iteration; or the numbers of
+passes over the training rows after which they lie."""
 
 
 class NamedData(Section):
@@ -48,6 +67,8 @@ class NamedData(Section):
 
     name: str
     on_missing: Literal["error", "stand-in"] = "error"
+    split: Literal["provided"] | None = None
+    """Its own training and test parts, whatever the protocol divides the others by."""
 
     @field_validator("name")
     @classmethod

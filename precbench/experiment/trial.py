@@ -92,8 +92,8 @@ class Trial:
         What tuning maximises.
     validation_size : float
         The share of the training part on which tuning looks.
-    checkpoints : int or "every"
-        Number of points of the curve; 1 keeps the final weights only.
+    checkpoints : int, "every" or tuple of float
+        Number of points of the curve (1 keeps the final weights only), or where they lie.
     rows : int or None
         At most this many rows of the data set are used.
     seed : int

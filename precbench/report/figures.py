@@ -30,6 +30,7 @@ __all__ = [
     "Style",
     "roc",
     "solver_styles",
+    "value_against_share",
     "value_against_sweep",
     "value_against_time",
     "write_figures",
@@ -242,7 +243,7 @@ class _Page:
     """One figure before it is drawn."""
 
     kind: str
-    dataset: str
+    dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the title, after that of the data set
     data: pd.DataFrame  # solver, x, and the statistics
@@ -336,6 +337,59 @@ def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
     axes.set_xscale("log")
     axes.set_xlabel("rows visited (each time counted, log scale)")
     axes.set_ylabel(f"{metric} on the test part")
+
+
+def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
+    """Summarise how the curves of one solver over its splits grow with the rows.
+
+    Parameters
+    ----------
+    trials : pandas.DataFrame
+        The columns ``split``, ``rows_seen`` and ``value`` of one metric.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``share`` (of all the rows that a fit visits, in percent), ``n_splits``, ``q25``,
+        ``median`` and ``q75``.
+    """
+    learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
+    share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
+    return value_against_sweep(learnt.assign(share=share.round(0)), "share")
+
+
+def _share_pages(run: Run) -> Iterator[_Page]:
+    """Draw the data sets beside each other."""
+    for sweep in run.sweep_points:
+        label = run.metric_at(run.metrics[0], sweep)
+        metric = metric_name(label)
+        parts = [
+            _per_solver(run, _ok(run, dataset, sweep, label), value_against_share).assign(
+                dataset=dataset
+            )
+            for dataset in run.datasets
+        ]
+        yield _Page(
+            kind="accuracy-share",
+            dataset="",
+            sweep=sweep,
+            what=f"{metric} against the share of the rows",
+            data=pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True),
+            draw=partial(_draw_shares, metric=metric, run=run),
+            legend_below=True,
+        )
+
+
+def _draw_shares(
+    figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str, run: Run
+) -> None:
+    shown = [dataset for dataset in run.datasets if (data["dataset"] == dataset).any()]
+    panels = figure.subplots(1, len(shown), squeeze=False)
+    for axes, dataset in zip(panels[0], shown, strict=True):
+        lines.draw(axes, data[data["dataset"] == dataset], "share")
+        axes.set_title("\n".join(textwrap.wrap(run.dataset_title(dataset), 60 // len(shown))))
+        axes.set_xlabel("rows visited (%)")
+    panels[0, 0].set_ylabel(f"{metric} on the test part")
 
 
 def _roc_pages(run: Run) -> Iterator[_Page]:
@@ -466,6 +520,7 @@ def _draw_sweep(
 _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
     "accuracy-time": _time_pages,
     "accuracy-rows": _rows_pages,
+    "accuracy-share": _share_pages,
     "roc": _roc_pages,
     "roc-counts": _roc_counts_pages,
     "accuracy-sweep": _sweep_pages,
@@ -506,7 +561,8 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
     table.parent.mkdir(exist_ok=True)
     page.data.to_csv(table, index=False, lineterminator="\n")
     with style.context(["default", LOOK]):
-        figure = _drawn(page, run, summary[summary["dataset"] == page.dataset])
+        here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
+        figure = _drawn(page, run, here)
         figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(png, metadata={"Software": "precbench"})
     return [table, pdf, png]
@@ -518,11 +574,12 @@ def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
 
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
-    n = run.n_splits(page.dataset)
+    n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = f"Median and quartiles over {n} splits." if n > 1 else ""
     if not page.spread:
         spread = "The curves of the first split."
-    title = textwrap.wrap(f"{run.dataset_title(page.dataset)}: {page.what}{at}", 72)
+    of = run.dataset_title(page.dataset) if page.dataset else run.title
+    title = textwrap.wrap(f"{of}: {page.what}{at}", 72)
     protocol = textwrap.wrap(f"{run.protocol_sentence} {spread}", 104)
     below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 104)]
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class Recorder:
         Rows seen at checkpoint 1; None for no checkpoint but the final weights.
     factor : float, default=2
         Of the row counts of successive checkpoints; 1 for one at every call.
+    places : sequence of int, optional
+        Row counts of the checkpoints, ascending, in place of growing distances.
     limit : float, default=inf
         Seconds of training after which the solver is told to stop.
     beat : callable, optional
@@ -42,13 +44,17 @@ class Recorder:
         self,
         first_rows: int | None,
         factor: float = 2.0,
+        places: Sequence[int] = (),
         limit: float = np.inf,
         beat: Callable[[LinearRanker, float], None] | None = None,
     ):
+        self._places = places
+        self._factor = factor
         self.next_rows = sys.maxsize if first_rows is None else first_rows
+        if places:
+            self.next_rows = self._after(0)
         self.seconds = 0.0
         self.stopped = ""
-        self._factor = factor
         self._limit = limit
         self._beat = beat
         self._next_beat = 0.0
@@ -70,8 +76,7 @@ class Recorder:
         if due:
             self._note(solver)
             if solver.n_rows_seen_:
-                grown = int(solver.n_rows_seen_ * self._factor)
-                self.next_rows = max(solver.n_rows_seen_ + 1, grown)
+                self.next_rows = self._after(solver.n_rows_seen_)
         if self._beat is not None and self.seconds >= self._next_beat:
             self._beat(solver, self.seconds)
             self._next_beat = self.seconds + _BEAT_SECONDS
@@ -80,6 +85,12 @@ class Recorder:
         self._cpu = time.process_time()
         self._wall = time.perf_counter()
         return bool(self.stopped)
+
+    def _after(self, n_rows: int) -> int:
+        """Return when the checkpoint after so many rows is due."""
+        if self._places:
+            return next((place for place in self._places if place > n_rows), sys.maxsize)
+        return max(n_rows + 1, int(n_rows * self._factor))
 
     def finish(self, solver: LinearRanker) -> dict[str, NDArray]:
         """Add the final weights as the last checkpoint and return all of them.

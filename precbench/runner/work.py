@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import json
+import math
 import os
 import signal
 import time
@@ -120,7 +121,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     solver = _solver(trial, params)
     total = params["epochs"] * whole.n_rows if "epochs" in params else None
     recorder = Recorder(
-        *_checkpoint_schedule(trial, params, whole.n_rows),
+        **_checkpoint_schedule(trial, params, whole.n_rows),
         limit=job.limit,
         beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
     )
@@ -224,19 +225,21 @@ class _Deadline:
         return self.passed
 
 
-def _checkpoint_schedule(
-    trial: Trial, params: dict[str, Any], n_train: int
-) -> tuple[int | None, float]:
-    """Return the rows seen at the first checkpoint before the last, and the factor between two."""
-    if trial.checkpoints == 1:
-        return None, _UNKNOWN_LENGTH_FACTOR
-    if trial.checkpoints == "every":
-        return 1, 1.0
+def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
+    """Return what tells the recorder where the checkpoints before the last one lie."""
+    wanted = trial.checkpoints
+    if isinstance(wanted, tuple):
+        return {"first_rows": 1, "places": [math.ceil(share * n_train) for share in wanted]}
+    if wanted == 1:
+        return {"first_rows": None}
+    if isinstance(wanted, str):
+        return {"first_rows": 1, "factor": 1.0}
     if "epochs" not in params:
-        return 1, _UNKNOWN_LENGTH_FACTOR
+        return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
     total = params["epochs"] * n_train
-    return first, max(1.001, (total / first) ** (1 / max(1, trial.checkpoints - 1)))
+    factor = max(1.001, (total / first) ** (1 / max(1, wanted - 1)))
+    return {"first_rows": first, "factor": factor}
 
 
 def _scalars(solver: LinearRanker) -> dict[str, Any]:
