@@ -22,6 +22,8 @@ from scipy import sparse
 
 from precbench.data import read_svmlight
 from precbench.solvers import (
+    BBR,
+    LCBR,
     OAM,
     PGD,
     SPAM,
@@ -475,6 +477,39 @@ def bench_time_to_accuracy(rounds: int) -> bool:
     return met
 
 
+def bench_bbr(rounds: int) -> bool:
+    """Time BBR by moments against ``X.T @ X``, and against its pair loop, with LCBR between."""
+    met = True
+    for name in ("102,294 x 117", "581,012 x 54"):
+        n, d, share = DENSE[name]
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, d))
+        contestants = {
+            "X.T @ X": call(lambda X=X: X.T @ X),
+            "bbr": training(BBR(), X, labelled(X, share, rng)),
+            "bbr, as many of each class": training(BBR(), X, labelled(X, 0.5, rng)),
+        }
+        found = medians(contestants, max(3, rounds // 2))
+        targets = {"bbr": 1.3, "bbr, as many of each class": 1.3}
+        met &= report(f"bbr by moments, {name}", found, "X.T @ X", targets)
+    for d in (10, 50):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((2_000, d))
+        y = labelled(X, 0.5, rng)
+        contestants = {
+            "moments": training(BBR(), X, y),
+            "lcbr, 5,000 pairs": training(LCBR(random_state=0), X, y),
+            "all pairs": training(BBR(accumulate="pairs"), X, y),
+        }
+        found = medians(contestants, max(3, rounds // 3))
+        print(f"\nbbr, 10^6 pairs, {d} features: {found['all pairs'] * 1e3:.3f} ms")
+        met &= faster(found, "moments", "all pairs", 100)
+        print("lcbr, 5,000 of them: 200 times less work")
+        met &= faster(found, "lcbr, 5,000 pairs", "all pairs", 100)
+        print(f"  takes {found['lcbr, 5,000 pairs'] / found['moments']:.1f} x the moments of all")
+    return met
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
@@ -490,6 +525,7 @@ def main() -> None:
     benches["reader"] = lambda: bench_reader(options.rounds)
     benches["push evaluation"] = lambda: bench_push_evaluation(options.rounds)
     benches["push pairs"] = lambda: bench_push_pairs(options.rounds)
+    benches["bbr"] = lambda: bench_bbr(options.rounds)
     benches["cutting plane"] = lambda: bench_cutting_plane(options.rounds)
     benches["time to accuracy"] = lambda: bench_time_to_accuracy(options.rounds)
     chosen = [run for name, run in benches.items() if not options.only or options.only in name]

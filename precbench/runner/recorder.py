@@ -117,6 +117,7 @@ class Recorder:
         return arrays
 
     def _note(self, solver: LinearRanker) -> None:
+        solver.catch_up()
         mistakes = getattr(solver, "n_mistakes_", -1)
         self._marks.append((solver.n_rows_seen_, self.seconds, self._cpu_seconds, mistakes))
         self._weights.append(np.array(solver.coef_))

@@ -8,6 +8,7 @@ from functools import partial
 
 from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
+from precbench.solvers.bbr import BBR, LCBR
 from precbench.solvers.cutting_plane import CuttingPlane
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
@@ -15,6 +16,8 @@ from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
 
 __all__ = [
+    "BBR",
+    "LCBR",
     "OAM",
     "PGD",
     "SOLVERS",
@@ -46,6 +49,9 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "pnorm-push": PNormPush,
     "ir-push": IRPush,
     "rankboost": RankBoost,
+    "bbr": BBR,
+    "bbr-pairs": partial(BBR, accumulate="pairs"),
+    "lcbr": LCBR,
     "oam": OAM,
     "pgd": PGD,
     "adaoam": AdaOAM,

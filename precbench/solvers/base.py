@@ -21,8 +21,9 @@ from precbench.kernels import cutting_plane
 Trace = Callable[["LinearRanker"], bool | None]
 """Called with the solver at the start of training and between slices of work.
 
-It may read ``coef_`` and ``n_rows_seen_`` and must change nothing; a true answer ends the fit.
-A trace with an attribute ``next_rows`` is called at the latest after so many rows in all.
+It may call ``catch_up``, read ``coef_`` and ``n_rows_seen_`` and must change nothing else; a true
+answer ends the fit. A trace with an attribute ``next_rows`` is called at the latest after so many
+rows in all.
 """
 
 K_CONSTRAINT = [
@@ -148,6 +149,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         """
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
+
+    def catch_up(self) -> None:
+        """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None

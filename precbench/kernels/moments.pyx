@@ -1,0 +1,186 @@
+"""Sums of rows, or of differences of two rows, and of their outer products.
+
+    sums += z,   products += z z',   z = x_i  or  x_i - x_j.
+
+Each product of two entries is written once: a dense z of n entries, into the upper triangle,
+takes n (n + 1) / 2 multiplications; a sparse one of m non-zeros is gathered first and takes
+m (m + 1) / 2, with (a, b) or (b, a) written as its columns come. Either way the sum of all z z'
+is U + U' - diag(U), U what was written. The dense rows of a class leave their products to BLAS.
+
+Gultekin and Paisley, "Risk bounds for low cost bipartite ranking": the accumulation in
+Algorithms 1 and 2.
+"""
+
+from precbench.kernels.rows cimport AHEAD, Rows, precbench_axpy, precbench_prefetch, rows_of
+
+
+cdef inline Py_ssize_t gather(
+    const Rows* X,
+    Py_ssize_t i,
+    double sign,
+    Py_ssize_t m,
+    double* z,
+    int* columns,
+    int* places,
+) noexcept nogil:
+    """Add ``sign`` times a sparse row to z, which has m entries so far; return how many now."""
+    cdef Py_ssize_t entry
+    cdef int column
+    for entry in range(X.indptr[i], X.indptr[i + 1]):
+        column = X.indices[entry]
+        if places[column] < 0:
+            places[column] = <int>m
+            columns[m] = column
+            z[m] = 0
+            m += 1
+        z[places[column]] += sign * X.data[entry]
+    return m
+
+
+cdef inline void add_sparse(
+    const double* z,
+    const int* columns,
+    int* places,
+    Py_ssize_t m,
+    Py_ssize_t n_cols,
+    double* sums,
+    double* products,
+) noexcept nogil:
+    """Add z and its products; the places are free again."""
+    cdef Py_ssize_t a, b
+    cdef double* row
+    for a in range(m):
+        sums[columns[a]] += z[a]
+        row = products + columns[a] * n_cols
+        for b in range(a, m):
+            row[columns[b]] += z[a] * z[b]
+        places[columns[a]] = -1
+
+
+cdef inline void add_dense(
+    const double* z, Py_ssize_t n, double* sums, double* products
+) noexcept nogil:
+    cdef Py_ssize_t a
+    for a in range(n):
+        sums[a] += z[a]
+        precbench_axpy(z[a], z + a, products + a * (n + 1), n - a)
+
+
+def add_pairs(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const int[::1] pos,
+    const int[::1] neg,
+    const long long[::1] numbers,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] z,
+    int[::1] columns,
+    int[::1] places,
+    double[::1] sums,
+    double[:, ::1] products,
+):
+    """Add the differences of the pairs start <= s < stop.
+
+    Given the rows ``pos`` and ``neg`` of the classes: pair number t consists of
+    ``pos[t // len(neg)]`` and ``neg[t % len(neg)]``. Pair s has the number ``numbers[s]``, or s
+    itself where ``numbers`` is empty.
+
+    Writes ``sums`` (n,) and ``products`` (n, n). ``z`` (n,), ``columns`` (n,) and ``places``
+    (n,), all -1, are scratch.
+    """
+    cdef Rows X = rows_of(data, indices, indptr, sums.shape[0])
+    cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
+    cdef long long p = start // n_neg, q = start % n_neg - 1
+    cdef bint is_listed = numbers.shape[0] > 0
+    cdef const double* x
+    cdef const double* x_neg
+    with nogil:
+        for s in range(start, stop):
+            if is_listed:
+                p = numbers[s] // n_neg
+                q = numbers[s] - p * n_neg
+            else:
+                q += 1
+                if q == n_neg:
+                    q = 0
+                    p += 1
+            if X.indptr == NULL:
+                x = X.data + pos[p] * n
+                x_neg = X.data + neg[q] * n
+                for j in range(n):
+                    z[j] = x[j] - x_neg[j]
+                add_dense(&z[0], n, &sums[0], &products[0, 0])
+            else:
+                m = gather(&X, pos[p], 1, 0, &z[0], &columns[0], &places[0])
+                m = gather(&X, neg[q], -1, m, &z[0], &columns[0], &places[0])
+                add_sparse(&z[0], &columns[0], &places[0], m, n, &sums[0], &products[0, 0])
+
+
+def add_sparse_rows(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const signed char[::1] labels,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] z,
+    int[::1] columns,
+    int[::1] places,
+    double[:, ::1] sums,
+    double[:, :, ::1] products,
+):
+    """Add the rows start <= i < stop of a CSR matrix, by class: 0 the positives, 1 the negatives.
+
+    Writes ``sums`` (2, n) and ``products`` (2, n, n); scratch as in `add_pairs`.
+    """
+    cdef Py_ssize_t n = sums.shape[1], i, m
+    cdef Rows X = rows_of(data, indices, indptr, n)
+    cdef int c
+    with nogil:
+        for i in range(start, stop):
+            c = labels[i] < 0
+            m = gather(&X, i, 1, 0, &z[0], &columns[0], &places[0])
+            add_sparse(&z[0], &columns[0], &places[0], m, n, &sums[c, 0], &products[c, 0, 0])
+
+
+def fill_blocks(
+    const double[::1] data,
+    const signed char[::1] labels,
+    Py_ssize_t start,
+    const double[::1] shift,
+    double[:, :, ::1] blocks,
+    Py_ssize_t[::1] filled,
+    double[:, ::1] sums,
+):
+    """Sort dense rows i >= start, less ``shift``, by class until a block is full.
+
+    Writes the rows to ``blocks`` (2, m, n) behind the ``filled`` (2,) that are there, and adds
+    them to ``sums`` (2, n).
+
+    Returns
+    -------
+    int
+        The first row that has not been visited.
+    """
+    cdef Py_ssize_t n = sums.shape[1], i = start, j
+    cdef int c
+    cdef const double* x
+    cdef double* z
+    cdef double* total
+    with nogil:
+        while i < labels.shape[0] and max(filled[0], filled[1]) < blocks.shape[1]:
+            c = labels[i] < 0
+            x = &data[0] + i * n
+            z = &blocks[c, filled[c], 0]
+            total = &sums[c, 0]
+            if i + AHEAD < labels.shape[0]:
+                for j in range(0, n, 8):
+                    precbench_prefetch(x + AHEAD * n + j)
+            for j in range(n):
+                z[j] = x[j] - shift[j]
+                total[j] += z[j]
+            filled[c] += 1
+            i += 1
+    return i

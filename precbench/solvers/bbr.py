@@ -1,0 +1,544 @@
+"""Bipartite ranking by the pairwise squared loss, in closed form: BBR and LCBR."""
+
+import math
+import os
+import resource
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from precbench.errors import InputError
+from precbench.kernels import moments
+from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows, warn_of_overflow
+
+__all__ = ["BBR", "LCBR", "minimise_over_ball"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_RELATIVE_NOISE = 1e-10  # what may pass for 0 beside what the caller has computed
+_MATRICES = 9  # of n_features x n_features that live at once, at most: LAPACK's five included
+_BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time
+_SLICE_PRODUCTS = 2**22  # between two looks at the trace, about 0.01 s
+_SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
+
+
+def minimise_over_ball(
+    second: ArrayLike,
+    mean: ArrayLike,
+    radius: float | None = None,
+    *,
+    mean_in_range: bool = False,
+) -> NDArray[np.float64]:
+    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``.
+
+    One symmetric eigendecomposition, then Newton's method for the multiplier of the ball: w is
+    ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
+    `radius`. Where w is not unique, because `second` is singular and the ball is not reached,
+    the result is the one with the least norm.
+
+    Parameters
+    ----------
+    second : array-like of shape (n_features, n_features)
+        Symmetric, its lower triangle is read; positive semidefinite but for rounding.
+    mean : array-like of shape (n_features,)
+    radius : float or None, default=None
+        None for the whole space.
+    mean_in_range : bool, default=False
+        That `mean` is known to lie in the range of `second`, so that whatever part of it does
+        not is an error of rounding. Otherwise that part counts if it is greater than 1e-10 of
+        `mean`, and the minimiser lies on the sphere.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, a number is not finite, `radius` is not positive and finite,
+        `second` has a negative eigenvalue, or there is no minimiser: no radius, and `mean` points
+        where `second` is flat.
+
+    Notes
+    -----
+    An eigenvalue of at most ``n_features * eps`` of the largest is taken for 0: features whose
+    scales differ by more than 1e7 should be scaled. A trust-region subproblem, here with a convex
+    objective; Newton's method is applied to ``1 / ||w|| - 1 / radius``, concave in the
+    multiplier, and climbs to its root from below.
+
+    References
+    ----------
+    More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983.
+    """
+    second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    if mean.ndim != 1 or not mean.size or second.shape != 2 * mean.shape:
+        raise InputError(
+            f"second has the shape {second.shape} and mean {mean.shape}; give n x n numbers and n"
+        )
+    if not (np.isfinite(second).all() and np.isfinite(mean).all()):
+        raise InputError("second or mean holds a number that is not finite")
+    if radius is not None and not 0 < radius < np.inf:
+        raise InputError(f"radius should be a positive number or None, found {radius}")
+    return _minimiser(second, mean, radius, mean_in_range)
+
+
+def _minimiser(
+    second: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    radius: float | None,
+    mean_in_range: bool,
+) -> NDArray[np.float64]:
+    """Do as `minimise_over_ball`, with numbers that have been checked."""
+    curvatures, axes = np.linalg.eigh(second)
+    least, largest = float(curvatures[0]), float(curvatures[-1])
+    if least < -_RELATIVE_NOISE * abs(largest):
+        raise InputError(
+            f"second has the eigenvalue {least:.3g}; the risk is convex, and its matrix positive "
+            "semidefinite"
+        )
+    slopes = axes.T @ mean
+    kept = (curvatures > len(mean) * _EPS * largest) & (slopes != 0)
+    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))
+    if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
+        if radius is None:
+            raise InputError(
+                "mean points where second is flat, so the risk has no minimiser: give a radius"
+            )
+        kept = slopes != 0
+    s, q = np.maximum(curvatures[kept], 0), slopes[kept]
+    if radius is None:
+        return axes[:, kept] @ (q / s)
+    size = float(np.linalg.norm(q))
+    if size == 0:
+        return np.zeros(len(mean))
+    return axes[:, kept] @ (radius * _over_unit_ball(s * (radius / size), q / size))
+
+
+def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
+    multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
+    while True:
+        u = q / (s + multiplier)
+        length = float(np.linalg.norm(u))
+        step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
+        if step <= 2 * _EPS * multiplier or length <= 1:
+            return u / max(1.0, length)
+        multiplier += step
+
+
+def memory_limit() -> int:
+    """Return the bytes that this process may take: all of the machine's, or its own limit."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return physical if soft == resource.RLIM_INFINITY else min(physical, soft)
+
+
+class SquaredPairRanker(LinearRanker):
+    """Base of BBR and LCBR: mean and second moment of differences give w.
+
+    Both lie in one risk ``R(w) = w' second w / 2 - mean' w``, the pairwise squared loss
+    ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
+    in the range of `second`, for ``second - mean mean'`` is a covariance.
+    """
+
+    radius: float | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Called at the start, between slices of the sums and at the end. There is no w before
+            the sums are complete: until then, and if it ends the fit, the weights are 0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or matrices of n_features x n_features do not fit
+            into the memory.
+        """
+        X, labels = self._checked(X, y, reset=True)
+        rows = as_rows(X)
+        self._reset(X.shape[1])
+        if not (trace is not None and trace(self)) and self._learn(rows, labels, trace):
+            self.n_iter_ = 1
+            if trace is not None:
+                trace(self)
+        return self
+
+    @abstractmethod
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+        """Set `coef_`; return whether that was done, and not ended by the trace."""
+
+    def _reset(self, n_features: int) -> None:
+        needed, limit = 8 * _MATRICES * n_features**2, memory_limit()
+        if needed > limit:
+            raise InputError(
+                f"X has {n_features:,} features: {_MATRICES} matrices of so many rows and columns "
+                f"take {needed / 2**30:,.1f} GiB, and this process may have "
+                f"{limit / 2**30:,.1f} GiB; select or project the features"
+            )
+        self.coef_ = np.zeros(n_features)
+        self.n_iter_ = self.n_rows_seen_ = 0
+
+    def _minimise(self, mean: NDArray[np.float64], second: NDArray[np.float64]) -> None:
+        if np.isfinite(second).all() and np.isfinite(mean).all():
+            self.coef_ = _minimiser(second, mean, self.radius, mean_in_range=True)
+        else:
+            self.coef_ = np.full_like(mean, np.nan)
+            warn_of_overflow()
+
+    def _learn_from_pairs(
+        self,
+        rows: Rows,
+        labels: NDArray[np.int8],
+        n_pairs: int,
+        numbers: Callable[[int], NDArray[np.int64]],
+        trace: Trace | None,
+    ) -> bool:
+        """Go through pairs; ``numbers(n)`` gives those of the next n, or none for all in turn."""
+        n = len(self.coef_)
+        pos = np.flatnonzero(labels > 0).astype(np.int32)
+        neg = np.flatnonzero(labels < 0).astype(np.int32)
+        products_of_pair = _products(rows, n, 2)
+        length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)
+        length = max(1, length, 4 * n**2 // products_of_pair)  # a slice is added up in n**2
+        scratch = _scratch(n)
+        self._sums = mean, second = np.zeros(n), np.zeros((n, n))
+        part_sums, part_products = np.zeros(n), np.zeros((n, n))
+        start = 0
+        while start < n_pairs:
+            due = max(start + 1, getattr(trace, "next_rows", n_pairs))
+            stop = min(n_pairs, start + length, due)
+            chosen = numbers(stop - start)
+            first = 0 if len(chosen) else start
+            moments.add_pairs(
+                *rows[:3], pos, neg, chosen, first, first + stop - start,
+                *scratch, part_sums, part_products,
+            )  # fmt: skip
+            mean += part_sums
+            second += part_products
+            part_sums.fill(0)
+            part_products.fill(0)
+            self.n_rows_seen_ += stop - start
+            start = stop
+            if start < n_pairs and trace is not None and trace(self):
+                return False
+        self._minimise(mean / n_pairs, _symmetric(second) / n_pairs)
+        del self._sums
+        return True
+
+
+class BBR(SquaredPairRanker):
+    """BBR: batch bipartite ranking, the minimiser of the pairwise squared loss over all pairs.
+
+    With the rows x_i of the N_1 positives and x_j of the N_0 negatives,
+
+        R(w) = w' Sigma w / 2 - mu' w   over   ||w|| <= radius,
+        mu = mean of x_i - x_j,   Sigma = mean of (x_i - x_j)(x_i - x_j)'   over all pairs.
+
+    Parameters
+    ----------
+    radius : float or None, default=None
+        Radius of the ball W, the paper's W_*; None for the whole space. The paper chooses it by
+        cross-validation.
+    accumulate : {"moments", "pairs"}, default="moments"
+        How mu and Sigma are found, the same but for rounding. "moments" takes those of each class
+        in O((N_1 + N_0) D^2),
+
+            mu = m_1 - m_0,   Sigma = S_1 + S_0 - m_1 m_0' - m_0 m_1',   S_c = mean of x x',
+
+        and "pairs" is the loop of Algorithm 1, O(N_1 N_0 D^2).
+
+    Attributes
+    ----------
+    n_rows_seen_ : int
+        Each row once with "moments", one for each pair with "pairs".
+
+    Notes
+    -----
+    The paper accumulates over pairs only, and compares the times of LCBR with that. w is unique
+    where Sigma is regular or the ball is reached, else the shortest minimiser. Dense rows are
+    counted from the mean of the first ones, which changes neither mu nor Sigma and keeps their
+    digits where features lie far from 0; CSR rows are counted from 0. Takes memory for a few
+    matrices of n_features x n_features. For other features phi(x), such as random ones, put their
+    transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
+
+    References
+    ----------
+    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 1. Theorem 1
+    bounds R(w) less the least R of the ball, when the rows lie in a ball too.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SquaredPairRanker._parameter_constraints,
+        "accumulate": [StrOptions({"moments", "pairs"})],
+    }
+
+    def __init__(self, radius: float | None = None, *, accumulate: str = "moments"):
+        self.radius = radius
+        self.accumulate = accumulate
+
+    def _takes_pieces(self) -> bool:
+        if self.accumulate == "pairs":
+            raise AttributeError(
+                'partial_fit needs accumulate="moments": pairs have a row in either of two pieces'
+            )
+        return True
+
+    @available_if(_takes_pieces)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        trace: Trace | None = None,
+    ) -> Self:
+        """Go on with more rows: the result is that of `fit` on all of them, but for rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,), optional
+            The two labels, needed at the first call if y may lack one. While no row of one class
+            has come, the weights are 0.
+        trace : callable, optional
+            If it ends the call, these rows have not been learnt.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y has labels that the first call did not know, the earlier rows were fitted with
+            ``accumulate="pairs"``, or the memory is too small.
+        """
+        first = not hasattr(self, "coef_")
+        if not first and self._moments is None and self.n_iter_:
+            raise InputError(
+                'the rows so far were fitted with accumulate="pairs" and not kept as moments: '
+                "call fit"
+            )
+        X, labels = self._checked(X, y, reset=first, classes=classes)
+        rows = as_rows(X)
+        if first:
+            self._reset(X.shape[1])
+            if trace is not None and trace(self):
+                return self
+        if self._learn(rows, labels, trace):
+            self.n_iter_ += 1
+            if trace is not None:
+                trace(self)
+        return self
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self._moments: ClassMoments | None = None
+
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+        if self.accumulate == "pairs":
+            n_pos = int(np.count_nonzero(labels > 0))
+            n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
+            return self._learn_from_pairs(rows, labels, n_pairs, lambda _: all_in_turn, trace)
+        piece = ClassMoments(rows, len(self.coef_))
+        for visited in piece.add(rows, labels):
+            self.n_rows_seen_ += visited
+            if trace is not None and piece.counts.sum() < rows.n_rows and trace(self):
+                return False
+        self._moments = piece if self._moments is None else self._moments.joined(piece)
+        if self._moments.counts.all():
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, second = self._moments.of_differences()
+            self._minimise(mean, second)
+        return True
+
+
+class LCBR(SquaredPairRanker):
+    """LCBR: low-cost bipartite ranking, `BBR` on a random sample of the pairs.
+
+    Parameters
+    ----------
+    n_pairs : int or float, default=5000
+        The paper's S: so many pairs of a positive and a negative, drawn uniformly with
+        replacement from all of them. A float is a multiple of the number of rows, rounded up.
+    radius : float or None, default=None
+        As in `BBR`.
+    random_state : int, Generator or None, default=None
+
+    Attributes
+    ----------
+    n_rows_seen_ : int
+        Pairs so far.
+
+    Notes
+    -----
+    O(n_pairs D^2). It is less work than Algorithm 1, but more than `BBR` by the moments of the
+    classes as soon as there are more pairs than rows. Theorem 2 says how many pairs suffice; its
+    (12) should read "at most delta", and the second term of (11) has eps^2 / 64 where it prints
+    eps^2 / 4, for the norm of a difference is up to twice that of a row.
+
+    References
+    ----------
+    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 2.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SquaredPairRanker._parameter_constraints,
+        "n_pairs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, None, closed="neither"),
+        ],
+        "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
+    }
+
+    def __init__(
+        self, n_pairs: int | float = 5000, *, radius: float | None = None, random_state: Any = None
+    ):
+        self.n_pairs = n_pairs
+        self.radius = radius
+        self.random_state = random_state
+
+    def _reset(self, n_features: int) -> None:
+        super()._reset(n_features)
+        self._rng = np.random.default_rng(self.random_state)
+
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+        n_pos = int(np.count_nonzero(labels > 0))
+        n_all = n_pos * (len(labels) - n_pos)
+        n_pairs = self.n_pairs
+        if not isinstance(n_pairs, Integral):
+            n_pairs = math.ceil(n_pairs * len(labels))
+        return self._learn_from_pairs(
+            rows, labels, int(n_pairs), lambda n: self._rng.integers(n_all, size=n), trace
+        )
+
+    def catch_up(self) -> None:
+        """Set the weights to those of the pairs so far."""
+        if self.n_rows_seen_ and hasattr(self, "_sums"):
+            mean, second = (total / self.n_rows_seen_ for total in self._sums)
+            self._minimise(mean, _symmetric(second))
+
+
+class ClassMoments:
+    """Number of rows, their sum and that of their products, of positives and of negatives.
+
+    The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
+    rounding, a covariance then loses the square of the distance in standard deviations from
+    the origin to the mean: for dense rows at most the number of rows over that in a block.
+
+    Parameters
+    ----------
+    rows : Rows
+    n_features : int
+    """
+
+    def __init__(self, rows: Rows, n_features: int):
+        self.counts = np.zeros(2, dtype=np.intp)
+        self.sums = np.zeros((2, n_features))
+        self.products = np.zeros((2, n_features, n_features))
+        self.origin = np.zeros(n_features)
+        if not len(rows.indptr):
+            first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.origin = first.mean(axis=0)
+
+    def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
+        """Add rows slice by slice, and yield how many each has; the last completes the sums."""
+        return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
+
+    def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
+        """Gather the rows of each class into blocks that BLAS multiplies."""
+        blocks = np.empty((2, min(_BLOCK_ROWS, rows.n_rows), len(self.origin)))
+        filled, start = np.zeros(2, dtype=np.intp), 0
+        while start < rows.n_rows:
+            stop = moments.fill_blocks(
+                rows.data, labels, start, self.origin, blocks, filled, self.sums
+            )
+            for c in range(2):
+                if filled[c] == blocks.shape[1] or stop == rows.n_rows:
+                    block = blocks[c, : filled[c]]
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        self.products[c] += block.T @ block
+                    self.counts[c] += filled[c]
+                    filled[c] = 0
+            yield stop - start
+            start = stop
+
+    def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
+        n = len(self.origin)
+        length = max(1, _SLICE_PRODUCTS // _products(rows, n, 1))
+        scratch = _scratch(n)
+        for start in range(0, rows.n_rows, length):
+            stop = min(rows.n_rows, start + length)
+            moments.add_sparse_rows(
+                *rows[:3], labels, start, stop, *scratch, self.sums, self.products
+            )
+            if stop == rows.n_rows:
+                n_pos = int(np.count_nonzero(labels > 0))
+                self.counts[:] = n_pos, rows.n_rows - n_pos
+                for products in self.products:
+                    products[:] = _symmetric(products)
+            yield stop - start
+
+    def joined(self, other: "ClassMoments") -> "ClassMoments":
+        """Add other rows, counted from this origin from now on."""
+        way = other.origin - self.origin
+        for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
+            cross = np.outer(total + n / 2 * way, way)
+            self.products[c] += other.products[c] + cross + cross.T
+            self.sums[c] += total + n * way
+        self.counts += other.counts
+        return self
+
+    def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and second moment of the differences over all pairs."""
+        means = self.sums / self.counts[:, None]
+        second = self.products[0] / self.counts[0]
+        second += self.products[1] / self.counts[1]
+        cross = np.outer(means[0], means[1])
+        second -= cross
+        second -= cross.T
+        return means[0] - means[1], second
+
+
+def _products(rows: Rows, n_features: int, n_joined: int) -> int:
+    """Return how many products the sum of so many rows has on average."""
+    if not len(rows.indptr):
+        return n_features * (n_features + 1) // 2
+    lengths = np.diff(rows.indptr).astype(np.float64)
+    return 1 + int(n_joined**2 * (lengths @ lengths) / len(lengths) / 2)
+
+
+def _scratch(n_features: int) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+    places = np.full(n_features, -1, dtype=np.int32)
+    return np.empty(n_features), np.empty(n_features, dtype=np.int32), places
+
+
+def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``U + U' - diag(U)``, see the kernels."""
+    both = products + products.T
+    np.fill_diagonal(both, products.diagonal())
+    return both

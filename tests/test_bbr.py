@@ -1,0 +1,507 @@
+"""BBR and LCBR: moments, pairs, and the minimiser over a ball."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.datasets import make_circles
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+
+from precbench.data import Dataset
+from precbench.errors import InputError
+from precbench.experiment import load_experiment
+from precbench.metrics import auc
+from precbench.runner.recorder import Recorder
+from precbench.runner.work import Job, run_job
+from precbench.solvers import BBR, LCBR
+from precbench.solvers import bbr as bbr_module
+from precbench.solvers.bbr import minimise_over_ball
+from precbench.store import Store
+
+
+def problem(n=60, d=5, share=0.3, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < share, 1, -1)
+    y[:2] = [1, -1]
+    X = rng.standard_normal((n, d)) * np.geomspace(0.1, 10, d) + 0.3 * (y > 0)[:, None] + offset
+    return X, y
+
+
+def pair_moments(X, y, pairs=None):
+    """Follow lines 1 to 8 of Algorithm 1, or of Algorithm 2 for given pairs."""
+    pos, neg = X[y > 0], X[y < 0]
+    if pairs is None:
+        pairs = [(i, j) for i in range(len(pos)) for j in range(len(neg))]
+    mean, second = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
+    for i, j in pairs:
+        mean += (pos[i] - neg[j]) / len(pairs)
+        second += np.outer(pos[i] - neg[j], pos[i] - neg[j]) / len(pairs)
+    return mean, second
+
+
+def found_moments(monkeypatch, solver, X, y):
+    """Return what a solver minimises."""
+    found, minimiser = [], bbr_module._minimiser
+
+    def note(second, mean, radius, mean_in_range):
+        found.append((mean, second))
+        return minimiser(second, mean, radius, mean_in_range)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bbr_module, "_minimiser", note)
+        solver.fit(X, y)
+    return found[0]
+
+
+def assert_same_moments(found, expected, tolerance=1e-12):
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=0, atol=tolerance * np.abs(other).max())
+
+
+CONTAINERS = {"dense": np.asarray, "csr": sparse.csr_array}
+each_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+
+
+def ragged(X, seed=1):
+    """Return CSR rows, some empty, with unsorted columns and entries that come twice."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(rng.random(X.shape) < 0.4)
+    shuffled = rng.permutation(len(rows))
+    twice = np.sort(np.concatenate([shuffled, shuffled[: len(rows) // 3]]))
+    rows, columns, values = rows[twice], columns[twice], X[rows, columns][twice]
+    order = np.lexsort((rng.random(len(rows)), rows))
+    starts = np.searchsorted(rows[order], np.arange(len(X) + 1))
+    return sparse.csr_matrix((values[order], columns[order], starts), shape=X.shape)
+
+
+# --- moments and pairs -------------------------------------------------------------------------
+
+
+@each_container
+@pytest.mark.parametrize("accumulate", ["moments", "pairs"])
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (9, 4), (60, 5), (40, 19)])
+def test_both_ways_follow_algorithm_1(monkeypatch, container, accumulate, n, d):
+    X, y = problem(n, d)
+    found = found_moments(monkeypatch, BBR(accumulate=accumulate), container(X), y)
+    assert_same_moments(found, pair_moments(X, y))
+
+
+@pytest.mark.parametrize("accumulate", ["moments", "pairs"])
+def test_rows_with_unsorted_and_repeated_entries(monkeypatch, accumulate):
+    X, y = problem(50, 9)
+    S = ragged(X)
+    assert not S.has_canonical_format
+    found = found_moments(monkeypatch, BBR(accumulate=accumulate), S.copy(), y)
+    assert_same_moments(found, pair_moments(S.toarray(), y))
+
+
+@each_container
+def test_moments_equal_pairs_where_sums_are_long(monkeypatch, container):
+    """A million pairs and blocks of both classes, full and not; a constant column of 0.1."""
+    X, y = problem(2000, 6, 0.5)
+    X[:, 0] = np.where(y > 0, 0.1, 0.0)
+    by_moments = found_moments(monkeypatch, BBR(), container(X), y)
+    by_pairs = found_moments(monkeypatch, BBR(accumulate="pairs"), container(X), y)
+    assert_same_moments(by_moments, by_pairs)
+    monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 300)
+    monkeypatch.setattr(bbr_module, "_SLICE_PRODUCTS", 5000)
+    assert_same_moments(found_moments(monkeypatch, BBR(), container(X), y), by_pairs)
+
+
+def test_features_far_from_0_keep_their_digits(monkeypatch):
+    """Features that are 1e6 standard deviations from 0; the shift is exact in binary."""
+    X, y = problem(400, 5)
+    X = np.round(X * 2**20) / 2**20
+    expected = found_moments(monkeypatch, BBR(accumulate="pairs"), X, y)
+    assert_same_moments(found_moments(monkeypatch, BBR(), X + 2.0**20, y), expected)
+
+
+def test_rows_sorted_by_a_heavy_tail_keep_their_digits(monkeypatch):
+    """The origin is then the worst mean that a block can have."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.standard_cauchy((3000, 1)), axis=0)[::-1] + 1e6 * np.ones((1, 3))
+    y = np.where(rng.random(3000) < 0.02, 1, -1)
+    monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 30)
+    expected = found_moments(monkeypatch, BBR(accumulate="pairs"), X, y)
+    assert_same_moments(found_moments(monkeypatch, BBR(), X, y), expected)
+
+
+@each_container
+def test_w_is_the_same_either_way(container):
+    X, y = problem(300, 8)
+    for radius in (None, 0.05, 100.0):
+        one = BBR(radius).fit(container(X), y)
+        other = BBR(radius, accumulate="pairs").fit(container(X), y)
+        assert_allclose(one.coef_, other.coef_, rtol=1e-10)
+        assert (one.n_rows_seen_, one.n_iter_) == (300, 1)
+        n_pos = int((y > 0).sum())
+        assert (other.n_rows_seen_, other.n_iter_) == (n_pos * (300 - n_pos), 1)
+
+
+def test_doubling_the_rows_changes_nothing():
+    X, y = problem()
+    twice = BBR(0.1).fit(np.vstack([X, X]), np.hstack([y, y])).coef_
+    assert_allclose(twice, BBR(0.1).fit(X, y).coef_, rtol=1e-11)
+
+
+def test_negated_labels_negate_w_and_the_scale_of_x_divides_it():
+    X, y = problem()
+    w = BBR(0.1).fit(X, y).coef_
+    assert_allclose(BBR(0.1).fit(X, -y).coef_, -w, rtol=1e-11)
+    assert_allclose(BBR(0.1 / 8).fit(8 * X, y).coef_, w / 8, rtol=1e-11)
+    assert_allclose(BBR().fit(8 * X, y).coef_, BBR().fit(X, y).coef_ / 8, rtol=1e-11)
+
+
+def test_more_features_than_rows():
+    """All pairs fit exactly: the shortest w with w'(x_i - x_j) = 1."""
+    X, y = problem(12, 30)
+    w = BBR().fit(X, y).coef_
+    pos, neg = X[y > 0], X[y < 0]
+    differences = (pos[:, None] - neg[None]).reshape(-1, 30)
+    assert_allclose(differences @ w, 1, atol=1e-8)
+    assert_allclose(w, np.linalg.pinv(differences).sum(axis=1), atol=1e-8 * np.abs(w).max())
+
+
+# --- pieces ------------------------------------------------------------------------------------
+
+
+@each_container
+@pytest.mark.parametrize("offset", [0.0, 50.0])
+def test_pieces_are_the_whole(container, offset):
+    X, y = problem(200, 6, offset=offset)
+    order = np.argsort(y, kind="stable")  # at first of one class only
+    X, y = X[order], y[order]
+    whole = BBR(0.3).fit(container(X), y)
+    pieces = BBR(0.3)
+    for start, stop in ((0, 7), (7, 8), (8, 190), (190, 200)):
+        pieces.partial_fit(container(X[start:stop]), y[start:stop], classes=[-1, 1])
+        if start == 0:
+            assert_array_equal(pieces.coef_, np.zeros(6))
+    assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
+    assert (pieces.n_rows_seen_, pieces.n_iter_) == (200, 4)
+    assert_allclose(whole.partial_fit(container(X), y).coef_, pieces.coef_, rtol=1e-9)
+
+
+def test_pieces_may_be_dense_and_sparse():
+    X, y = problem(200, 6, offset=3.0)
+    whole = BBR(0.3).fit(X, y)
+    for first, then in ((np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)):
+        pieces = BBR(0.3).partial_fit(first(X[:90]), y[:90]).partial_fit(then(X[90:]), y[90:])
+        assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
+
+
+def test_pairs_take_no_pieces():
+    X, y = problem()
+    solver = BBR(accumulate="pairs").fit(X, y)
+    assert not hasattr(solver, "partial_fit")
+    with pytest.raises(AttributeError) as refused:
+        solver.partial_fit(X, y)
+    assert 'partial_fit needs accumulate="moments"' in str(refused.value.__cause__)
+    with pytest.raises(InputError, match="not kept as moments: call fit"):
+        solver.set_params(accumulate="moments").partial_fit(X, y)
+
+
+def test_a_trace_ends_a_piece_which_is_then_not_learnt(monkeypatch):
+    monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 10)
+    X, y = problem()
+    solver = BBR().partial_fit(X[:30], y[:30])
+    before = solver.coef_
+    solver.partial_fit(X[30:] + 5, y[30:], trace=lambda _: True)
+    assert_array_equal(solver.coef_, before)
+    assert_allclose(solver.partial_fit(X[30:], y[30:]).coef_, BBR().fit(X, y).coef_, rtol=1e-10)
+
+
+# --- trace -------------------------------------------------------------------------------------
+
+
+@each_container
+@pytest.mark.parametrize("solver", [BBR(), BBR(accumulate="pairs"), LCBR(500, random_state=0)])
+def test_a_trace_is_called_between_slices_and_ends_them(monkeypatch, container, solver):
+    monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 10)
+    monkeypatch.setattr(bbr_module, "_SLICE_PRODUCTS", 300)
+    X, y = problem()
+    calls = []
+    solver.fit(container(X), y, trace=lambda s: calls.append((s.n_rows_seen_, s.coef_.any())))
+    rows, has_w = zip(*calls, strict=True)
+    assert len(rows) > 3
+    assert list(rows) == sorted(set(rows))
+    assert list(has_w) == [False] * (len(rows) - 1) + [True]
+    whole = solver.coef_
+    solver.fit(container(X), y, trace=lambda s: s.n_rows_seen_ > 0)
+    assert not solver.coef_.any()
+    assert 0 < solver.n_rows_seen_ < rows[-1]
+    assert_allclose(solver.fit(container(X), y).coef_, whole, rtol=1e-10)
+
+
+# --- LCBR --------------------------------------------------------------------------------------
+
+
+@each_container
+@pytest.mark.parametrize("n_pairs", [1, 7, 500])
+@pytest.mark.parametrize("slice_pairs", [3, 2**13])
+def test_twin_follows_algorithm_2(monkeypatch, container, n_pairs, slice_pairs):
+    monkeypatch.setattr(bbr_module, "_SLICE_PAIRS", slice_pairs)
+    X, y = problem(40, 9)
+    n_neg = int((y < 0).sum())
+    numbers = np.random.default_rng(3).integers((40 - n_neg) * n_neg, size=n_pairs)
+    pairs = [divmod(number, n_neg) for number in numbers.tolist()]
+    solver = LCBR(n_pairs, radius=0.2, random_state=3)
+    found = found_moments(monkeypatch, solver, container(X), y)
+    mean, second = pair_moments(X, y, pairs)
+    assert_same_moments(found, (mean, second))
+    assert_allclose(solver.coef_, minimise_over_ball(second, mean, 0.2), atol=1e-9)
+    assert (solver.n_rows_seen_, solver.n_iter_) == (n_pairs, 1)
+
+
+def test_a_sample_estimates_all_pairs_without_bias(monkeypatch):
+    """The mean over draws lies within 5 standard errors of what all pairs give, entry by entry."""
+    X, y = problem(30, 3)
+    found = [found_moments(monkeypatch, LCBR(20, random_state=s), X, y) for s in range(500)]
+    for part, expected in zip(zip(*found, strict=True), pair_moments(X, y), strict=True):
+        drawn = np.array(part)
+        errors = drawn.std(axis=0) / np.sqrt(len(drawn))
+        assert (np.abs(drawn.mean(axis=0) - expected) < 5 * errors).all()
+
+
+def test_pairs_are_drawn_uniformly():
+    rng = np.random.default_rng(0)
+    X, y = np.eye(5), np.array([1, 1, -1, -1, -1])
+    solver = LCBR(60_000, random_state=rng)
+    counts = []
+
+    class Spy:
+        def __call__(self, second, mean, radius, mean_in_range):
+            counts.append(-second[:2, 2:] * 60_000)
+            return mean
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bbr_module, "_minimiser", Spy())
+        solver.fit(X, y)
+    assert_allclose(counts[0].sum(), 60_000)
+    assert np.abs(counts[0] - 10_000).max() < 5 * np.sqrt(10_000)
+
+
+def test_more_pairs_come_closer_to_all_of_them():
+    X, y = problem(400, 5)
+    w = BBR(0.2).fit(X, y).coef_
+    distances = [
+        np.mean([np.linalg.norm(LCBR(s, radius=0.2, random_state=i).fit(X, y).coef_ - w)
+                 for i in range(20)])
+        for s in (100, 10_000)
+    ]  # fmt: skip
+    assert distances[1] < 0.2 * distances[0]  # 0.1 but for chance
+
+
+# --- the minimiser over a ball -----------------------------------------------------------------
+
+
+def assert_optimal(second, mean, radius, w):
+    """Check the conditions of Karush, Kuhn and Tucker, which suffice in a convex problem."""
+    residual = mean - second @ w
+    scale = max(np.linalg.norm(mean), np.linalg.norm(second, 2) * np.linalg.norm(w), 1e-300)
+    multiplier = 0.0
+    if radius is not None:
+        assert np.linalg.norm(w) <= radius * (1 + 1e-12)
+        if np.linalg.norm(w) >= radius * (1 - 1e-12):
+            multiplier = max(0.0, float(residual @ w) / float(w @ w))
+    assert np.linalg.norm(residual - multiplier * w) <= 1e-9 * scale
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_conditions_of_optimality(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 12))
+    rank = data.draw(st.integers(0, n))
+    spread = data.draw(st.sampled_from([0, 2, 6]))
+    axes = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    values = np.zeros(n)
+    values[:rank] = 10.0 ** rng.uniform(-spread, 0, rank)
+    second = (axes * values) @ axes.T * 10.0 ** data.draw(st.integers(-8, 8))
+    second = (second + second.T) / 2
+    in_range = data.draw(st.booleans())
+    mean = second @ rng.standard_normal(n) if in_range else rng.standard_normal(n)
+    mean *= 10.0 ** data.draw(st.integers(-8, 8))
+    radius = data.draw(st.sampled_from([None, 1e-6, 0.1, 1.0, 1e5]))
+    if radius is None and not in_range and rank < n:
+        with pytest.raises(InputError, match="no minimiser"):
+            minimise_over_ball(second, mean)
+    else:
+        assert_optimal(second, mean, radius, minimise_over_ball(second, mean, radius))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_general_solver_finds_the_same(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    root = rng.standard_normal((n, int(rng.integers(1, n + 1))))
+    second, mean = root @ root.T, rng.standard_normal(n)
+    radius = float(rng.choice([0.1, 1.0, 3.0]))
+
+    def risk(w):
+        return 0.5 * w @ second @ w - mean @ w
+
+    found = minimize(
+        risk, np.zeros(n), jac=lambda w: second @ w - mean, method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )  # fmt: skip
+    feasible = found.x * min(1.0, radius / max(np.linalg.norm(found.x), 1e-300))
+    w = minimise_over_ball(second, mean, radius)
+    assert risk(w) <= risk(feasible) + 1e-14
+    assert risk(w) == pytest.approx(risk(feasible), rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_point_of_a_fine_grid_is_better(seed):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((2, 1 + seed % 2))
+    second, mean, radius = root @ root.T, rng.standard_normal(2), float(rng.choice([0.3, 2.0]))
+    angles, lengths = np.linspace(0, 2 * np.pi, 2001), np.linspace(0, radius, 401)
+    grid = (lengths[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)).reshape(
+        -1, 2
+    )
+    risks = 0.5 * np.einsum("ij,jk,ik->i", grid, second, grid) - grid @ mean
+    w = minimise_over_ball(second, mean, radius)
+    risk = 0.5 * w @ second @ w - mean @ w
+    assert risk <= risks.min() + 1e-15
+    assert risk == pytest.approx(risks.min(), abs=1e-3)
+
+
+def test_degenerate_cases():
+    flat, mean = np.zeros((3, 3)), np.array([3.0, 0.0, 4.0])
+    assert_allclose(minimise_over_ball(flat, mean, 2.0), [1.2, 0, 1.6], rtol=1e-15)
+    assert_array_equal(minimise_over_ball(flat, np.zeros(3), 2.0), np.zeros(3))
+    assert_array_equal(minimise_over_ball(flat, np.zeros(3)), np.zeros(3))
+    assert_array_equal(minimise_over_ball(flat, mean, mean_in_range=True), np.zeros(3))
+    assert_array_equal(minimise_over_ball(np.eye(3), np.zeros(3), 1.0), np.zeros(3))
+    assert_allclose(minimise_over_ball(np.eye(3), mean, 5.0), mean, rtol=1e-15)  # on the sphere
+    second = np.diag([0.0, 1.0, 2.0])
+    # The mean lies in the range: of many minimisers the shortest, inside the ball or on it.
+    assert_allclose(minimise_over_ball(second, [0, 1, 2]), [0, 1, 1], atol=1e-15)
+    assert_allclose(minimise_over_ball(second, [0, 1, 2], 5.0), [0, 1, 1], atol=1e-15)
+    w = minimise_over_ball(second, [0, 1, 2], 1.0)
+    assert w[0] == 0
+    assert_optimal(second, np.array([0, 1, 2]), 1.0, w)
+    # It does not, by little or by much: the rest of the radius goes where second is flat.
+    for part in (1e-6, 1e-3, 1.0, 1e3):
+        mean = np.array([part, 1, 2])
+        w = minimise_over_ball(second, mean, 5.0)
+        assert np.linalg.norm(w) == pytest.approx(5.0, rel=1e-12)
+        assert_optimal(second, mean, 5.0, w)
+
+
+@pytest.mark.parametrize(
+    ("second", "mean", "radius", "says"),
+    [
+        (np.eye(2), np.ones(3), None, r"shape \(2, 2\) and mean \(3,\)"),
+        (np.empty((0, 0)), [], None, r"give n x n numbers and n"),
+        (np.eye(2), [1, np.nan], None, "not finite"),
+        (np.eye(2), np.ones(2), 0.0, "positive number or None, found 0"),
+        (np.eye(2), np.ones(2), np.inf, "positive number or None, found inf"),
+        (np.diag([1, -1e-3]), np.ones(2), 1.0, "eigenvalue -0.001"),
+        (np.diag([1, 0]), np.ones(2), None, "no minimiser: give a radius"),
+    ],
+)
+def test_what_cannot_be_minimised_is_refused(second, mean, radius, says):
+    with pytest.raises(InputError, match=says):
+        minimise_over_ball(second, mean, radius)
+
+
+# --- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [BBR, LCBR])
+@pytest.mark.parametrize("radius", [0, -1.0, np.nan, "1"])
+def test_a_radius_that_is_none_is_told(solver, radius):
+    X, y = problem()
+    with pytest.raises(ValueError, match="'radius' parameter of"):
+        solver(radius=radius).fit(X, y)
+
+
+@each_container
+def test_weights_on_the_way_are_those_of_fewer_pairs(container):
+    X, y = problem(200, 5)
+    recorder = Recorder(1, places=[50, 100])
+    solver = LCBR(0.9, radius=1.0, random_state=5).fit(container(X), y, trace=recorder)
+    arrays = recorder.finish(solver)
+    assert arrays["rows_seen"].tolist() == [0, 50, 100, 180]
+    for n_pairs, w in zip([50, 100, 180], arrays["coef"][1:], strict=True):
+        fewer = LCBR(n_pairs, radius=1.0, random_state=5).fit(container(X), y)
+        assert_allclose(w, fewer.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_pairs", [0, -1, 0.0, -2.5])
+def test_a_number_of_pairs_below_1_is_told(n_pairs):
+    X, y = problem()
+    with pytest.raises(ValueError, match="'n_pairs' parameter of LCBR"):
+        LCBR(n_pairs).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", [BBR(), BBR(accumulate="pairs"), LCBR()])
+def test_too_many_features_are_told_with_both_sizes(solver):
+    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
+    with pytest.raises(InputError, match=r"1,000,000 features.* take 67,055.2 GiB.* may have"):
+        solver.fit(X, [1, -1])
+
+
+def test_the_limit_of_the_process_counts():
+    program = (
+        "import resource; from precbench.solvers.bbr import memory_limit; "
+        "_, hard = resource.getrlimit(resource.RLIMIT_AS); "
+        "resource.setrlimit(resource.RLIMIT_AS, (2**32, hard)); print(memory_limit())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("this system sets no limit of addresses")
+    assert int(done.stdout) <= 2**32
+
+
+@pytest.mark.parametrize("solver", [BBR(), BBR(accumulate="pairs"), LCBR()])
+def test_an_overflow_is_told(solver):
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="overflowed"):
+        solver.fit(X * 1e200, y)
+    assert np.isnan(solver.coef_).all()
+
+
+# --- in use ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [BBR(), LCBR(random_state=0)])
+def test_random_features_come_from_a_pipeline(solver):
+    """Circles, which no linear score ranks; phi of RBFSampler does."""
+    X, labels = make_circles(600, noise=0.1, factor=0.4, random_state=0)
+    y = np.where(labels, 1, -1)
+    ranker = make_pipeline(RBFSampler(gamma=1.0, n_components=100, random_state=0), solver)
+    assert auc(y, ranker.fit(X, y).decision_function(X)) > 0.97
+    assert auc(y, solver.fit(X, y).decision_function(X)) < 0.65
+
+
+def test_a_config_tunes_the_radius(small, tmp_path):
+    tuned = "radius: {tune: [0.001, 0.1, 10.0]}"
+    config = small(
+        common="",
+        protocol="{n_splits: 1}",
+        solvers=f"{{bbr: {{{tuned}}}, bbr-pairs: {{{tuned}}}, lcbr: {{n_pairs: 100, {tuned}}}}}",
+    )
+    X, y = problem(300, 4, 0.5, offset=0.0)
+    X[:, 0] += 0.3 * y
+    data = Dataset("mine", "mine", X, y.astype(float), "0" * 64)
+    chosen = {}
+    for trial in load_experiment(config).trials():
+        place = tmp_path / trial.label
+        job = Job(trial, "0" * 64, str(place), data, np.inf, "sequential", "none", "none")
+        assert run_job(job) == "ok"
+        chosen[trial.label] = Store(place).read("0" * 64)["chosen"]["radius"]
+    assert set(chosen) == {"bbr", "bbr-pairs", "lcbr"}
+    assert chosen["bbr"] == chosen["bbr-pairs"]
+    assert set(chosen.values()) <= {0.001, 0.1, 10.0}
