@@ -10,6 +10,7 @@ import pytest
 from precbench.errors import InputError
 from precbench.experiment import FileData, list_configs, load_experiment
 from precbench.experiment.config import from_document
+from precbench.experiment.plan import Plan
 from precbench.locations import shipped
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
@@ -318,6 +319,12 @@ timeout: -1
         ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
         ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
         ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
+        ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1: checkpoints: should be a count above 0, every"),
+        ("auc]\n", "auc]\ncheckpoints: often\n", "or a list of passes, found 'often'"),
+        ("auc]\n", "auc]\ncheckpoints: true\n", "or a list of passes, found True"),
+        ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "ascending numbers above 0"),
+        ("auc]\n", "auc]\ncheckpoints: [0, 1]\n", "ascending numbers above 0"),
+        ("[letter, adult]", "[letter, {name: a9a, split: given}]", "'given' is none of provided"),
         (
             "auc]\n",
             "auc]\nsmoke: {datasets: [adul]}\n",
@@ -459,6 +466,15 @@ def test_the_description_is_strict_json_and_complete(read):
 def test_keys_do_not_see_what_changes_no_number(read, old, new):
     assert old in SMALL
     assert keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
+
+
+def test_a_data_set_may_keep_its_own_parts(read):
+    experiment = read(SMALL.replace("[letter, adult]", "[letter, {name: a9a, split: provided}]"))
+    kinds = {(trial.dataset.name, trial.split.kind) for trial in experiment.trials()}
+    assert kinds == {("letter", "random"), ("a9a", "provided")}
+    assert len({trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}) == 2
+    words = Plan(experiment, {}, ()).protocol
+    assert words == "70/30 random split, 2 splits; a9a: the provided training and test parts"
 
 
 def test_a_changed_config_reruns_only_what_changed(read):
