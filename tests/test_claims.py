@@ -381,6 +381,42 @@ def test_a_mean_is_found_right_or_wrong(tmp_path):
     assert limit == pytest.approx(planted.distance / 1.01, rel=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("printed", "power", "n", "verdict"),
+    [
+        ("0.9", 0, 50, Verdict.REPRODUCED),
+        ("90%", -2, 50, Verdict.REPRODUCED),
+        ("90", -2, 50, Verdict.REPRODUCED),
+        ("0.91", 0, 50, Verdict.NOT_REPRODUCED),
+        ("89%", -2, 50, Verdict.NOT_REPRODUCED),
+        ("0.9", 0, 19, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_a_mean_over_many_draws_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
+    values = np.tile([0.88, 0.916], n)[:n]  # mean 0.898
+    folder = write_results(tmp_path, auc_of(a=values))
+    [row] = judged([mean(printed, averaged=True, power_of_ten=power)], folder)
+    assert (row.verdict, row.measured) == (verdict, f"{values.mean():.6g}")
+    assert (row.runs, row.deviation) == (n, "")
+
+
+def test_a_claim_may_look_at_a_checkpoint(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.9] * 20, b=[0.8] * 20))
+    table = pd.read_csv(folder / "results.csv")
+    early = (table["checkpoint"] == 0) & (table["solver"] == "a")
+    table.loc[early, "value"] = 0.1
+    table.to_csv(folder / "results.csv", index=False)
+    claims = [
+        order(number="last"),
+        order(number="first", checkpoint=0),
+        order(number="no", checkpoint=7),
+    ]
+    last, first, no = judged(claims, folder)
+    assert last.verdict is Verdict.REPRODUCED
+    assert first.measured == "holds in 0 of 20, fails in 20"
+    assert no.verdict is Verdict.INCONCLUSIVE
+
+
 def test_a_mean_of_logarithms(tmp_path):
     ours = np.exp(normal(150, 20, 1.5))
     folder = write_results(tmp_path, auc_of(a=ours))

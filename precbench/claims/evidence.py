@@ -32,18 +32,25 @@ class Finals:
 
     def __init__(self, run: Run):
         self.run = run
-        final = run.results[run.results["final"] & (run.results["status"] == "ok")]
-        self._values = {
-            tuple(map(str, key)): rows.set_index("split")
-            for key, rows in final.groupby(_CELL, sort=False)
-        }
+        self._ok = run.results[run.results["status"] == "ok"]
+        self._values = _cells(self._ok[self._ok["final"]])
 
-    def values(self, dataset: str, solver: str, metric: str, part: str = "test") -> pd.Series:
+    def values(
+        self,
+        dataset: str,
+        solver: str,
+        metric: str,
+        part: str = "test",
+        checkpoint: int | None = None,
+    ) -> pd.Series:
         """Return the value of each repetition: the mean over its folds, where it has several.
 
         Repetitions that lack a fold are left out.
         """
         rows = self._cell(dataset, solver, metric, part)
+        if checkpoint is not None:
+            there = self._ok[self._ok["checkpoint"] == checkpoint]
+            rows = _cells(there).get((dataset, solver, metric, part), rows[:0])
         folds = self.run.folds
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
@@ -83,6 +90,13 @@ class Finals:
         if self.run.data[dataset]["stand_in"]:
             raise MissingError(f"synthetic data stood in for {dataset}")
         return self.run.data[dataset]
+
+
+def _cells(results: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
+    return {
+        tuple(map(str, key)): rows.set_index("split")
+        for key, rows in results.groupby(_CELL, sort=False)
+    }
 
 
 @dataclass

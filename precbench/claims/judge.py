@@ -58,7 +58,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     for claim in claims:
         try:
             _refuse_untested(claim)
-            if isinstance(claim, MeanClaim):
+            if isinstance(claim, MeanClaim) and not claim.averaged:
                 cells.append(_draws(claim, evidence))
             else:
                 rows.append(_JUDGES[type(claim)](claim, evidence))
@@ -173,6 +173,18 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, Verdict.NOT_REPRODUCED, deviation=" ".join(claim.deviations), **about)
 
 
+def _judge_average(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
+    cell = _draws(claim, evidence)
+    mean = float(cell.draws.mean())
+    about: dict[str, Any] = {"measured": f"{mean:.6g}"}
+    if len(cell.draws) < MIN_SPLITS or not np.isfinite(mean):
+        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **about)
+    if agrees(parse_printed(claim.printed, claim.power_of_ten), mean):
+        return cell.row(**_reproduced(claim), **about)
+    deviation = " ".join(claim.deviations)
+    return cell.row(Verdict.NOT_REPRODUCED, deviation=deviation, **about)
+
+
 def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     finals = _finals(claim, evidence)
     better, worse = (_side(claim, side, finals) for side in (claim.better, claim.worse))
@@ -197,7 +209,8 @@ def _side(claim: OrderClaim, solvers: Sequence[str], finals: Finals) -> pd.Serie
         _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], finals)
     else:
         columns = [
-            finals.values(claim.dataset, solver, claim.metric, claim.part) for solver in solvers
+            finals.values(claim.dataset, solver, claim.metric, claim.part, claim.checkpoint)
+            for solver in solvers
         ]
     together = pd.concat(columns, axis=1, join="inner")
     if claim.of == "gap":
@@ -248,6 +261,7 @@ def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
 _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     ExactClaim: _judge_exact,
     BoundClaim: _judge_bound,
+    MeanClaim: _judge_average,
     OrderClaim: _judge_order,
     RatioClaim: _judge_ratio,
     FactClaim: _judge_fact,
@@ -276,19 +290,13 @@ class _Draws(NamedTuple):
             return _row(self.claim, verdict, runs=len(self.draws), **other)
         quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
         q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
-        return _row(
-            self.claim,
-            verdict,
-            measured=f"{q50:.6g}",
-            spread=f"{q25:.4g} to {q75:.4g}",
-            runs=len(self.draws),
-            **other,
-        )
+        about: dict[str, Any] = {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
+        return _row(self.claim, verdict, runs=len(self.draws), **about | other)
 
 
 def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
     finals = _finals(claim, evidence)
-    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part)
+    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint)
     with np.errstate(divide="ignore"):
         return _Draws(claim, np.log(values) if claim.logarithm else values)
 

@@ -140,9 +140,19 @@ class BoundClaim(_Claim):
 
 
 class _Measured(_Claim):
+    """A claim about a metric.
+
+    Attributes
+    ----------
+    dataset, metric, part : str
+    checkpoint : int or None
+        That of the curve at which to look; None for the final weights.
+    """
+
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"
+    checkpoint: int | None = None
 
 
 class MeanClaim(_Measured):
@@ -152,6 +162,8 @@ class MeanClaim(_Measured):
     ----------
     solver : str
         Label in the results.
+    averaged : bool
+        The number is a mean over many draws: ours should agree to half a unit of its last digit.
     power_of_ten : int
         The power that was dropped in print.
     logarithm : bool
@@ -162,6 +174,7 @@ class MeanClaim(_Measured):
 
     kind: Literal["mean"]
     solver: str
+    averaged: bool = False
     power_of_ten: int = 0
     logarithm: bool = False
     first_solver: str = ""
