@@ -315,9 +315,11 @@ def tuned(summary: pd.DataFrame) -> list[str]:
         return []
     if trials["sweep"].nunique() > 1:
         solvers = ", ".join(trials[trials["chosen"] != ""]["solver"].unique())
-        what = f"parameters of {solvers}, see the column chosen of summary.csv"
-    else:
-        what = _told(trials, trials["chosen"].where(trials["chosen"] != ""))
+        return [
+            f"Chosen on a validation part of the training rows: parameters of {solvers}, see the "
+            "columns chosen and tuning_seconds of summary.csv."
+        ]
+    what = _told(trials, trials["chosen"].where(trials["chosen"] != ""))
     took = _told(trials, trials["tuning_seconds"].dropna().map(three_digits))
     return [
         f"Chosen on a validation part of the training rows: {what}.",
