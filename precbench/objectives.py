@@ -179,14 +179,9 @@ class PartialAUC(Objective):
         """Return value and subgradient; see the base class."""
         pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
         neg = first_rows(scores, neg, resolve_k(float(self.beta), neg.size))
-        bars = 1 + scores[neg]
-        n_below = np.searchsorted(np.sort(scores[pos]), bars, "left")
-        n_above = neg.size - np.searchsorted(np.sort(bars), scores[pos], "right")
+        value, gradient = pair_hinges(scores, pos, neg)
         n_pairs = pos.size * neg.size
-        gradient = np.zeros_like(scores)
-        gradient[neg] = n_below / n_pairs
-        gradient[pos] = -n_above / n_pairs
-        return float(n_below @ bars - n_above @ scores[pos]) / n_pairs, gradient
+        return value / n_pairs, gradient / n_pairs
 
 
 @dataclass(frozen=True)
@@ -249,6 +244,32 @@ class F1(Objective):
         gradient[pos[best:]] = -1 / n_pos
         gradient[neg[: n_false[best]]] = 1 / n_pos
         return float(values[best]) / n_pos, gradient
+
+
+def pair_hinges(
+    scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows, and a subgradient.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+    pos, neg : ndarray of int
+        The rows i and j; either may be empty.
+
+    Returns
+    -------
+    value : float
+    subgradient : ndarray of float64, shape (n_samples,)
+        Counts of active pairs: a hinge of 0 takes no part.
+    """
+    bars = 1 + scores[neg]
+    n_below = np.searchsorted(np.sort(scores[pos]), bars, "left")
+    n_above = neg.size - np.searchsorted(np.sort(bars), scores[pos], "right")
+    gradient = np.zeros_like(scores)
+    gradient[neg] = n_below
+    gradient[pos] = -n_above
+    return float(n_below @ bars - n_above @ scores[pos]), gradient
 
 
 def _ranked(scores: NDArray, rows: NDArray[np.intp]) -> NDArray[np.intp]:

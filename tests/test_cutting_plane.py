@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.errors import InputError
 from precbench.objectives import OBJECTIVES, PrecisionAtK
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
-from precbench.solvers.cutting_plane import Point, _at_least_k, _Bundle
+from precbench.solvers.bundle import Bundle, Point
+from precbench.solvers.cutting_plane import _at_least_k
 
 RISKS = {
     "prec@k": {"objective": "prec@k", "k": 2},
@@ -184,7 +185,7 @@ def test_at_least_k_is_the_maximum_over_all_tables():
 @pytest.mark.parametrize("C", [1.0, 1e6])
 def test_the_master_problem_with_planes_that_nearly_repeat(C):
     rng = np.random.default_rng(0)
-    bundle = _Bundle(C, 10)
+    bundle = Bundle(C, 10)
     base = rng.standard_normal(10)
     for _ in range(150):
         w, slope = rng.standard_normal(10), base + 1e-4 * rng.standard_normal(10)

@@ -11,16 +11,22 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from precbench.claims import Evidence, load_claims, make_ledger
+from precbench.claims.published import BoundClaim
+from precbench.claims.verdicts import Verdict
 from precbench.cli import app
 from precbench.errors import InputError
 from precbench.experiment import Illustration, list_configs, load_config, load_experiment
-from precbench.illustrations import ILLUSTRATIONS
+from precbench.illustrations import ILLUSTRATIONS, kar2014
 from precbench.locations import shipped
 from precbench.report.folder import folder_tables
 from precbench.report.illustrations import KINDS
+from precbench.solvers import FTRL
 from precbench.strict_yaml import load
 
 CONFIGS = [
+    "kar2014/regret",
+    "kar2014/uniform-convergence",
     "rudin2009/fig-1-and-4",
     "rudin2009/fig-3",
     "rudin2009/fig-8",
@@ -212,6 +218,86 @@ def test_too_few_successes_are_told():
 
     assert _is_at_least(0.8, 800, 1000) and _is_at_least(0.8, 1000, 1000)
     assert _is_at_least(0.8, 775, 1000) and not _is_at_least(0.8, 765, 1000)
+
+
+@pytest.fixture(scope="module")
+def smoke_tables():
+    """The tables of kar2014 at their smoke size, by name of the config."""
+    configs = [load_config(name) for name in CONFIGS if name.startswith("kar2014/")]
+    return {config.name: config.smoke_size().compute() for config in configs}
+
+
+def test_what_bounds_is_above_what_it_bounds(smoke_tables):
+    claims = [claim for claim in load_claims() if isinstance(claim, BoundClaim)]
+    claims = [claim for claim in claims if claim.experiment in smoke_tables]
+    assert len(claims) >= 12
+    for claim, row in zip(claims, make_ledger(claims, Evidence(values=smoke_tables)), strict=True):
+        assert row.runs >= 1
+        # So few samples have no slope.
+        reproduced = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
+        assert reproduced or claim.cell["quantity"] == "slope", row
+
+
+def test_the_regret_is_that_of_the_solver(smoke_tables):
+    table = smoke_tables["kar2014-regret"]
+    X, y = kar2014._stream("margin-noisy", 0)
+    assert np.linalg.norm(X, axis=1).max() == pytest.approx(1)
+    n_pos = np.sum(y[:60] > 0)
+    for objective in ("prbep", "prec@k", "pauc"):
+        player = FTRL(objective, batch_size=8, shuffle=False).fit(X[:60], y[:60])
+        divisor = 0.1 * n_pos * (60 - n_pos) if objective == "pauc" else 60
+        expected = (player.penalties_.sum() - player.leader(X[:60], y[:60]).loss) / divisor
+        cell = {"rows": "batches of sqrt(T)", "horizon": 60, "objective": objective}
+        assert one(table, quantity="regret", **cell) == pytest.approx(expected, abs=1e-12)
+        bound = np.sqrt(2 * np.sum(player.lipschitz_**2)) / divisor
+        assert one(table, quantity="bound", **cell) == pytest.approx(bound)
+        rate, constant = (one(table, quantity=q, **cell) for q in ("rate", "constant of the bound"))
+        scale = 8 / 60 if objective != "pauc" else 8 * (1 / n_pos + 1 / (60 - n_pos))
+        assert rate == pytest.approx(np.sqrt(scale))
+        assert bound <= constant * rate
+        most = one(table, quantity="regret, at most", **cell)
+        assert expected <= most <= expected + 0.01 * bound
+
+
+def test_the_constants_that_suffice(smoke_tables):
+    """Lemma 2 holds with 1, Case 2.1 with 3 and Lemma 12 with 4, and with nothing less."""
+    table = smoke_tables["kar2014-regret"]
+    for name, least in (("Lemma 2", 1), ("Case 2.1", 3), ("Lemma 12", 4)):
+        ratio = one(table, quantity=f"{name}, largest ratio")
+        assert 0.95 * least <= ratio <= least + 1e-9
+
+
+def test_struct_with_more_ones_than_positives():
+    rng = np.random.default_rng(0)
+    scores, positive = rng.standard_normal((7, 3)), np.arange(7) < 2
+    for k in range(8):
+        brute = [
+            max(
+                sum(scores[i, column] + (not positive[i]) for i in chosen)
+                for chosen in itertools.combinations(range(7), k)
+            )
+            - scores[:2, column].sum()
+            for column in range(3)
+        ]
+        np.testing.assert_allclose(kar2014._struct(scores, positive, k), brute, atol=1e-12)
+
+
+def test_deviations_of_a_sample_of_all_rows():
+    changes = {"sizes": [2000, 20000], "samples": 3, "weights": 4, "datasets": ["margin-noisy"]}
+    table = values("kar2014/uniform-convergence", **changes)
+    for objective in ("prbep", "prec@k", "pauc"):
+        cell = {"objective": objective, "quantity": "deviation"}
+        assert one(table, size=20000, **cell) == pytest.approx(0, abs=1e-12)
+        assert one(table, size=2000, **cell) > 1e-3
+
+
+def test_streams_that_are_too_short():
+    with pytest.raises(InputError, match="20,000 rows and a horizon 20,001"):
+        values("kar2014/regret", datasets=["margin-noisy"], horizons=[20001, 20002])
+    with pytest.raises(InputError, match="20,000 rows and a sample of 20,001"):
+        values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 20001])
+    with pytest.raises(InputError, match="no sample of 2 rows of margin-noisy has both classes"):
+        values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 3], samples=1)
 
 
 @pytest.mark.parametrize("name", CONFIGS)

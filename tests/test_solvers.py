@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from precbench.errors import InputError
 from precbench.metrics import f1, f1_max, precision_at_k, resolve_k
 from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
-from precbench.solvers import SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+from precbench.solvers import FTRL, SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers import minibatch as minibatch_module
 from precbench.solvers.minibatch import OnlineRanker, reservoir_sample, visiting_order
 from precbench.surrogates import SURROGATES
@@ -41,6 +41,7 @@ MEMBERS = {
     **SOLVERS,
     **{f"1pmb-{name}": partial(OnePMB, name) for name in ("pauc", "auc", "f1")},
     **{f"2pmb-{name}": partial(TwoPMB, name) for name in ("pauc", "auc", "f1")},
+    **{f"ftrl-{name}": partial(FTRL, name) for name in ("prec@k", "pauc")},
 }
 each_solver = pytest.mark.parametrize("name", MEMBERS)
 each_minibatch = pytest.mark.parametrize("name", MINIBATCH)

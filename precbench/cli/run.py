@@ -105,7 +105,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
 def _illustrate(illustration: Illustration, options: RunOptions) -> dict[str, Any]:
     say = _Voice(quiet=options.as_json)
     store = Store(options.out / (illustration.name + "-smoke" * options.smoke))
-    say(f"{illustration.title} (an illustration without data)")
+    say(f"{illustration.title} (an illustration)")
     summary = {
         "experiment": illustration.name,
         "folder": str(store.folder),

@@ -9,11 +9,14 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.illustrations import rudin2009
+from precbench.illustrations import kar2014, rudin2009
 
 __all__ = ["ILLUSTRATIONS", "QUICK"]
 
-ILLUSTRATIONS: dict[str, Callable[..., pd.DataFrame]] = {**rudin2009.KINDS}
+ILLUSTRATIONS: dict[str, Callable[..., pd.DataFrame]] = {
+    **rudin2009.KINDS,
+    **kar2014.KINDS,
+}
 
 QUICK = frozenset(rudin2009.KINDS)
 """Those that need seconds at most, and no data: made anew whenever they are judged."""

@@ -10,6 +10,7 @@ from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.bbr import BBR, LCBR
 from precbench.solvers.cutting_plane import CuttingPlane
+from precbench.solvers.ftrl import FTRL
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.psg import ProjectedSubgradient
@@ -17,6 +18,7 @@ from precbench.solvers.push import IRPush, PNormPush, RankBoost
 
 __all__ = [
     "BBR",
+    "FTRL",
     "LCBR",
     "OAM",
     "PGD",
@@ -46,6 +48,7 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "2pmb": TwoPMB,
     "cutting-plane": CuttingPlane,
     "psg": ProjectedSubgradient,
+    "ftrl": FTRL,
     "pnorm-push": PNormPush,
     "ir-push": IRPush,
     "rankboost": RankBoost,

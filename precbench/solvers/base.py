@@ -76,6 +76,15 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores
 
 
+def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+    """Return ``sum_i coef[i] * row i``, on every machine the same."""
+    out, length = np.zeros(n_features), rows.per_slice()
+    for start in range(0, rows.n_rows, length):
+        stop = min(rows.n_rows, start + length)
+        cutting_plane.add_rows(*rows[:3], coef, start, stop, out)
+    return out
+
+
 def with_short_indices(X: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return a CSR matrix whose indices are int32 and within its shape."""
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:

@@ -22,14 +22,13 @@ from precbench.solvers.base import (
     as_rows,
     linear_scores,
     warn_of_overflow,
+    weighted_sum,
 )
+from precbench.solvers.bundle import Bundle, Point
 from precbench.surrogates import first_rows
 
 __all__ = ["CuttingPlane"]
 
-_IDLE_ITERATIONS = 50
-_MASTER_STEPS = 1_000  # between two looks at the clock
-_RIDGE = 1e-12
 
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
 _MOST_PROBES = 5
@@ -173,7 +172,7 @@ class CuttingPlane(LinearRanker):
         self.converged_ = False
         if trace is not None and trace(self):
             return self
-        bundle = _Bundle(self.C, risk.n_weights)
+        bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)
         while True:
             planes = [iterate]
@@ -193,7 +192,7 @@ class CuttingPlane(LinearRanker):
             iterate = risk.at(bundle.weights())
         return self
 
-    def _assess(self, iterate: "Point", best: "Point", risk: "Risk") -> None:
+    def _assess(self, iterate: Point, best: Point, risk: "Risk") -> None:
         """Take stock of the iterate and of the best point so far."""
         risk.publish(iterate.w, self)
         self.best_weights_ = best.w
@@ -220,7 +219,7 @@ class CuttingPlane(LinearRanker):
             return False
         return True
 
-    def _solve(self, bundle: "_Bundle", trace: Trace | None) -> bool:
+    def _solve(self, bundle: Bundle, trace: Trace | None) -> bool:
         """Find the best w against all planes; return False if the trace ends the search."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
         enough = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -228,20 +227,6 @@ class CuttingPlane(LinearRanker):
             if trace is not None and trace(self):
                 return False
         return True
-
-
-class Point(NamedTuple):
-    """Weights, and the risk at them."""
-
-    w: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    risk: float
-    pull: NDArray[np.float64]
-    """A subgradient of the risk with respect to the scores."""
-
-    def primal(self, C: float) -> float:
-        """Return the regularised risk."""
-        return float(0.5 * self.w @ self.w + C * self.risk)
 
 
 class Risk:
@@ -320,15 +305,8 @@ class Risk:
 
     def slope(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""
-        n, length = self._rows.n_rows, self._rows.per_slice()
-        slope = np.zeros(self.n_weights)
-        of_rows = slope[: self._n_features]
-        for start in range(0, n, length):
-            stop = min(n, start + length)
-            cutting_plane.add_rows(*self._rows[:3], point.pull, start, stop, of_rows)
-        if self._has_intercept:
-            slope[-1] = point.pull.sum()
-        return slope
+        slope = weighted_sum(self._rows, point.pull, self._n_features)
+        return np.append(slope, point.pull.sum()) if self._has_intercept else slope
 
 
 def _at_least_k(
@@ -395,83 +373,3 @@ def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     return sorted((lowest, crossing, -(linear + right.slope) / square))[1]
-
-
-class _Bundle:
-    """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
-
-    def __init__(self, C: float, n_weights: int):
-        self._C = C
-        self._n_planes = 0
-        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
-        self._gram = np.empty((0, 0))
-        self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
-
-    def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add the plane that touches the risk at a point."""
-        m = self._n_planes
-        if m == len(self._offsets):
-            self._rearrange(np.arange(m), max(64, 2 * m))
-        self._slopes[m], self._offsets[m] = slope, point.risk - slope @ point.w
-        self._gram[m, : m + 1] = self._gram[: m + 1, m] = self._slopes[: m + 1] @ slope
-        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
-        self._n_planes += 1
-
-    def improve(self, tol: float) -> bool:
-        """Go on solving for the weights of the planes; return whether they are optimal to tol."""
-        m = self._n_planes
-        alpha, gradient = self._alpha[:m], np.empty(m)
-        steps = cutting_plane.solve_master(
-            self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
-        )
-        if steps == _MASTER_STEPS:
-            self._leap(gradient)
-            return False
-        idle = self._idle[:m]
-        idle[:] = np.where(alpha > 0, 0, idle + 1)
-        if (idle >= _IDLE_ITERATIONS).any():
-            self._rearrange(np.flatnonzero(idle < _IDLE_ITERATIONS), len(self._offsets))
-        return True
-
-    def _leap(self, gradient: NDArray[np.float64]) -> None:
-        """Take a Newton step for the planes that carry weight, where pairs alone would creep."""
-        m = self._n_planes
-        active = np.flatnonzero(self._alpha[:m] > 0)
-        alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
-        K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
-        right = np.column_stack((gradient[active], np.ones(len(active))))
-        towards, level = np.linalg.solve(K, right).T
-        step = level * (towards.sum() / level.sum()) - towards  # sums to 0
-        falls = step < 0
-        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
-        there = np.zeros(m)
-        there[active] = np.maximum(alpha + length * step, 0.0)
-        there *= self._C / there.sum()
-        if self._dual(there) > self._dual(self._alpha[:m]):
-            self._alpha[:m] = there
-
-    def _dual(self, alpha: NDArray[np.float64]) -> float:
-        m = self._n_planes
-        return float(alpha @ (self._offsets[:m] - 0.5 * (self._gram[:m, :m] @ alpha)))
-
-    def weights(self) -> NDArray[np.float64]:
-        """Return the best w against all planes."""
-        m = self._n_planes
-        return -(self._alpha[:m] @ self._slopes[:m])
-
-    def bound(self) -> float:
-        """Return the value of the dual, a lower bound of P."""
-        m, w = self._n_planes, self.weights()
-        return float(self._alpha[:m] @ self._offsets[:m] - 0.5 * w @ w)
-
-    def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
-        """Keep these planes only, and have room for so many."""
-        m = self._n_planes = len(kept)
-        for name in ("_offsets", "_slopes", "_alpha", "_idle"):
-            old = getattr(self, name)
-            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
-            new[:m] = old[kept]
-            setattr(self, name, new)
-        gram = np.empty((capacity, capacity))
-        gram[:m, :m] = self._gram[np.ix_(kept, kept)]
-        self._gram = gram

@@ -254,7 +254,7 @@ class MiniBatchRanker(PassRanker):
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         resolve_k(self._top(), int(np.count_nonzero(labels > 0)))
-        _k_by_size(self._top(), self._batch_length(labels))
+        k_by_size(self._top(), self._batch_length(labels))
 
     def _reset(self, n_features: int) -> None:
         self._counts = np.zeros(2, dtype=np.int64)
@@ -276,7 +276,7 @@ class MiniBatchRanker(PassRanker):
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
     ) -> Callable[[int, int], None]:
         radius = getattr(self, "radius", None)
-        k_of = _k_by_size(self._top(), b)
+        k_of = k_by_size(self._top(), b)
         scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
 
         def visit(start: int, stop: int) -> None:
@@ -311,7 +311,7 @@ class MiniBatchRanker(PassRanker):
 
 
 @functools.lru_cache(maxsize=8, typed=True)
-def _k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
+def k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
     """Return the count that k means among n rows, for n = 0, ..., length; at most n."""
     counts = [0]
     for n in range(1, length + 1):

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.optimize import brentq, linprog
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from precbench.kernels import cutting_plane, push
-from precbench.solvers.base import as_rows, linear_scores
+from precbench.kernels import push
+from precbench.solvers.base import as_rows, linear_scores, weighted_sum
 
 __all__ = [
     "Classes",
@@ -210,10 +210,7 @@ class Risk(ABC):
 
     def pulled_back(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``X.T @ by_scores``."""
-        out, n, length = np.zeros(self.X.shape[1]), self.rows.n_rows, self.rows.per_slice()
-        for start in range(0, n, length):
-            cutting_plane.add_rows(*self.rows[:3], by_scores, start, min(n, start + length), out)
-        return out
+        return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
         """Bound the rounding of `pulled_back`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.report.figures import LOOK
-from precbench.report.illustrations import rudin2009
+from precbench.report.illustrations import kar2014, rudin2009
 from precbench.report.illustrations.shown import Shown
 from precbench.report.tables import Table, markdown_table
 from precbench.results import read_csv, read_values
@@ -21,7 +21,7 @@ __all__ = ["KINDS", "illustration_tables", "is_illustration", "write_illustratio
 
 _LINE = 0.14  # inches
 
-KINDS = {**rudin2009.KINDS}
+KINDS = {**rudin2009.KINDS, **kar2014.KINDS}
 
 
 def is_illustration(folder: str | os.PathLike[str]) -> bool:
@@ -110,7 +110,8 @@ def _drawn(shown: Shown) -> "Figure":
     caption = textwrap.wrap(kind.caption.format(**shown.parameters), round(width * 16.5))
     foot = _LINE * (len(caption) + 0.5)
     figure = Figure(figsize=(width, height + foot), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0)
+    # No frames: whether their edges are at 0 or at -0 differs from time to time.
+    parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0, frameon=False)
     body, under = parts
     edge = 0.08 / width
     body.suptitle(shown.title, x=edge, ha="left", fontsize=10, fontweight="bold")

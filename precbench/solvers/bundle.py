@@ -1,0 +1,112 @@
+"""Planes below a convex function, and the best weights against all of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.kernels import cutting_plane
+
+__all__ = ["Bundle", "Point"]
+
+_MASTER_STEPS = 1_000  # between two looks at the clock
+_RIDGE = 1e-12
+
+
+class Point(NamedTuple):
+    """Weights, and the risk at them."""
+
+    w: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    risk: float
+    pull: NDArray[np.float64]
+    """A subgradient of the risk with respect to the scores."""
+
+    def primal(self, C: float) -> float:
+        """Return the regularised risk."""
+        return float(0.5 * self.w @ self.w + C * self.risk)
+
+
+class Bundle:
+    """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
+
+    _PATIENCE = 50
+    """Planes that carry no weight for so many solutions are dropped."""
+
+    _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
+
+    def __init__(self, C: float, n_weights: int):
+        self._C = C
+        self._n_planes = 0
+        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
+        self._gram = np.empty((0, 0))
+        self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
+
+    def add(self, point: Point, slope: NDArray[np.float64]) -> None:
+        """Add the plane that touches the risk at a point."""
+        m = self._n_planes
+        if m == len(self._offsets):
+            self._rearrange(np.arange(m), max(64, 2 * m))
+        self._slopes[m], self._offsets[m] = slope, point.risk - slope @ point.w
+        self._gram[m, : m + 1] = self._gram[: m + 1, m] = self._slopes[: m + 1] @ slope
+        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
+        self._n_planes += 1
+
+    def improve(self, tol: float) -> bool:
+        """Go on solving for the weights of the planes; return whether they are optimal to tol."""
+        m = self._n_planes
+        alpha, gradient = self._alpha[:m], np.empty(m)
+        steps = cutting_plane.solve_master(
+            self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
+        )
+        if steps == _MASTER_STEPS:
+            self._leap(gradient)
+            return False
+        idle = self._idle[:m]
+        idle[:] = np.where(alpha > 0, 0, idle + 1)
+        if (idle >= self._PATIENCE).any():
+            self._rearrange(np.flatnonzero(idle < self._PATIENCE), len(self._offsets))
+        return True
+
+    def _leap(self, gradient: NDArray[np.float64]) -> None:
+        """Take a Newton step for the planes that carry weight, where pairs alone would creep."""
+        m = self._n_planes
+        active = np.flatnonzero(self._alpha[:m] > 0)
+        alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
+        K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
+        right = np.column_stack((gradient[active], np.ones(len(active))))
+        towards, level = np.linalg.solve(K, right).T
+        step = level * (towards.sum() / level.sum()) - towards  # sums to 0
+        falls = step < 0
+        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
+        there = np.zeros(m)
+        there[active] = np.maximum(alpha + length * step, 0.0)
+        there *= self._C / there.sum()
+        if self._dual(there) > self._dual(self._alpha[:m]):
+            self._alpha[:m] = there
+
+    def _dual(self, alpha: NDArray[np.float64]) -> float:
+        m = self._n_planes
+        return float(alpha @ (self._offsets[:m] - 0.5 * (self._gram[:m, :m] @ alpha)))
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return the best w against all planes."""
+        m = self._n_planes
+        return -(self._alpha[:m] @ self._slopes[:m])
+
+    def bound(self) -> float:
+        """Return the value of the dual, a lower bound of P."""
+        m, w = self._n_planes, self.weights()
+        return float(self._alpha[:m] @ self._offsets[:m] - 0.5 * w @ w)
+
+    def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
+        """Keep these planes only, and have room for so many."""
+        m = self._n_planes = len(kept)
+        for name in self._OF_PLANES:
+            old = getattr(self, name)
+            new = old if capacity == len(old) else np.empty((capacity, *old.shape[1:]), old.dtype)
+            new[:m] = old[kept]
+            setattr(self, name, new)
+        old = self._gram
+        self._gram = old if capacity == len(old) else np.empty((capacity, capacity))
+        self._gram[:m, :m] = old[np.ix_(kept, kept)]

@@ -1,0 +1,344 @@
+"""FTRL: each w against a general solver, penalties by definition, planes, constants, regret."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from precbench.objectives import PartialAUC
+from precbench.solvers import FTRL
+from precbench.solvers.ftrl import _Planes
+
+EACH = {
+    "prbep": {"objective": "prbep"},
+    "prec@k": {"objective": "prec@k", "top": 0.4},
+    "prec@k, a count": {"objective": "prec@k", "top": 3},
+    "pauc": {"objective": "pauc", "beta": 0.5},
+    "pauc, one negative": {"objective": "pauc", "beta": 0.1},
+}
+each_loss = pytest.mark.parametrize("name", EACH)
+
+
+def stream(seed, n=7, d=2, share=0.4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(rng.random(n) < share, 1, -1)
+    y[rng.permutation(n)[:2]] = [1, -1]
+    X[y > 0, 0] += 1
+    return X / np.linalg.norm(X, axis=1).max(), y
+
+
+def n_first(name, y):
+    """Return how many rows, or negatives, are at the top of all rows so far."""
+    if name == "prbep":
+        return np.sum(y > 0)
+    if name == "prec@k":
+        return int(np.ceil(0.4 * len(y) - 1e-9))
+    if name == "prec@k, a count":
+        return min(3, len(y))
+    return int(np.ceil({"pauc": 0.5, "pauc, one negative": 0.1}[name] * np.sum(y < 0) - 1e-9))
+
+
+def planes(name, X, y):
+    """List offset and slope of every plane below the loss of these rows, by definition."""
+    n, top = len(y), n_first(name, y)
+    if name.startswith("pauc"):
+        pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+        for chosen in combinations(neg, top):
+            pairs = np.array([X[j] - X[i] for i in pos for j in chosen])
+            for active in product((0, 1), repeat=len(pairs)):
+                active = np.array(active)
+                yield active.sum(), (active @ pairs if len(pairs) else np.zeros(X.shape[1]))
+        return
+    for chosen in combinations(range(n), top):
+        ones = np.isin(np.arange(n), chosen)
+        yield np.sum(ones & (y < 0)), (ones.astype(int) - (y > 0)) @ X
+
+
+def loss(name, X, y, w):
+    """Return the loss of these rows by sorting, slowly."""
+    scores, positive, top = X @ w, y > 0, n_first(name, y)
+    if name.startswith("pauc"):
+        negatives = sorted(scores[~positive], reverse=True)[:top]
+        return sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives)
+    return sum(sorted(scores + ~positive, reverse=True)[:top]) - scores[positive].sum()
+
+
+def best(name, X, y, eta, radius):
+    """Minimise the regularised loss in the ball over w and a bound xi of all planes."""
+    offsets, slopes = map(np.array, zip(*planes(name, X, y), strict=True))
+    start = np.append(np.full(X.shape[1], 0.01), np.abs(offsets).max() + 1)
+    found = minimize(
+        lambda v: 0.5 * eta * v[:-1] @ v[:-1] + v[-1],
+        start,
+        jac=lambda v: np.append(eta * v[:-1], 1),
+        constraints=[
+            {
+                "type": "ineq",
+                "fun": lambda v: v[-1] - offsets - slopes @ v[:-1],
+                "jac": lambda v: np.column_stack((-slopes, np.ones(len(slopes)))),
+            },
+            {
+                "type": "ineq",
+                "fun": lambda v: radius**2 - v[:-1] @ v[:-1],
+                "jac": lambda v: np.append(-2 * v[:-1], 0),
+            },
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    return found.x[:-1]
+
+
+def path(solver, X, y):
+    """Fit and return w_1, w_2, ..., w_{T+1}."""
+    weights = []
+    solver.fit(X, y, trace=lambda s: weights.append(s.coef_))
+    return np.array(weights)
+
+
+@each_loss
+@pytest.mark.parametrize(("eta", "radius"), [(None, 1.0), (0.3, 0.8), (2.0, 50.0), (0.02, 3.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_w_is_that_of_a_general_solver(name, eta, radius, seed):
+    X, y = stream(seed)
+    solver = FTRL(**EACH[name], eta=eta, radius=radius, tol=1e-6, shuffle=False)
+    weights = path(solver, X, y)
+    assert_array_equal(weights[0], 0)
+    assert (np.linalg.norm(weights, axis=1) <= radius * (1 + 1e-12)).all()
+
+    def value(w, t):
+        return loss(name, X[:t], y[:t], w) + 0.5 * solver.eta_ * w @ w
+
+    for t in range(1, len(y) + 1):
+        w = best(name, X[:t], y[:t], solver.eta_, radius)
+        w *= min(1.0, radius / max(np.linalg.norm(w), 1e-300))
+        assert value(weights[t], t) <= value(w, t) + 1e-9
+        assert_allclose(weights[t], w, atol=2e-3 * radius if solver.eta_ < 0.1 else 1e-4)
+
+
+def test_the_ball_is_active_in_some_of_these():
+    X, y = stream(0)
+    for name in EACH:
+        inside = path(FTRL(**EACH[name], radius=50.0, eta=2.0, shuffle=False), X, y)
+        assert np.linalg.norm(inside, axis=1).max() < 49
+        at_the_edge = path(FTRL(**EACH[name], radius=0.8, eta=0.3, shuffle=False), X, y)
+        assert np.linalg.norm(at_the_edge, axis=1).max() == pytest.approx(0.8)
+
+
+@each_loss
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_penalties_by_definition(name, batch_size):
+    X, y = stream(5, n=30, d=3)
+    solver = FTRL(**EACH[name], batch_size=batch_size, shuffle=False)
+    weights = path(solver, X, y)
+    stops = [*range(batch_size, 30, batch_size), 30]
+    assert len(weights) == len(stops) + 1 and solver.n_iter_ == len(stops)
+    for t, stop in enumerate(stops):
+        before = stop - batch_size if stop < 30 else stops[-2]
+        penalty = loss(name, X[:stop], y[:stop], weights[t])
+        penalty -= loss(name, X[:before], y[:before], weights[t]) if before else 0
+        assert solver.penalties_[t] == pytest.approx(penalty, abs=1e-10)
+
+
+@each_loss
+def test_the_losses_in_three_ways(name):
+    """The planes, the definition, and the solver's own agree; penalties of one w telescope."""
+    X, y = stream(8, n=8, d=3)
+    rng = np.random.default_rng(0)
+    solver = FTRL(**EACH[name])._loss(X, y > 0)
+    for w in rng.standard_normal((5, 3)) * 2:
+        steps = []
+        for t in range(1, 9):
+            brute = max(b + g @ w for b, g in planes(name, X[:t], y[:t]))
+            assert brute == pytest.approx(loss(name, X[:t], y[:t], w), abs=1e-12)
+            assert solver.at(w, t).risk == pytest.approx(brute, abs=1e-12)
+            steps.append(solver.at(w, t).risk - (solver.at(w, t - 1).risk if t > 1 else 0))
+        assert sum(steps) == pytest.approx(loss(name, X, y, w), abs=1e-12)
+
+
+def test_pauc_is_the_objective_times_its_pairs():
+    X, y = stream(3, n=40, d=3)
+    w = np.array([1.0, -2.0, 0.5])
+    pairs = np.sum(y > 0) * n_first("pauc", y)
+    expected = PartialAUC(0.5).value(X @ w, y) * pairs
+    assert FTRL("pauc", beta=0.5)._loss(X, y > 0).at(w, 40).risk == pytest.approx(expected)
+
+
+def test_the_paper_scales_its_loss_otherwise():
+    """kar2014 (3) with labels -1 and +1, at w, against ours at w/2."""
+    X, y = stream(2, n=9, d=3)
+    w, k = np.array([0.3, -1.0, 0.8]), n_first("prec@k", y)
+    printed = max(
+        (ones - y) @ X @ w - ones @ y
+        for ones in map(np.array, product((-1, 1), repeat=9))
+        if np.sum(ones + 1) == 2 * k
+    )
+    constant = 2 * np.sum(y > 0) - 2 * k - 9
+    assert printed == pytest.approx(4 * loss("prec@k", X, y, w / 2) + constant, abs=1e-12)
+
+
+@each_loss
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_planes_stay_below_the_loss_as_it_grows(name, batch_size, storage):
+    X, y = stream(11, n=40, d=3)
+    rng = np.random.default_rng(1)
+    of_rows = FTRL(**EACH[name])._loss(storage(X), y > 0)
+    bundle = _Planes(of_rows, 1.0)
+    touching = 0
+    for start in range(0, 39, batch_size):
+        stop = start + batch_size
+        point = of_rows.at(rng.standard_normal(3), stop)
+        bundle.extend(start, point)
+        bundle.add(point, of_rows.slope(point.pull))
+        m = bundle._n_planes
+        for w in (point.w, *(10.0 ** rng.integers(-1, 2, (20, 1)) * rng.standard_normal((20, 3)))):
+            value = loss(name, X[:stop], y[:stop], w)
+            heights = bundle._offsets[:m] + bundle._slopes[:m] @ w
+            assert heights.max() <= value + 1e-9
+        assert bundle._height(point.w) == pytest.approx(point.risk, abs=1e-9)
+        old = bundle._offsets[: m - 1] + bundle._slopes[: m - 1] @ point.w
+        touching += bool(np.isclose(old.max(initial=-np.inf), point.risk))
+        assert_allclose(bundle._gram[:m, :m], bundle._slopes[:m] @ bundle._slopes[:m].T)
+    assert (
+        touching >= 3 or batch_size > 1
+    )  # an extension that leaves every plane far below would be no use
+
+
+@each_loss
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_penalties_are_as_lipschitz_as_promised(name, batch_size):
+    rng = np.random.default_rng(4)
+    largest = 0.0
+    for seed in range(8):
+        X, y = stream(seed, n=25, d=2)
+        solver = FTRL(**EACH[name], batch_size=batch_size, shuffle=False, max_iter=1, tol=10.0)
+        constants = solver.fit(3 * X, y).lipschitz_  # rows of norm 3 at most
+        of_rows = solver._loss(3 * X, y > 0)
+        for _ in range(12):
+            v = rng.standard_normal(2)
+            w = v + 10.0 ** rng.integers(-6, 1) * rng.standard_normal(2)
+            there, here = (
+                np.diff([0.0] + [of_rows.at(u, t).risk for t in range(batch_size, 26, batch_size)])
+                for u in (v, w)
+            )
+            moved = np.abs(there - here) / np.linalg.norm(v - w)
+            assert_allclose(moved[constants == 0], 0)
+            largest = max(largest, np.max(moved[constants > 0] / constants[constants > 0]))
+    # The struct surrogate obeys half of the paper's constant.
+    assert largest <= (1 if name.startswith("pauc") else 0.5) + 1e-9
+    assert largest > 0.3 or batch_size > 1  # a batch has the sum of the constants of its rows
+
+
+def test_constants():
+    X = 2 * np.eye(6)
+    y = [-1, 1, -1, 1, -1, -1]
+    assert_array_equal(FTRL(shuffle=False).fit(X, y).lipschitz_, np.full(6, 8.0))
+    solver = FTRL("pauc", beta=0.5, shuffle=False, radius=3.0).fit(X, y)
+    assert_array_equal(solver.lipschitz_, 4.0 * np.array([0, 1, 1, 1, 2, 2]))
+    assert solver.eta_ == pytest.approx(np.sqrt(2 * np.sum(solver.lipschitz_**2)) / 3)
+    pairs = FTRL("pauc", beta=0.5, shuffle=False, batch_size=4).fit(X, y)
+    assert_array_equal(pairs.lipschitz_, 4.0 * np.array([3, 4]))
+    assert FTRL(eta=0.5).fit(X, y).eta_ == 0.5
+
+
+@each_loss
+@pytest.mark.parametrize("batch_size", [1, 9])
+@pytest.mark.parametrize("radius", [0.3, 5.0])
+def test_regret_stays_below_its_bound(name, batch_size, radius):
+    for seed in range(3):
+        X, y = stream(seed, n=80, d=3)
+        order = np.argsort(y * (-1) ** seed, kind="stable") if seed else np.arange(80)
+        solver = FTRL(**EACH[name], batch_size=batch_size, radius=radius, shuffle=False)
+        solver.fit(X[order], y[order])
+        bound = radius * np.sqrt(2 * np.sum(solver.lipschitz_**2))
+        regret = solver.penalties_.sum() - solver.leader(X[order], y[order]).loss
+        assert regret <= bound
+
+
+@each_loss
+@pytest.mark.parametrize("radius", [0.5, 20.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_leader_is_that_of_a_general_solver(name, radius, seed):
+    X, y = stream(seed)
+    solver = FTRL(**EACH[name], radius=radius).fit(X, y)
+    leader = solver.leader(X, y)
+    w = best(name, X, y, 0.0, radius)
+    least = loss(name, X, y, w * min(1.0, radius / max(np.linalg.norm(w), 1e-300)))
+    assert loss(name, X, y, leader.w) == pytest.approx(leader.loss, abs=1e-10)
+    assert np.linalg.norm(leader.w) <= radius * (1 + 1e-12)
+    bound = radius * np.sqrt(2 * np.sum(solver.lipschitz_**2))
+    assert leader.gap <= 1e-3 * bound
+    assert leader.loss - leader.gap <= least + 1e-7 <= leader.loss + leader.gap + 2e-7
+
+
+@each_loss
+def test_a_closer_tolerance_moves_w_by_no_more_than_it_says(name):
+    X, y = stream(7, n=120, d=4)
+    close = path(FTRL(**EACH[name], tol=1e-7, shuffle=False), X, y)
+    for tol in (1e-2, 1e-4):
+        solver = FTRL(**EACH[name], tol=tol, shuffle=False)
+        far = np.linalg.norm(path(solver, X, y) - close, axis=1)
+        assert far.max() <= tol + 1e-7
+        assert far.max() <= np.sqrt(2 * solver.gap_ / solver.eta_) + 1e-7
+
+
+@each_loss
+def test_dense_equals_sparse(name):
+    X, y = stream(9, n=80, d=5)
+    X[np.abs(X) < 0.1] = 0
+    dense = FTRL(**EACH[name], random_state=0, tol=1e-6).fit(X, y)
+    for container in (sparse.csr_matrix, sparse.csr_array):
+        compressed = FTRL(**EACH[name], random_state=0, tol=1e-6).fit(container(X), y)
+        assert_allclose(compressed.coef_, dense.coef_, atol=2e-6)
+        assert_allclose(compressed.penalties_, dense.penalties_, atol=1e-4)
+
+
+def test_the_order_of_the_rows():
+    X, y = stream(6, n=60, d=3)
+    stored = path(FTRL(shuffle=False), X, y)
+    assert_array_equal(path(FTRL(shuffle=False), X, y), stored)
+    turn = np.random.default_rng(3).permutation(60)
+    assert_array_equal(path(FTRL(shuffle=True, random_state=3), X, y)[-1].shape, (3,))
+    assert_array_equal(
+        path(FTRL(random_state=3), X, y), path(FTRL(shuffle=False), X[turn], y[turn])
+    )
+
+
+def test_the_mean_is_that_of_all_that_were_played():
+    X, y = stream(6, n=60, d=3)
+    played = path(FTRL(shuffle=False), X, y)[:-1]
+    mean = FTRL(shuffle=False, average=True).fit(X, y).coef_
+    assert_allclose(mean, played.mean(axis=0), atol=1e-14)
+
+
+def test_a_trace_ends_the_game():
+    X, y = stream(6, n=60, d=3)
+    solver = FTRL(shuffle=False).fit(X, y, trace=lambda s: s.n_iter_ == 7)
+    assert len(solver.penalties_) == solver.n_iter_ == 7
+    assert_array_equal(solver.penalties_, FTRL(shuffle=False).fit(X, y).penalties_[:7])
+
+
+def test_too_few_evaluations_are_told():
+    X, y = stream(6, n=60, d=3)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        solver = FTRL("pauc", shuffle=False, max_iter=2, tol=1e-8).fit(X, y)
+    assert solver.gap_ > 0
+
+
+def test_overflow_is_told():
+    X, y = stream(6)
+    with pytest.warns(ConvergenceWarning, match="overflow"):
+        assert np.isnan(FTRL(shuffle=False).fit(X * 1e200, y).coef_).all()
+
+
+def test_a_large_eta_and_a_small_one():
+    X, y = stream(6, n=60, d=3)
+    for eta in (1e-9, 1e9):
+        solver = FTRL(shuffle=False, eta=eta).fit(X, y)
+        assert solver.eta_ == eta and np.isfinite(solver.penalties_).all()
