@@ -18,7 +18,7 @@ from precbench.cli import app
 from precbench.errors import InputError
 from precbench.metrics import auc
 from precbench.solvers import OAM, PGD, SPAM, AdaOAM
-from precbench.solvers.minibatch import visiting_order
+from precbench.solvers.passes import visiting_order
 from precbench.solvers.streaming import fit_pieces
 
 SOLVERS = {

@@ -21,7 +21,8 @@ from precbench.metrics import f1, f1_max, precision_at_k, resolve_k
 from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.solvers import FTRL, SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers import minibatch as minibatch_module
-from precbench.solvers.minibatch import OnlineRanker, reservoir_sample, visiting_order
+from precbench.solvers.minibatch import reservoir_sample
+from precbench.solvers.passes import OnlineRanker, visiting_order
 from precbench.surrogates import SURROGATES
 from tests.twins import minibatch_path
 

@@ -24,7 +24,8 @@ from precbench.solvers.base import (
     weighted_sum,
 )
 from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.minibatch import Shuffle, k_by_size, visiting_order
+from precbench.solvers.minibatch import k_by_size
+from precbench.solvers.passes import Shuffle, visiting_order
 from precbench.surrogates import SURROGATES, first_rows
 
 __all__ = ["FTRL", "Leader"]

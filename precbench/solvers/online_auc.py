@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import online_auc
 from precbench.solvers.base import SLICE_VALUES, Rows
-from precbench.solvers.minibatch import OnlineRanker, PassRanker, Shuffle
+from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle
 
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.solvers.base import Trace, as_rows
-from precbench.solvers.minibatch import OnlineRanker
+from precbench.solvers.passes import OnlineRanker
 
 __all__ = ["OnlineRanker", "fit_pieces"]
 
