@@ -223,22 +223,24 @@ class SquaredPairRanker(LinearRanker):
         length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)
         length = max(1, length, 4 * n**2 // products_of_pair)  # a slice is added up in n**2
         scratch = _scratch(n)
-        self._sums = mean, second = np.zeros(n), np.zeros((n, n))
+        mean, second = np.zeros(n), np.zeros((n, n))
         part_sums, part_products = np.zeros(n), np.zeros((n, n))
+        self._sums = mean, second, part_sums, part_products
         start = 0
         while start < n_pairs:
             due = max(start + 1, getattr(trace, "next_rows", n_pairs))
-            stop = min(n_pairs, start + length, due)
+            stop = min(n_pairs, start - start % length + length, due)
             chosen = numbers(stop - start)
             first = 0 if len(chosen) else start
             moments.add_pairs(
                 *rows[:3], pos, neg, chosen, first, first + stop - start,
                 *scratch, part_sums, part_products,
             )  # fmt: skip
-            mean += part_sums
-            second += part_products
-            part_sums.fill(0)
-            part_products.fill(0)
+            if stop % length == 0 or stop == n_pairs:  # whatever the trace asks for
+                mean += part_sums
+                second += part_products
+                part_sums.fill(0)
+                part_products.fill(0)
             self.n_rows_seen_ += stop - start
             start = stop
             if start < n_pairs and trace is not None and trace(self):
@@ -438,8 +440,9 @@ class LCBR(SquaredPairRanker):
     def catch_up(self) -> None:
         """Set the weights to those of the pairs so far."""
         if self.n_rows_seen_ and hasattr(self, "_sums"):
-            mean, second = (total / self.n_rows_seen_ for total in self._sums)
-            self._minimise(mean, _symmetric(second))
+            mean, second, part_sums, part_products = self._sums
+            second = _symmetric(second + part_products)
+            self._minimise((mean + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_)
 
 
 class ClassMoments:
