@@ -27,12 +27,14 @@ from precbench.strict_yaml import load
 CONFIGS = [
     "kar2014/regret",
     "kar2014/uniform-convergence",
+    "gultekin/bound",
     "rudin2009/fig-1-and-4",
     "rudin2009/fig-3",
     "rudin2009/fig-8",
     "rudin2009/section-10-1",
     "rudin2009/tables-1-2",
 ]
+TIMED = ["gultekin/fig1"]  # equal but for times: tests/test_mixtures.py
 SMALL = """\
 name: small
 title: A small one
@@ -386,7 +388,7 @@ def test_what_only_a_try_can_find(complaints):
     assert found == "c.yaml:4:1: parameters: z_max = 2 should exceed z_min = 3"
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", CONFIGS + TIMED)
 def test_a_misspelt_key_is_found(name, complaints):
     document = load(shipped("configs") / f"{name}.yaml")
     free = set(document.data["parameters"].get("lists", ()))
@@ -405,7 +407,7 @@ def test_a_misspelt_key_is_found(name, complaints):
 # Running
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", CONFIGS + TIMED)
 def test_run_writes_what_plot_draws_again(name, tmp_path):
     result = invoke("run", name, "--smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output

@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.illustrations import kar2014, rudin2009
+from precbench.illustrations import gultekin, kar2014, rudin2009
 
 __all__ = ["ILLUSTRATIONS", "QUICK"]
 
 ILLUSTRATIONS: dict[str, Callable[..., pd.DataFrame]] = {
     **rudin2009.KINDS,
     **kar2014.KINDS,
+    **gultekin.KINDS,
 }
 
 QUICK = frozenset(rudin2009.KINDS)

@@ -2,11 +2,20 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
-__all__ = ["Count", "Points", "Seed", "Share"]
+from precbench.strict_models import Section
+
+__all__ = ["Count", "MixtureProblem", "Points", "Seed", "Share"]
 
 Count = Annotated[int, Field(ge=1)]
 Points = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class MixtureProblem(Section):
+    """Two classes of so many components, each with the covariance ``sigma**2 I``."""
+
+    components: Count
+    sigma: PositiveFloat

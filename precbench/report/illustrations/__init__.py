@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.report.figures import LOOK
-from precbench.report.illustrations import kar2014, rudin2009
+from precbench.report.illustrations import gultekin, kar2014, rudin2009
 from precbench.report.illustrations.shown import Shown
 from precbench.report.tables import Table, markdown_table
 from precbench.results import read_csv, read_values
@@ -21,7 +21,7 @@ __all__ = ["KINDS", "illustration_tables", "is_illustration", "write_illustratio
 
 _LINE = 0.14  # inches
 
-KINDS = {**rudin2009.KINDS, **kar2014.KINDS}
+KINDS = {**rudin2009.KINDS, **kar2014.KINDS, **gultekin.KINDS}
 
 
 def is_illustration(folder: str | os.PathLike[str]) -> bool:

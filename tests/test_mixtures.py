@@ -1,0 +1,445 @@
+"""Gaussian mixtures, and the illustrations of gultekin that are made of them."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal, norm, ortho_group
+
+from precbench.data.mixtures import MixturePair, draw_mixture_pair
+from precbench.errors import InputError
+from precbench.experiment import load_config
+from precbench.illustrations import ILLUSTRATIONS
+from precbench.illustrations.gultekin_bounds import _coins, _Sample, bounds_of
+from precbench.illustrations.types import MixtureProblem
+from precbench.metrics import auc
+from precbench.report.illustrations import KINDS
+from precbench.report.illustrations.shown import Shown
+from precbench.solvers import BBR, LCBR
+from precbench.solvers.bbr import minimise_over_ball
+
+# --- the distribution ---
+
+
+def pair(seed=0, k=3, n=4, eccentricity=0.6):
+    """Return a mixture whose components have different weights."""
+    rng = np.random.default_rng(seed)
+    drawn = draw_mixture_pair(k, 1.5, n, rng, eccentricity=eccentricity)
+    return MixturePair(rng.dirichlet(np.ones(k)), drawn.means, drawn.covariance)
+
+
+def differences(mixture, n=200_000, seed=1):
+    X, _ = mixture.sample(n, n, np.random.default_rng(seed))
+    return X[:n] - X[n:]
+
+
+def assert_mean(sample, exact):
+    """Check that a mean lies within 5 standard errors of its expectation."""
+    error = sample.std(axis=0) / np.sqrt(len(sample))
+    assert (np.abs(sample.mean(axis=0) - exact) < 5 * error).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_moments_risk_and_auc_are_those_of_samples(seed):
+    mixture = pair(seed)
+    z = differences(mixture)
+    w = np.random.default_rng(seed).standard_normal(4)
+    assert_mean(z, mixture.mean)
+    assert_mean(np.einsum("ni,nj->nij", z, z).reshape(-1, 16), mixture.second.ravel())
+    assert_mean((1 - z @ w) ** 2 / 2, mixture.risk(w))
+    assert_mean((z @ w > 0).astype(float), mixture.auc(w))
+
+
+def test_moments_are_sums_over_pairs_of_components():
+    mixture = pair()
+    second = np.zeros((4, 4))
+    mean = np.zeros(4)
+    for (c, pos), (d, neg) in itertools.product(
+        zip(mixture.weights, mixture.means[1], strict=True),
+        zip(mixture.weights, mixture.means[0], strict=True),
+    ):
+        mean += c * d * (pos - neg)
+        second += c * d * (2 * mixture.covariance + np.outer(pos - neg, pos - neg))
+    assert_allclose(mixture.mean, mean, rtol=1e-12)
+    assert_allclose(mixture.second, second, rtol=1e-12)
+
+
+def test_the_auc_is_an_integral():
+    """P(s1 > s0), with the densities of both scores."""
+    mixture = pair()
+    w = np.array([1.0, -0.5, 2.0, 0.3])
+    spread = math.sqrt(w @ mixture.covariance @ w)
+
+    def density(t):
+        return mixture.weights @ norm.pdf(t, mixture.means[1] @ w, spread)
+
+    def below(t):
+        return mixture.weights @ norm.cdf(t, mixture.means[0] @ w, spread)
+
+    found, _ = quad(lambda t: density(t) * below(t), -40, 40, limit=200, epsabs=1e-12)
+    assert mixture.auc(w) == pytest.approx(found, abs=1e-9)
+    assert mixture.auc(3 * w) == pytest.approx(mixture.auc(w), rel=1e-12)
+    assert mixture.auc(-w) == pytest.approx(1 - mixture.auc(w), rel=1e-12)
+    assert mixture.auc(np.zeros(4)) == 0.5 and mixture.risk(np.zeros(4)) == 0.5
+
+
+def test_the_likelihood_ratio_is_one_of_densities():
+    mixture = pair()
+    X = np.random.default_rng(5).standard_normal((20, 4))
+
+    def log_density(means):
+        parts = [multivariate_normal.pdf(X, mean, mixture.covariance) for mean in means]
+        return np.log(mixture.weights @ parts)
+
+    expected = log_density(mixture.means[1]) - log_density(mixture.means[0])
+    assert_allclose(mixture.log_likelihood_ratio(X), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_of_the_risk(seed):
+    mixture = pair(seed)
+    w = minimise_over_ball(mixture.second, mixture.mean)
+    assert_allclose(w, np.linalg.solve(mixture.second, mixture.mean), rtol=1e-9)
+    found = minimize(mixture.risk, np.zeros(4), method="Nelder-Mead", options={"xatol": 1e-7})
+    assert mixture.risk(w) <= found.fun + 1e-12
+    assert mixture.risk(w) == pytest.approx(found.fun, abs=1e-8)
+
+
+def test_one_component_has_a_linear_likelihood_ratio():
+    mixture = pair(k=1)
+    gap = mixture.means[1][0] - mixture.means[0][0]
+    best = norm.cdf(math.sqrt(gap @ np.linalg.solve(mixture.covariance, gap) / 2))
+    w = minimise_over_ball(mixture.second, mixture.mean)
+    assert mixture.auc(w) == pytest.approx(best, rel=1e-12)
+    value, error = mixture.largest_auc(500, np.random.default_rng(0))
+    assert value == pytest.approx(best, rel=1e-9) and error == pytest.approx(0, abs=1e-9)
+
+
+def test_no_linear_ranker_exceeds_the_likelihood_ratio():
+    """An exclusive or, where every linear ranker is bad."""
+    mixture = MixturePair(
+        np.array([0.5, 0.5]),
+        np.array([[[2.0, -2.0], [-2.0, 2.0]], [[2.0, 2.0], [-2.0, -2.0]]]),
+        np.eye(2),
+    )
+    rng = np.random.default_rng(0)
+    X, y = mixture.sample(20_000, 20_000, rng)
+    direct = auc(y, mixture.log_likelihood_ratio(X))
+    value, error = mixture.largest_auc(20_000, rng)
+    assert value == pytest.approx(direct, abs=8 * error) and 0 < error < 0.01
+    angles = np.linspace(0, np.pi, 50)
+    linear = [mixture.auc([math.cos(a), math.sin(a)]) for a in angles]
+    assert max(linear) < 0.76 < value
+
+
+def test_the_standard_error_is_that_of_repetitions():
+    mixture = pair(k=2)
+    rng = np.random.default_rng(3)
+    values, errors = np.array([mixture.largest_auc(200, rng) for _ in range(400)]).T
+    assert values.std() == pytest.approx(np.mean(errors), rel=0.15)
+    exact = mixture.largest_auc(100_000, rng)
+    assert abs(values.mean() - exact[0]) < 5 * (values.std() / 20 + exact[1])
+
+
+def test_drawn_mixtures():
+    mixture = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0))
+    assert mixture.means.shape == (2, 3, 10)
+    assert (mixture.means[0] <= 0).all() and (mixture.means[0] >= -1).all()
+    assert (mixture.means[1] >= 0).all() and (mixture.means[1] <= 1).all()
+    assert_array_equal(mixture.covariance, 16 * np.eye(10))
+    assert_allclose(mixture.weights, 1 / 3)
+    other = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0), eccentricity=0.5)
+    assert_array_equal(other.means, mixture.means)
+    assert np.trace(other.covariance) == pytest.approx(160)
+    variances = np.linalg.eigvalsh(other.covariance)
+    assert variances[-1] > 1.2 * variances[0] > 0 and variances[-1] < 3 * variances[0]
+
+
+def test_samples():
+    mixture = pair()
+    X, y = mixture.sample(3, 5, np.random.default_rng(2))
+    assert X.shape == (8, 4) and X.flags.c_contiguous
+    assert_array_equal(y, [1, 1, 1, -1, -1, -1, -1, -1])
+    again, _ = mixture.sample(3, 5, np.random.default_rng(2))
+    assert_array_equal(again, X)
+
+
+def test_risk_and_auc_do_not_depend_on_the_axes():
+    mixture = pair()
+    turn = ortho_group.rvs(4, random_state=0)
+    turned = MixturePair(
+        mixture.weights, mixture.means @ turn.T, turn @ mixture.covariance @ turn.T
+    )
+    w = np.array([1.0, 2.0, -1.0, 0.5])
+    assert turned.auc(turn @ w) == pytest.approx(mixture.auc(w), rel=1e-12)
+    assert turned.risk(turn @ w) == pytest.approx(mixture.risk(w), rel=1e-12)
+
+
+# --- Figure 1 ---
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return load_config("gultekin/fig1").smoke_size().compute()
+
+
+def cell(table, **where):
+    for column, value in where.items():
+        table = table[table[column] == value]
+    [value] = table["value"]
+    return value
+
+
+def without_times(table):
+    timed = table["measure"].str.startswith("seconds") | (table["part"] == "speed")
+    return table[~timed].reset_index(drop=True)
+
+
+def test_equal_seeds_give_equal_values_but_for_times(figure):
+    again = load_config("gultekin/fig1").smoke_size().compute()
+    pd.testing.assert_frame_equal(without_times(again), without_times(figure), check_exact=True)
+    assert (
+        np.isfinite(figure["value"]).all()
+        and (figure["value"][figure["part"] == "speed"] > 0).all()
+    )
+    assert not figure.duplicated(list(figure.columns[:-1])).any()
+    other = load_config("gultekin/fig1").smoke_size()
+    changed = ILLUSTRATIONS["gaussian-mixtures"](**{**other.arguments(), "seed": 1})
+    assert not np.allclose(without_times(changed)["value"], without_times(figure)["value"])
+
+
+def test_other_sizes_move_nothing(figure):
+    """Values belong to what they are of, not to the order in which they were found."""
+    config = load_config("gultekin/fig1").smoke_size()
+    fewer = {"pairs": [500], "problems": config.arguments()["problems"][1:]}
+    table = ILLUSTRATIONS["gaussian-mixtures"](**{**config.arguments(), **fewer})
+    keys = list(figure.columns[:-1])
+    both = without_times(table).merge(without_times(figure), on=keys)
+    assert len(both) == len(without_times(table))
+    assert_array_equal(both["value_x"], both["value_y"])
+
+
+def test_values_are_those_of_the_solvers(figure):
+    config = load_config("gultekin/fig1").smoke_size().arguments()
+    found = {"bbr": [], "lcbr": [], "optimum": []}
+    for repetition in range(config["repetitions"]):
+        entropy = (config["seed"], 2, repetition)
+        mixture = draw_mixture_pair(2, 3.0, 10, np.random.default_rng([*entropy, 0]))
+        X, y = mixture.sample(100, 100, np.random.default_rng([*entropy, 1]))
+        lcbr = LCBR(100, radius=10.0, random_state=np.random.default_rng([*entropy, 2, 100]))
+        found["bbr"].append(mixture.auc(BBR(10.0).fit(X, y).coef_))
+        found["lcbr"].append(mixture.auc(lcbr.fit(X, y).coef_))
+        w = minimise_over_ball(mixture.second, mixture.mean, 10.0)
+        found["optimum"].append(mixture.auc(w))
+    where = {"part": "pairs", "components": 2, "measure": "auc"}
+    for method, values in found.items():
+        more = {"pairs": 100} if method == "lcbr" else {}
+        for statistic, value in (
+            ("mean", np.mean(values)),
+            ("standard error", np.std(values, ddof=1) / math.sqrt(len(values))),
+        ):
+            one = cell(figure, **where, **more, method=method, statistic=statistic)
+            assert one == pytest.approx(value, rel=1e-12)
+
+
+def test_shares_are_those_of_the_solvers(figure):
+    config = load_config("gultekin/fig1").smoke_size().arguments()
+    found = []
+    for repetition in range(config["repetitions"]):
+        entropy = (config["seed"], 2, repetition)
+        mixture = draw_mixture_pair(2, 3.0, 10, np.random.default_rng([*entropy, 0]))
+        X, y = mixture.sample(20, 180, np.random.default_rng([*entropy, 4, 20]))
+        rng = np.random.default_rng([*entropy, 4, 20, 5000])
+        fitted = BBR(10.0).fit(X, y), LCBR(5000, radius=10.0, random_state=rng).fit(X, y)
+        found.append([mixture.auc(solver.coef_) for solver in fitted])
+    where = {"part": "skew", "share": 0.1, "statistic": "mean"}
+    for method, value in zip(("bbr", "lcbr"), np.mean(found, axis=0), strict=True):
+        assert cell(figure, **where, method=method) == pytest.approx(value, rel=1e-12)
+        other = cell(figure, **where | {"share": 0.9}, method=method)
+        ends = cell(figure, part="skew", statistic="larger mean of both ends", method=method)
+        assert ends == pytest.approx(max(value, other), rel=1e-12)
+
+
+def test_a_time_that_does_not_show_is_a_gap(figure):
+    table = figure[figure["statistic"] != "accumulation"]
+    one = table[(table["part"] == "speed") & (table["components"] == 1)].head(1)
+    shown = Shown(
+        pd.concat([table, one.assign(statistic="accumulation", value=170.0)]),
+        *("", "", None, "gaussian-mixtures", {}, True),
+    )
+    [speed] = [t for t in KINDS["gaussian-mixtures"].tables(shown) if "times as fast" in t.title]
+    cells = {tuple(c.text for c in row) for row in speed.rows}
+    assert ("bbr", "speed-up", "accumulation", "170", "–", "–") in cells
+
+
+def test_no_risk_lies_below_the_optimum(figure):
+    risks = figure[(figure["measure"] == "risk") & (figure["statistic"] == "mean")]
+    for _, rows in risks.groupby("components"):
+        assert (rows["value"] >= cell(rows, method="optimum")).all()
+
+
+def test_both_ways_to_accumulate_agree(figure):
+    assert (figure.loc[figure["measure"] == "difference of w", "value"] < 1e-12).all()
+
+
+def test_speed_ups_are_ratios_of_seconds(figure):
+    for k, statistic in itertools.product((1, 2, 3), ("seconds", "seconds with checks")):
+        least = figure[(figure["components"] == k) & (figure["measure"] == statistic)]
+        loop = cell(least, method="bbr-pairs")
+        of = {"part": "speed", "components": k, "statistic": statistic}
+        assert cell(figure, method="bbr", **of) == loop / cell(least, method="bbr")
+        lcbr = cell(least, method="lcbr", pairs=500)
+        assert cell(figure, method="lcbr", **of) == loop / lcbr
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"shares": [0.001, 0.5]}, "rows = 200 and the share 0.001 leave a class without rows"),
+        (
+            {"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]},
+            "two problems have as many components",
+        ),
+    ],
+)
+def test_what_can_not_be_compared_is_told(changes, says):
+    config = load_config("gultekin/fig1").smoke_size()
+    with pytest.raises(InputError, match=says):
+        ILLUSTRATIONS["gaussian-mixtures"](**{**config.arguments(), **changes})
+
+
+# --- bounds ---
+
+
+def size(epsilon, delta, norm, d, x, w):
+    """Return both terms of (11), the second as printed and as re-derived."""
+    first = math.log(4 * d / delta) * (norm * x**2 * w**4 + epsilon * x**2 * w**2 / 3)
+    root = (math.sqrt(2 * math.log(4 / delta)) + 1) ** 2
+    return first / (epsilon**2 / 32), *(x**2 * w**2 / (epsilon**2 / by) * root for by in (4, 64))
+
+
+@pytest.mark.parametrize("s", [50, 5000])
+@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
+def test_bounds_are_the_formulas(s, delta):
+    w, d, norm = 1.7, 6, 0.4
+    bounds = bounds_of(w, d)
+    for b, second in zip((bounds["printed"], bounds["re-derived"]), (1, 2), strict=True):
+        epsilon = b.theorem_2(s, delta, norm)
+        sizes = size(epsilon, delta, norm, d, 1, w)
+        assert max(sizes[0], sizes[second]) == pytest.approx(s, rel=1e-9)
+        # The terms of (11) are those of Lemma 2, with eps / 2 and delta / 2.
+        assert b.of_theorem_2(s, np.array([epsilon]), norm) == pytest.approx(delta, rel=1e-8)
+    derived = bounds["re-derived"]
+    one = derived.quadratic(s, delta, norm)
+    exponent = s * one**2 / (8 * norm * w**4 + 16 / 3 * one * w**2)
+    assert 2 * d * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
+    assert derived.of_quadratic(s, one, norm) == pytest.approx(delta, rel=1e-9)
+    for b, times in ((derived, 4), (bounds["printed"], 2)):
+        two = b.linear(s, delta, b.in_lemma)
+        exponent = (two * math.sqrt(s) / (times * w) - 1) ** 2 / 2
+        assert 2 * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
+
+
+def test_the_uniform_bound_is_the_formula():
+    w, d, n, delta = 1.7, 6, 3000, 0.05
+    c_1, c_2 = 8 * w + 4, 3 * w**2 + 2 * w
+    for b, ball in ((bounds_of(w, d)["re-derived"], w), (bounds_of(w, d)["printed"], 1)):
+        epsilon = b.uniform(n, delta)
+        cover = (1 + 2 * ball / (epsilon / (2 * c_1))) ** d
+        found = 2 * cover * math.exp(-(epsilon**2) / (2 * c_2**2) * 0.25 * n)
+        assert found == pytest.approx(delta, rel=1e-6)
+
+
+def test_constants_of_the_lemmas_on_random_rows():
+    """What McDiarmid, Lipschitz and Bernstein need, X = 1."""
+    rng = np.random.default_rng(0)
+    w_max = 1.3
+
+    def loss(w, pos, neg):
+        return (1 - w @ (pos - neg)) ** 2 / 2
+
+    change = slope = summand = 0.0
+    for _ in range(3000):
+        x = rng.standard_normal((3, 2)) * [1, 0.05]
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        v = rng.standard_normal((2, 2)) * [1, 0.05]
+        v *= w_max / np.linalg.norm(v, axis=1, keepdims=True)
+        change = max(change, abs(loss(v[0], x[0], x[1]) - loss(v[0], x[0], x[2])))
+        apart = np.linalg.norm(v[0] - v[1])
+        slope = max(slope, abs(loss(v[0], x[0], x[1]) - loss(v[1], x[0], x[1])) / apart)
+        z = x[0] - x[1]
+        summand = max(summand, np.linalg.norm(z))
+    assert change <= 2 * w_max**2 + 2 * w_max < 3 * w_max**2 + 2 * w_max
+    assert change > 0.9 * (2 * w_max**2 + 2 * w_max)
+    assert slope <= 4 * w_max + 2  # twice this is C_1
+    assert 1.9 < summand <= 2  # not X = 1, as after (29)
+
+
+def test_pairs_are_those_that_lcbr_draws():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 3)), np.repeat([1, -1], [20, 30])
+    sample = _Sample(X[:20], X[20:])
+    for s in (10, 20_000):
+        cheap = sample.risk_of(s, np.random.default_rng(4))
+        lcbr = LCBR(s, radius=0.5, random_state=4).fit(X, y)
+        assert_allclose(cheap.minimiser(0.5), lcbr.coef_, atol=1e-10)
+    assert_allclose(sample.risk().minimiser(0.5), BBR(0.5).fit(X, y).coef_, atol=1e-10)
+    z = (X[:20, np.newaxis] - X[20:]).reshape(-1, 3)
+    w = rng.standard_normal(3)
+    assert sample.risk()(w) == pytest.approx(np.mean((1 - z @ w) ** 2 - 1) / 2, rel=1e-12)
+
+
+def test_coins_are_counted():
+    """Every outcome of 2 S coins, S = 6."""
+    s, radius = 6, 1.5
+    rows = pd.DataFrame(_coins(s, 20, radius)).iloc[:, [0, 4, 5, 6]]
+    rows.columns = ["what", "epsilon", "quantity", "value"]
+    exact = rows[(rows["what"] == "probability") & (rows["quantity"] == "measured")]
+    coins = np.array(list(itertools.product((-1, 1), repeat=2 * s)))
+    deviations = 2 * radius * np.abs(coins.sum(axis=1)) / s  # 2 W |mu_S|, mu_N = 0
+    assert len(exact) >= 3
+    for _, row in exact.iterrows():
+        share = np.mean(deviations >= row["epsilon"] - 1e-12)
+        assert row["value"] == pytest.approx(share, rel=1e-12)
+
+
+@pytest.fixture(scope="module")
+def bounds():
+    return load_config("gultekin/bound").smoke_size().compute()
+
+
+def test_bounds_hold(bounds):
+    keys = ["what", "statement", "rows", "pairs", "epsilon"]
+    compared = bounds[bounds["what"].isin(["deviation", "probability"])]
+    wide = compared.pivot(index=keys, columns="quantity", values="value")
+    measured = wide.dropna(subset="re-derived")
+    assert len(measured) > 40 and (measured["measured"] <= measured["re-derived"]).all()
+    assert (measured["printed"] <= measured["re-derived"]).all()
+    both = wide.dropna(subset="sum")
+    assert len(both) == 5 and (both["sum"] <= both["supremum"]).all()
+
+
+def test_bounds_are_the_same_again(bounds):
+    again = load_config("gultekin/bound").smoke_size().compute()
+    pd.testing.assert_frame_equal(again, bounds, check_exact=True)
+    assert np.isfinite(bounds["value"]).all()
+    assert not bounds.duplicated(list(bounds.columns[:-1])).any()
+
+
+def test_the_printed_vector_bound_is_false(bounds):
+    """With L = X instead of 2 X; the re-derived one holds."""
+    for s in (100, 10_000):
+        rows = pd.DataFrame(_coins(s, 40, 2.0)).iloc[:, [0, 5, 6]]
+        ratio = rows[rows[0] == "largest ratio"].set_index(5)[6]
+        assert ratio["printed"] > 10 and ratio["re-derived"] < 1
+
+
+def test_an_odd_size_is_told():
+    config = load_config("gultekin/bound").smoke_size()
+    with pytest.raises(InputError, match="half of 21 rows can't be positive"):
+        ILLUSTRATIONS["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})
