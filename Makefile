@@ -12,7 +12,7 @@ CHECKED = rudin2009/definitions rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin
 REPRODUCED = $(CHECKED) adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/fig3-kappa kar2015/fig3-batch kar2015/counterexample kar2015/bounds \
     kar2014/fig1-pauc kar2014/fig2-prec kar2014/table1-kdd08 kar2014/fig3-buffer kar2014/fmeasure \
-    kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2
+    kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2 gultekin/fourier
 
 .PHONY: help build run test lint check bench reproduce clean
 

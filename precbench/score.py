@@ -134,7 +134,7 @@ def _by_split(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
     """Group the trials that are measured on the same rows, so that these are gathered once."""
     groups: dict[Any, list[tuple[Trial, str]]] = {}
     for trial, key in plan.trials:
-        groups.setdefault((trial.dataset.name, trial.split), []).append((trial, key))
+        groups.setdefault((trial.dataset.name, trial.split, trial.fourier), []).append((trial, key))
     yield from groups.values()
 
 

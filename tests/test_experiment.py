@@ -325,6 +325,13 @@ timeout: -1
         ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "ascending numbers above 0"),
         ("auc]\n", "auc]\ncheckpoints: [0, 1]\n", "ascending numbers above 0"),
         ("[letter, adult]", "[letter, {name: a9a, split: given}]", "'given' is none of provided"),
+        ("perceptron-avg:\n", "perceptron-avg: {fourier: 30}\n", "fourier: should be a mapping"),
+        ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components: is missing"),
+        (
+            "perceptron-avg:\n",
+            "perceptron-avg: {fourier: {n_components: 9, gamma: -1}}\n",
+            "gamma: should be greater than 0",
+        ),
         (
             "auc]\n",
             "auc]\nsmoke: {datasets: [adul]}\n",
@@ -475,6 +482,16 @@ def test_a_data_set_may_keep_its_own_parts(read):
     assert len({trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}) == 2
     words = Plan(experiment, {}, ()).protocol
     assert words == "70/30 random split, 2 splits; a9a: the provided training and test parts"
+
+
+def test_random_features_are_part_of_the_key(read):
+    with_fourier = "perceptron-avg: {fourier: {n_components: 30}}"
+    mapped = read(SMALL.replace("perceptron-avg:", with_fourier))
+    finer = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "30, gamma: 0.5")))
+    assert len(keys(mapped) & keys(read(SMALL))) == 8
+    assert len(keys(mapped) & keys(finer)) == 8
+    words = Plan(mapped, {}, ()).scaling
+    assert words.endswith("perceptron-avg: 30 random Fourier features")
 
 
 def test_a_changed_config_reruns_only_what_changed(read):

@@ -1,17 +1,22 @@
 """The rows of a trial: gathered once, scaled from the training part, the same for every solver."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from precbench.data import Dataset
 from precbench.data.preprocess import Scaler
 from precbench.experiment import load_experiment
 from precbench.experiment.material import test_part as gather_test
 from precbench.experiment.material import training_part
+from precbench.experiment.sections import Fourier
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7))
@@ -57,6 +62,28 @@ def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
     for part in parts[1:]:
         assert_array_equal(part.X, parts[0].X)
         assert part.n_fit == parts[0].n_fit == round(0.8 * len(part.y))
+
+
+@pytest.mark.parametrize("gamma", [0.3, None])
+def test_random_features_follow_the_scaling(trials, gamma):
+    [plain, *_] = trials(scaling="none")
+    fourier = Fourier(n_components=20, gamma=gamma)
+    mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
+    raw, (raw_test, y_test) = (
+        training_part(plain, dataset(DENSE)),
+        gather_test(plain, dataset(DENSE)),
+    )
+    sampler = RBFSampler(gamma=gamma or "scale", n_components=20, random_state=plain.seed)
+    twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
+    for trial in mapped:  # the same features for every solver
+        part, (X_test, y) = training_part(trial, dataset(DENSE)), gather_test(trial, dataset(DENSE))
+        assert_allclose(part.X, twin.transform(raw.X), atol=1e-12)
+        assert_allclose(X_test, twin.transform(raw_test), atol=1e-12)
+        assert_array_equal(part.y, raw.y)
+        assert_array_equal(y, y_test)
+    sparse = training_part(replace(plain, fourier=fourier), dataset(SPARSE)).X
+    filled = training_part(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).X
+    assert_allclose(sparse, filled, atol=1e-12)
 
 
 def test_one_copy_of_each_part(trials):

@@ -167,6 +167,10 @@ def test_a_provided_split_and_groups(streamed):
             {"solvers": "{cutting-plane: }"},
             "solvers.cutting-plane: cutting-plane needs all rows",
         ),
+        (
+            {"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
+            "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed",
+        ),
         ({"protocol": "{stratified: true}"}, "protocol.stratified: has no meaning for mine"),
         ({"protocol": "{train_size: 10}"}, "protocol.train_size: has no meaning for mine"),
         ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),

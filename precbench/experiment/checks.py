@@ -17,7 +17,7 @@ from precbench.strict_yaml import did_you_mean
 
 _LARGEST_TRY = 100_000
 
-SOLVER_KEYS = ("solver", "limit", "tuned_by")
+SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
 """What stands beside the parameters of a solver."""
 
 

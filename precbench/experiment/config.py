@@ -113,6 +113,11 @@ class Experiment(Section):
                 for label, entry in solvers.items()
                 if not _learns_in_pieces(entry.solver)
             )
+            refuse(
+                ((label, "fourier"), f"has no meaning for {name}, which is streamed")
+                for label, entry in solvers.items()
+                if entry.fourier
+            )
         return solvers
 
     @field_validator("common")
@@ -298,6 +303,7 @@ class Experiment(Section):
             seed=seed,
             timeout=self.timeout,
             limit=entry.limit,
+            fourier=entry.fourier,
         )
 
 

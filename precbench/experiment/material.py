@@ -14,7 +14,7 @@ from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows, validation_split
 from precbench.data.stream import Keep, RowStream, in_share
 from precbench.errors import InputError
-from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
+from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
 from precbench.experiment.trial import Split, Trial
 from precbench.solvers.base import Rows, Trace, as_rows, linear_scores
 from precbench.solvers.streaming import fit_pieces
@@ -265,10 +265,13 @@ def training_part(trial: Trial, dataset: Dataset) -> TrainingPart:
     """Gather and scale the training rows: the one copy that a trial makes of them.
 
     They come in the same order for every solver, so that comparisons on a split are paired.
+    Random features, where there are any, take their place.
     """
     divided = _divided(trial, dataset)
     X = dataset.X[divided.train]
     _scaler(trial, dataset, X).transform_in_place(X)
+    if trial.fourier is not None:
+        X = _fourier(trial.fourier, trial.seed, X).transform(X)
     return TrainingPart(X, dataset.y[divided.train], divided.n_fit)
 
 
@@ -282,9 +285,13 @@ def test_part(trial: Trial, dataset: Dataset) -> tuple[Any, NDArray[np.float64]]
     """
     divided = _divided(trial, dataset)
     X = dataset.X[divided.test]
-    if trial.scaling != "none":
-        scaler = _scaler(trial, dataset, dataset.X[divided.train])
+    if trial.scaling != "none" or trial.fourier is not None:
+        X_train = dataset.X[divided.train]
+        scaler = _scaler(trial, dataset, X_train)
         scaler.transform_in_place(X)
+        if trial.fourier is not None:
+            scaler.transform_in_place(X_train)
+            X = _fourier(trial.fourier, trial.seed, X_train).transform(X)
     return X, dataset.y[divided.test]
 
 
@@ -323,6 +330,14 @@ def _divided(trial: Trial, dataset: Dataset) -> _Divided:
 
 def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
     return Scaler(trial.scaling).fit(X_train if trial.scaling_fitted_on == "train" else dataset.X)
+
+
+def _fourier(kind: Fourier, seed: int, X_train: Any) -> Any:
+    """Return a fitted map from scaled rows to random features."""
+    from sklearn.kernel_approximation import RBFSampler
+
+    gamma = "scale" if kind.gamma is None else kind.gamma
+    return RBFSampler(gamma=gamma, n_components=kind.n_components, random_state=seed).fit(X_train)
 
 
 # --- streams: every row draws its part for itself, by its number ---

@@ -73,9 +73,15 @@ class Plan:
         }
         where = {"train": "on the training part", "all": "on all rows"}
         fitted = where[self.experiment.scaling_fitted_on]
-        return ", ".join(
+        scaled = ", ".join(
             words[kind] + (f" {fitted}" if kind != "none" else "") for kind in sorted(kinds)
         )
+        mapped = [
+            f"{label}: {entry.fourier.n_components:,} random Fourier features"
+            for label, entry in self.experiment.solvers.items()
+            if entry.fourier
+        ]
+        return "; ".join([scaled, *mapped])
 
 
 def make_plan(

@@ -267,17 +267,30 @@ class Limit(Section):
     seconds: PositiveFloat | None = None
 
 
+class Fourier(Section):
+    """Random Fourier features: scores then come close to those of a Gaussian kernel.
+
+    They take the place of the scaled features x; a score is linear in them. See
+    `sklearn.kernel_approximation.RBFSampler`.
+    """
+
+    n_components: PositiveInt
+    gamma: PositiveFloat | None = None
+    """Of the kernel ``exp(-gamma ||x - x'||^2)``; by default 1 / (features * variance of x)."""
+
+
 class SolverEntry(Section):
     """A solver with the parameters given to it under its label.
 
-    In the file the parameters stand beside ``solver``, ``limit`` and ``tuned_by``. A tuned one is
-    ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the first of the
-    experiment.
+    In the file the parameters stand beside ``solver``, ``limit``, ``tuned_by`` and ``fourier``. A
+    tuned one is ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the
+    first of the experiment.
     """
 
     solver: str
     limit: Limit | None = None
     tuned_by: MetricEntry | None = None
+    fourier: Fourier | None = None
     params: dict[str, Any]
 
     @model_validator(mode="before")

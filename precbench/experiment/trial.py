@@ -8,6 +8,7 @@ from precbench.experiment.sections import (
     Checkpoints,
     Data,
     FittedOn,
+    Fourier,
     Limit,
     Metric,
     NamedData,
@@ -103,6 +104,8 @@ class Trial:
         Seconds after which the trial is ended.
     limit : Limit or None
         When the solver is stopped, with its last iterate as the result.
+    fourier : Fourier or None
+        Random features in place of the scaled ones, drawn anew for each split.
     """
 
     experiment: str
@@ -121,6 +124,7 @@ class Trial:
     seed: int
     timeout: float
     limit: Limit | None
+    fourier: Fourier | None = None
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
@@ -147,6 +151,8 @@ class Trial:
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_WHERE_FROM)
+        if self.fourier is not None:
+            preprocessing["fourier"] = self.fourier.model_dump(mode="json")
         tuning = {
             "candidates": self.candidates,
             "metric": asdict(self.metric),
