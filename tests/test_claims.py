@@ -773,9 +773,9 @@ def test_exact_numbers(printed, fields, verdict, deviation, measured):
 
 CURVES = pd.DataFrame(
     {
-        "horizon": [10, 100] * 3,
-        "quantity": ["regret"] * 2 + ["bound"] * 2 + ["lower"] * 2,
-        "value": [0.2, 0.1, 0.8, 0.3, 0.15, 0.05],
+        "horizon": [10, 100] * 4,
+        "quantity": ["regret"] * 2 + ["bound"] * 2 + ["lower"] * 2 + ["idle"] * 2,
+        "value": [0.2, 0.1, 0.8, 0.3, 0.15, 0.05, 1.0, 0.2],
     }
 )
 REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
@@ -797,7 +797,16 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
         (
             {"cell": {**REGRET["cell"], "horizon": 100}, "by": {**REGRET["cell"], "horizon": 10}},
             Verdict.REPRODUCED,
-            "holds in 1 of 1, ratio 0.5",
+            "0.1 against 0.2",
+        ),
+        (REGRET | {"idle": {"quantity": "idle"}}, Verdict.REPRODUCED, None),
+        (REGRET | {"idle": {"quantity": "lower"}}, Verdict.INCONCLUSIVE, None),
+        (REGRET | {"idle": {"quantity": "idle", "horizon": 10}}, Verdict.REPRODUCED, None),
+        (REGRET | {"idle": {"quantity": "idle", "horizon": 100}}, Verdict.INCONCLUSIVE, None),
+        (
+            REGRET | {"by": {"quantity": "lower"}, "idle": {"quantity": "lower"}},
+            Verdict.NOT_REPRODUCED,
+            None,
         ),
     ],
 )

@@ -232,12 +232,13 @@ def smoke_tables():
 def test_what_bounds_is_above_what_it_bounds(smoke_tables):
     claims = [claim for claim in load_claims() if isinstance(claim, BoundClaim)]
     claims = [claim for claim in claims if claim.experiment in smoke_tables]
-    assert len(claims) >= 12
+    assert len(claims) >= 9
     for claim, row in zip(claims, make_ledger(claims, Evidence(values=smoke_tables)), strict=True):
         assert row.runs >= 1
-        # So few samples have no slope.
-        reproduced = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
-        assert reproduced or claim.cell["quantity"] == "slope", row
+        # So few samples have no slope; a bound may lie above the regret of w = 0.
+        holds = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
+        holds |= claim.idle is not None and row.verdict is Verdict.INCONCLUSIVE
+        assert holds or claim.cell["quantity"] == "slope", row
 
 
 def test_the_regret_is_that_of_the_solver(smoke_tables):
@@ -253,12 +254,16 @@ def test_the_regret_is_that_of_the_solver(smoke_tables):
         assert one(table, quantity="regret", **cell) == pytest.approx(expected, abs=1e-12)
         bound = np.sqrt(2 * np.sum(player.lipschitz_**2)) / divisor
         assert one(table, quantity="bound", **cell) == pytest.approx(bound)
-        rate, constant = (one(table, quantity=q, **cell) for q in ("rate", "constant of the bound"))
         scale = 8 / 60 if objective != "pauc" else 8 * (1 / n_pos + 1 / (60 - n_pos))
+        rate = one(table, quantity="rate", **cell)
         assert rate == pytest.approx(np.sqrt(scale))
-        assert bound <= constant * rate
+        # A player whose w stay within 1e-9.
+        still = FTRL(objective, radius=1e-9, batch_size=8, shuffle=False).fit(X[:60], y[:60])
+        idle = (still.penalties_.sum() - player.leader(X[:60], y[:60]).loss) / divisor
+        assert one(table, quantity="w = 0", **cell) == pytest.approx(idle, abs=1e-6)
         most = one(table, quantity="regret, at most", **cell)
         assert expected <= most <= expected + 0.01 * bound
+        assert one(table, quantity="constant", **cell) == pytest.approx(most / rate)
 
 
 def test_the_constants_that_suffice(smoke_tables):
@@ -267,21 +272,6 @@ def test_the_constants_that_suffice(smoke_tables):
     for name, least in (("Lemma 2", 1), ("Case 2.1", 3), ("Lemma 12", 4)):
         ratio = one(table, quantity=f"{name}, largest ratio")
         assert 0.95 * least <= ratio <= least + 1e-9
-
-
-def test_struct_with_more_ones_than_positives():
-    rng = np.random.default_rng(0)
-    scores, positive = rng.standard_normal((7, 3)), np.arange(7) < 2
-    for k in range(8):
-        brute = [
-            max(
-                sum(scores[i, column] + (not positive[i]) for i in chosen)
-                for chosen in itertools.combinations(range(7), k)
-            )
-            - scores[:2, column].sum()
-            for column in range(3)
-        ]
-        np.testing.assert_allclose(kar2014._struct(scores, positive, k), brute, atol=1e-12)
 
 
 def test_deviations_of_a_sample_of_all_rows():

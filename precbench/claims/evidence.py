@@ -65,6 +65,11 @@ class Finals:
             raise MissingError("timed beside other trials: run it with --timing")
         return rows[WALL_SECONDS]
 
+    def stopped(self, dataset: str, solver: str) -> bool:
+        """Tell whether a limit ended half of the trials or more."""
+        rows = self._cell(dataset, solver, self.run.metrics[0], "test")
+        return bool((rows["stopped"] == "limit").mean() >= 0.5)
+
     def runs(self, dataset: str, solvers: Iterable[str]) -> set[str]:
         """Return the ids of the runs that trained these solvers."""
         metric = self.run.metrics[0]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, Finals, MissingError
 from precbench.claims.ledger import LedgerRow
@@ -151,26 +152,42 @@ def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str
 
 def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     table = _values(claim, evidence)
-    left, right = (_select(claim, table, cell) for cell in (claim.cell, claim.by))
-    others = [c for c in table if c != "value" and c not in {**claim.cell, **claim.by}]
-    if len(right) == 1:
-        pairs = left.assign(value_right=float(right["value"].iloc[0]))
-    else:
-        pairs = left.merge(right, on=others, suffixes=("", "_right"))
+    left = _select(claim, table, claim.cell)
+    values, right = left["value"].to_numpy(), _beside(claim, table, left, claim.by)
+    bounds = claim.factor * right + claim.margin
+    holds = values <= bounds
+    measured = f"{values[0]:.4g} against {right[0]:.4g}"
+    if len(holds) > 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = values / right
+        measured = f"holds in {holds.sum()} of {len(holds)}, "
+        measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
+    about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
+    deviation = " ".join(claim.deviations)
+    if not holds.all():
+        return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
+    if claim.idle is not None:
+        decisive = int(np.sum(bounds < _beside(claim, table, left, claim.idle)))
+        if not decisive:
+            reason = "every bound lies above what no learning comes to"
+            return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
+        about["reason"] = f"{decisive} of the bounds lie below what no learning comes to"
+    return _row(claim, **_reproduced(claim), **about)
+
+
+def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Cell) -> NDArray:
+    """Return the value that each value on the left meets."""
+    right = _select(claim, table, cell)
+    if len(right) == 1 and len(left):
+        return np.full(len(left), float(right["value"].iloc[0]))
+    others = [c for c in table if c != "value" and c not in {**claim.cell, **cell}]
+    pairs = left.merge(right, on=others, suffixes=("", "_right"))
     if pairs.empty or len(pairs) != len(left):
         raise InputError(
             f"{claim.id}: {len(left)} values stand on its left and {len(pairs)} of them have "
             "another on the right"
         )
-    holds = pairs["value"] <= claim.factor * pairs["value_right"] + claim.margin
-    shares = pairs["value"] / pairs["value_right"]
-    measured = f"holds in {holds.sum()} of {len(holds)}, ratio {shares.min():.3g}"
-    if len(holds) > 1:
-        measured += f" to {shares.max():.3g}"
-    about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
-    if holds.all():
-        return _row(claim, **_reproduced(claim), **about)
-    return _row(claim, Verdict.NOT_REPRODUCED, deviation=" ".join(claim.deviations), **about)
+    return pairs["value_right"].to_numpy()
 
 
 def _judge_average(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
@@ -230,13 +247,17 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
     slower, faster = (finals.times(claim.dataset, s) for s in (claim.slower, claim.faster))
     _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], finals)
     ratios = (slower / faster).dropna()
-    ratio, printed = float(ratios.median()), parse_printed(claim.printed).value
+    ratio = float(ratios.median())
+    printed = claim.read_as or parse_printed(claim.printed).value
     if len(ratios) < MIN_TIMED_SPLITS:
         reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
         return _row(claim, Verdict.INCONCLUSIVE, reason=reason, runs=len(ratios))
     about: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
     if ratio >= printed if claim.at_least else printed / 2 <= ratio <= printed * 2:
         return _row(claim, **_reproduced(claim), **about)
+    if claim.at_least and finals.stopped(claim.dataset, claim.slower):
+        reason = "the slower side was stopped by the limit of the config"
+        return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
     if ratio > 1:
         return _row(claim, Verdict.TREND_ONLY, reason="the same side is the faster", **about)
     return _row(claim, Verdict.NOT_REPRODUCED, reason="the other side is the faster", **about)

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    PositiveFloat,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 from precbench.claims.verdicts import parse_printed
 from precbench.errors import InputError
@@ -128,6 +135,9 @@ class BoundClaim(_Claim):
         Columns of the illustration's ``values.csv`` that select the values on the left and those
         on the right. A value on the left meets the one that equals it in all other columns; a
         lone value on the right meets all.
+    idle : dict or None
+        In the same way, what no learning comes to. Bounds above it hold whatever a method does:
+        where all of them lie there, they decide nothing.
     factor, margin : float
         The claim is ``left <= factor * right + margin``.
     """
@@ -135,6 +145,7 @@ class BoundClaim(_Claim):
     kind: Literal["bound"]
     cell: Cell
     by: Cell
+    idle: Cell | None = None
     factor: float = 1.0
     margin: float = 0.0
 
@@ -205,6 +216,8 @@ class RatioClaim(_Claim):
     Attributes
     ----------
     dataset, slower, faster : str
+    read_as : float or None
+        The ratio, where the paper says it in words.
     at_least : bool
         Whether a larger ratio agrees too.
     """
@@ -213,6 +226,7 @@ class RatioClaim(_Claim):
     dataset: str
     slower: str
     faster: str
+    read_as: PositiveFloat | None = None
     at_least: bool = False
 
 
@@ -386,6 +400,7 @@ def _not_a_number(claim: Claim) -> list[str]:
         in_words = claim.argmin is not None or (claim.expected, claim.at_least) != (None, None)
     else:
         in_words = isinstance(claim, OrderClaim | BoundClaim)
+        in_words |= isinstance(claim, RatioClaim) and claim.read_as is not None
     if claim.untested or in_words:
         return []
     try:

@@ -170,15 +170,14 @@ def pair_bounds(
         ``deviation``
             ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement
             gives for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the
-            supremum is measured. Each term of Theorem 2 has delta / 2. ``w = 0``: how far the risk
-            of no learning lies above the least of a sample.
+            supremum is measured. ``w = 0``: how far the risk of no learning lies above the least
+            of a sample.
         ``slope``
-            Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1.
+            Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1; -1/2 is
+            ``stated``.
         ``probability``
             That a deviation is at least ``epsilon``, ``measured`` as the share of the draws, and
-            what the statement gives; of the largest N. (23): that four deviations add up to
-            4 eps / 5 (``sum``), and that the ``supremum`` is eps / 5. ``Lemma 2 (ii), coins``:
-            exact.
+            what the statement gives; of the largest N. ``Lemma 2 (ii), coins``: exact.
         ``largest ratio``
             Of the exact probability to those of the lemma.
 
@@ -219,7 +218,6 @@ def pair_bounds(
     found += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in of_zero.items()]
     for s, strayed in of_pairs.items():
         found += _probabilities(strayed, rows[-1], s, delta, norm, points, bounds)
-    found += _directions(of_samples, rows[-1], pairs[-1], points)
     found += _coins(coins, points, radius)
     return pd.DataFrame(found, columns=_COLUMNS)
 
@@ -268,12 +266,11 @@ class _Sample(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """How far samples stray, by draws; those of Theorem 3 also by S, ``four`` for the last."""
+    """How far samples stray, by draws; those of Theorem 3 also by S."""
 
     supremum: NDArray[np.float64]
     theorem_1: NDArray[np.float64]
     theorem_3: NDArray[np.float64]
-    four: NDArray[np.float64]
     norm: NDArray[np.float64]
 
 
@@ -285,12 +282,12 @@ def _strayed_samples(
     found = []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
-        off, w = sample.risk() - risk, sample.risk().minimiser(radius)
+        of_sample = sample.risk()
+        off, w = of_sample - risk, of_sample.minimiser(radius)
         supremum = radius**2 * off.norm / 2 + radius * float(np.linalg.norm(off.mean))
         cheap = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
         excess = [risk(v) - risk(best) for v in cheap]
-        four = sum(abs(off(v)) for v in (best, w, w, cheap[-1]))
-        found.append((supremum, risk(w) - risk(best), excess, four, sample.risk().norm))
+        found.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
     return _Samples(*(np.array(values) for values in zip(*found, strict=True)))
 
 
@@ -344,11 +341,6 @@ def _of_theorem_2(
     yield from _compared("Lemma 2 (i)", n, s, strayed.quadratic, delta, quadratic)
     linear = {name: b.linear(s, delta, b.in_lemma) for name, b in bounds.items()}
     yield from _compared("Lemma 2 (ii)", n, s, strayed.linear, delta, linear)
-    half = delta / 2
-    first = {name: 2 * b.quadratic(s, half, norm) for name, b in bounds.items()}
-    yield from _compared("Theorem 2, first term", n, s, 2 * strayed.quadratic, half, first)
-    second = {name: 2 * b.linear(s, half, b.in_theorem) for name, b in bounds.items()}
-    yield from _compared("Theorem 2, second term", n, s, 2 * strayed.linear, half, second)
     both = {name: b.theorem_2(s, delta, norm) for name, b in bounds.items()}
     yield from _compared("Theorem 2", n, s, strayed.theorem_2, delta, both)
 
@@ -371,7 +363,7 @@ def _slopes(found: list[_Row], n: int) -> list[_Row]:
         slope = float(np.polyfit(np.log(sizes), np.log(curve["value"]), 1)[0])
         nan = np.nan
         slopes.append(("slope", str(statement), nan, nan, nan, str(quantity), slope))
-    return slopes
+    return [*slopes, ("slope", "", nan, nan, nan, "stated", -0.5)]
 
 
 def _probabilities(
@@ -417,16 +409,6 @@ def _curves(
     for quantity, values in curves.items():
         for at, value in zip(epsilon, np.minimum(values, 1), strict=True):
             yield "probability", statement, n, s, float(at), quantity, float(value)
-
-
-def _directions(strayed: _Samples, n: int, s: int, points: int) -> Iterator[_Row]:
-    ends = strayed.four.min() * 5 / 4, strayed.supremum.max() * 5
-    epsilon = np.geomspace(*ends, points)[:, np.newaxis]
-    curves = {
-        "sum": (strayed.four >= 4 * epsilon / 5).mean(axis=1),
-        "supremum": (strayed.supremum >= epsilon / 5).mean(axis=1),
-    }
-    yield from _curves("(23)", n, s, epsilon[:, 0], curves)
 
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:

@@ -21,6 +21,7 @@ from precbench.illustrations.types import Count, Points, Seed, Share
 from precbench.metrics import resolve_k
 from precbench.objectives import PartialAUC
 from precbench.solvers import FTRL
+from precbench.surrogates import SURROGATES
 
 __all__ = ["KINDS", "regret", "uniform_convergence"]
 
@@ -77,13 +78,13 @@ def regret(
         ``sqrt(s) times the bound``
             Lemma 13, for batches: sqrt(s) times the bound for single rows.
         ``proof of Lemma 13``
-            16 ||w*|| sqrt(s/T) in the scaling of the paper, for batches of a struct surrogate.
+            6 ||w*|| sqrt(s/T) in the scaling of the paper, for batches of a struct surrogate.
         ``rate``
             sqrt(s/T), for "pauc" sqrt(s (1/T_+ + 1/T_-)); s is 1 or the rows of a batch.
-        ``constant``, ``constant of the bound``
-            ``regret, at most`` divided by the rate, and a number for all T that is at least
-            ``bound`` divided by the rate: sqrt(2) 4 radius, for "pauc" sqrt(8) radius / beta (as
-            soon as T_- >= 1 / (1 - beta)).
+        ``constant``
+            ``regret, at most`` divided by the rate.
+        ``w = 0``
+            The regret of not learning at all.
 
     Raises
     ------
@@ -127,7 +128,6 @@ def _played(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, f
     struct = player.objective != "pauc"
     scale = n if struct else player.beta * n_pos * (n - n_pos)
     rate = math.sqrt(1 / n) if struct else math.sqrt(1 / n_pos + 1 / (n - n_pos))
-    reach = 4 * math.sqrt(2) if struct else math.sqrt(8) / player.beta
     single = 0.0
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         player.set_params(batch_size=size).fit(X, y)
@@ -142,15 +142,24 @@ def _played(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, f
             "bound": bound,
             "rate": math.sqrt(size) * rate,
             "constant": most / (math.sqrt(size) * rate),
-            "constant of the bound": reach * player.radius,
+            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
         }
         if size == 1:
             single = bound
         else:
             values["sqrt(s) times the bound"] = math.sqrt(size) * single
-            if struct:  # 16 sqrt(s/T) at twice the weights, a quarter of it
-                values["proof of Lemma 13"] = 8 * player.radius * math.sqrt(size / n)
+            if struct:  # 6 sqrt(s/T) at twice the weights, a quarter of it
+                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
+
+
+def _loss_at_zero(player: FTRL, y: NDArray) -> float:
+    """Return the sum of the penalties of w = 0, the loss of all rows."""
+    n, n_pos = len(y), int(np.sum(y > 0))
+    if player.objective == "pauc":  # each hinge is 1
+        return n_pos * resolve_k(player.beta, n - n_pos)
+    k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
+    return min(k, n - n_pos)  # negatives are the k highest
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
@@ -163,7 +172,7 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
         "Lemma 2, largest ratio": max(in_lists),
         "Lemma 2, stated": 3.0,
         "Case 2.1, largest ratio": max(in_case),
-        "Case 2.1, from Lemma 2": 7.0,
+        "Case 2.1, stated": 9.0,
         "Lemma 12, largest ratio": max(of_penalties),
         "Lemma 12, stated": 8.0,
     }
@@ -199,9 +208,10 @@ def _ratios(
     ahead, behind = (np.sort(z[:-1])[::-1] for z in (here, there))
     in_case = (here[-1] <= ahead) & (there[-1] <= behind)
     case = 2 * (ahead - behind) - (here[-1] - there[-1])
-    scores, positive, n = np.column_stack((X @ w, X @ other)), y > 0, len(y)
+    scores, positive, n = (X @ w, X @ other), y > 0, len(y)
+    struct = SURROGATES["struct"].evaluate
     penalties = [
-        _struct(scores, positive, k) - _struct(scores[:-1], positive[:-1], k_before)
+        [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
         for k, k_before in (
             (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
             (resolve_k(top, n), resolve_k(top, n - 1)),
@@ -212,12 +222,6 @@ def _ratios(
         float(np.abs(case[in_case]).max(initial=0.0)) / distance,
         _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,
     )
-
-
-def _struct(scores: NDArray, positive: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
-    """Return the struct surrogate of each column of scores, for any number of ones."""
-    augmented = np.sort(scores + ~positive[:, np.newaxis], axis=0)
-    return augmented[len(positive) - k :].sum(axis=0) - scores[positive].sum(axis=0)
 
 
 def uniform_convergence(
@@ -280,14 +284,14 @@ def uniform_convergence(
                 f"{dataset} has {len(y):,} rows and a sample of {max(sizes):,}: draw fewer"
             )
         rng = np.random.default_rng(seed)
-        scores = np.asarray(X @ _in_ball(rng, X, positive, weights, radius).T)
+        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             of = _MEASURES[objective](top, beta)
-            population, worst = of(scores, positive), []
+            at_w, worst = [(s, of(s, positive)) for s in scores], list[float]()
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
                 strayed = [
-                    float(np.abs(of(scores[chosen], positive[chosen]) - population).max())
+                    max(abs(of(s[chosen], positive[chosen]) - p) for s, p in at_w)
                     for chosen in drawn
                     if 0 < np.sum(positive[chosen]) < size
                 ]
@@ -299,7 +303,9 @@ def uniform_convergence(
                 rate = math.sqrt(math.log(1 / DELTA) / size)
                 values = {"deviation": worst[-1], "rate": rate, "constant": worst[-1] / rate}
                 rows += [(dataset, objective, size, name, v) for name, v in values.items()]
-            slope = float(np.polyfit(np.log(sizes), np.log(worst), 1)[0])
+            slope = -math.inf  # where a sample is all rows
+            if min(worst) > 0:
+                slope = float(np.polyfit(np.log(sizes), np.log(worst), 1)[0])
             rows.append((dataset, objective, np.nan, "slope", slope))
     rows.append(("", "", np.nan, "stated slope", -0.5))
     return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])
@@ -316,22 +322,13 @@ def _in_ball(
     return radius * rng.random((n, 1)) * W
 
 
-_Measure = Callable[[NDArray, NDArray], NDArray]
+_Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 
 def _mean_struct(top: float | None) -> _Measure:
-    def of(scores: NDArray, positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-        n = len(positive)
-        k = int(np.sum(positive)) if top is None else resolve_k(top, n)
-        return _struct(scores, positive, k) / n
-
-    return of
-
-
-def _mean_hinge(beta: float) -> _Measure:
-    def of(scores: NDArray, positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-        columns = np.ascontiguousarray(scores.T)
-        return np.array([PartialAUC(beta).evaluate(s, positive)[0] for s in columns])
+    def of(scores: NDArray, positive: NDArray[np.bool_]) -> float:
+        k = int(np.sum(positive)) if top is None else resolve_k(top, len(positive))
+        return SURROGATES["struct"].evaluate(scores, positive, k)[0] / len(positive)
 
     return of
 
@@ -339,7 +336,9 @@ def _mean_hinge(beta: float) -> _Measure:
 _MEASURES: dict[str, Callable[[float, float], _Measure]] = {
     "prbep": lambda top, beta: _mean_struct(None),
     "prec@k": lambda top, beta: _mean_struct(top),
-    "pauc": lambda top, beta: _mean_hinge(beta),
+    "pauc": lambda top, beta: (
+        lambda scores, positive: PartialAUC(beta).evaluate(scores, positive)[0]
+    ),
 }
 
 KINDS: dict[str, Callable[..., pd.DataFrame]] = {

@@ -155,7 +155,7 @@ def _bound_tables(shown: Shown) -> Iterator[Table]:
     tails = table[table["what"] == "probability"]
     for (tail, s), rows in tails.groupby(["statement", "pairs"], sort=False):
         wide = rows.pivot(index="epsilon", columns="quantity", values="value")
-        names = [name for name in (*_QUANTITIES, "sum", "supremum") if name in wide]
+        names = [name for name in _QUANTITIES if name in wide]
         yield Table(
             title=f"{shown.title}: probabilities of {tail}, S = {s:,.0f}",
             stand_in=False,
