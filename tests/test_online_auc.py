@@ -225,6 +225,37 @@ def test_one_class_so_far_is_remembered_and_changes_nothing(name):
 
 
 @each_solver
+@pytest.mark.parametrize("first", [False, True])
+def test_whether_to_average_is_settled_at_the_first_call(name, first):
+    X, y = problem()
+    changed = make(name, average=first).partial_fit(X, y)
+    changed.set_params(average=not first).partial_fit(X, y)
+    chain = make(name, average=first).partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(changed.coef_, chain.coef_)
+
+
+@each_solver
+def test_a_fit_without_the_memory_for_its_state_changes_nothing(name, monkeypatch):
+    X, y = problem()
+    solver = make(name).fit(X[:, :3], y)
+    before, zeros = solver.coef_.copy(), np.zeros
+
+    def small(shape, *args, **kwargs):
+        if np.ndim(shape) and len(shape) > 1:
+            raise MemoryError
+        return zeros(shape, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "zeros", small)
+        with pytest.raises(MemoryError):
+            solver.fit(X, y)
+    assert_array_equal(solver.coef_, before)
+    assert len(solver._w) == 3
+    with pytest.raises(InputError, match="call fit again"):
+        solver.partial_fit(X, y)
+
+
+@each_solver
 def test_an_overflow_is_told(name):
     X, y = problem()
     with pytest.warns(ConvergenceWarning, match="overflowed"):

@@ -303,7 +303,31 @@ def test_pickle_and_clone(name):
     assert clone(solver).get_params() == solver.get_params()
 
 
+@each_solver
+def test_a_refused_fit_leaves_no_weights_for_its_rows(name):
+    """The width of the rows is then the new one and that of the weights the old one."""
+    X, y = problem()
+    solver = quick(name).fit(X[:, :3], y)
+    before = solver.coef_
+    with pytest.raises(InputError, match="one class"):
+        solver.fit(X, np.ones(400))
+    assert solver.coef_ is before
+    for rows in (X, sparse.csr_matrix(X)):
+        with pytest.raises(InputError, match=r"7 features .* those of 3, .* call fit again"):
+            solver.decision_function(rows)
+
+
 # --- mini-batch methods ------------------------------------------------------------------------
+
+
+@each_minibatch
+@pytest.mark.parametrize("first", [False, True])
+def test_whether_to_average_is_settled_at_the_first_call(name, first):
+    X, y = problem()
+    changed = quick(name, average=first).partial_fit(X, y)
+    changed.set_params(average=not first).partial_fit(X, y)
+    chain = quick(name, average=first).partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(weights(changed), weights(chain))
 
 
 @each_minibatch

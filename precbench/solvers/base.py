@@ -139,9 +139,15 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples,)
             Larger is more likely positive.
+
+        Raises
+        ------
+        InputError
+            If the weights are those of other features, because a later call of fit failed.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        self._check_width(X.shape[1])
         scores = linear_scores(as_rows(X), self.coef_)
         return scores + self.intercept_ if hasattr(self, "intercept_") else scores
 
@@ -161,6 +167,14 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
 
     def catch_up(self) -> None:
         """Bring the weights up to date in the course of a fit that does not need them itself."""
+
+    def _check_width(self, n_features: int) -> None:
+        """Refuse rows as they were in a call of fit that failed and left the earlier weights."""
+        if n_features != len(self.coef_):
+            raise InputError(
+                f"X has {n_features:,} features and the weights are those of "
+                f"{len(self.coef_):,}, from before a fit that failed: call fit again"
+            )
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None

@@ -336,7 +336,8 @@ class BBR(SquaredPairRanker):
         ------
         InputError
             If y has labels that the first call did not know, the earlier rows were fitted with
-            ``accumulate="pairs"``, or the memory is too small.
+            ``accumulate="pairs"``, the memory is too small, or the weights are those of other
+            features, because a later call of fit failed.
         """
         first = not hasattr(self, "coef_")
         if not first and self._moments is None and self.n_iter_:
@@ -346,7 +347,9 @@ class BBR(SquaredPairRanker):
             )
         X, labels = self._checked(X, y, reset=first, classes=classes)
         rows = as_rows(X)
-        if first:
+        if not first:
+            self._check_width(X.shape[1])
+        else:
             self._reset(X.shape[1])
             if trace is not None and trace(self):
                 return self

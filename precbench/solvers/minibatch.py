@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from precbench.errors import InputError
 from precbench.kernels import minibatch
 from precbench.metrics import resolve_k
 from precbench.solvers.base import K_CONSTRAINT, Rows
@@ -92,6 +93,14 @@ class MiniBatchRanker(PassRanker):
         if hasattr(self, "intercept_"):  # of an earlier fit to another objective
             del self.intercept_
         super()._reset(n_features)
+
+    def _check_further(self, n_features: int) -> None:
+        super()._check_further(n_features)
+        if len(self._w) != self._n_weights(n_features):
+            raise InputError(
+                'the objective was changed to or from "f1", which alone has an intercept: go on '
+                "with that of the first rows, or call fit"
+            )
 
     def _n_weights(self, n_features: int) -> int:
         return n_features + (self._rule() == minibatch.F1)

@@ -25,6 +25,9 @@ class OnlineAUCRanker(OnlineRanker):
     However the rows are cut into pieces for `partial_fit`, the path is the same. Rows that come
     before there is a row to compare them with (for PGD any, for the others one of the other
     class) are remembered and change nothing.
+
+    Each `_reset` allocates before it calls the base, which publishes new weights: where memory
+    fails, the earlier weights and their state stay together.
     """
 
     batch_size = 1
@@ -103,9 +106,10 @@ class OAM(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        reservoirs = np.zeros((2, self.reservoir_size, n_features))
         super()._reset(n_features)
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
-        self._reservoirs = np.zeros((2, self.reservoir_size, n_features))
+        self._reservoirs = reservoirs
         self._counts = np.zeros(2, dtype=np.int64)
 
     def _values_per_row(self) -> int:
@@ -201,10 +205,9 @@ class PGD(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
-        self._counts = np.zeros(2)
-        self._sums = np.zeros((2, n_features))
-        self._moments = np.zeros((n_features, n_features))
+        self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
     def _values_per_row(self) -> int:
         return self._moments.size
@@ -296,11 +299,11 @@ class AdaOAM(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
+        moments = np.zeros((2, n_features, n_features))
         super()._reset(n_features)
-        self._counts = np.zeros(2)
-        self._sums = np.zeros((2, n_features))
-        self._moments = np.zeros((2, n_features, n_features))
-        self._squares = np.zeros(n_features)
+        self._counts, self._sums, self._moments = np.zeros(2), sums, moments
+        self._squares = squares
 
     def _values_per_row(self) -> int:
         return self._moments.size
@@ -401,9 +404,9 @@ class SPAM(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        sums = np.zeros((2, n_features))
         super()._reset(n_features)
-        self._counts = np.zeros(2)
-        self._sums = np.zeros((2, n_features))
+        self._counts, self._sums = np.zeros(2), sums
         self._means_known = False
 
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:

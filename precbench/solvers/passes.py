@@ -134,13 +134,17 @@ class PassRanker(LinearRanker):
 
     def _reset(self, n_features: int) -> None:
         n_weights = self._n_weights(n_features)
-        self._w = np.zeros(n_weights)
-        self._w_sum = np.zeros(n_weights if self.average else 0)
+        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self.average else 0)
+        self._publish(w.copy())
+        self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
-        self._publish(self._w.copy())
 
     def _n_weights(self, n_features: int) -> int:
         return n_features
+
+    def _check_further(self, n_features: int) -> None:
+        """Refuse more rows where the state so far does not fit them."""
+        self._check_width(n_features)
 
     def _publish(self, w: NDArray[np.float64]) -> None:
         self.coef_ = w
@@ -166,7 +170,7 @@ class PassRanker(LinearRanker):
             visit(start, stop)
             self.t_ += n_batches
             self.n_rows_seen_ += stop - start
-            self._publish(self._w_sum / self.t_ if self.average else self._w.copy())
+            self._publish(self._w_sum / self.t_ if len(self._w_sum) else self._w.copy())
             start = stop
             if trace is not None and trace(self):
                 return True
@@ -195,7 +199,7 @@ class OnlineRanker(PassRanker):
         """Go on learning with one pass over more rows.
 
         Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
-        the same path as one call.
+        the same path as one call. Whether the mean of w is returned is settled at the first call.
 
         Parameters
         ----------
@@ -214,17 +218,15 @@ class OnlineRanker(PassRanker):
         Raises
         ------
         InputError
-            If y has labels that the first call did not know, `order` names rows that X does not
-            have, or the objective was changed to or from "f1".
+            If y has labels that the first call did not know, or `order` names rows that X does
+            not have. If the weights so far do not fit: those of other features, because a later
+            call of fit failed, or of an objective that alone has an intercept.
         """
         first = not hasattr(self, "coef_")
         X, labels = self._checked(X, y, reset=first, classes=classes)
-        if not first and len(self._w) != self._n_weights(X.shape[1]):
-            raise InputError(
-                'the objective was changed to or from "f1", which alone has an intercept: go on '
-                "with that of the first rows, or call fit"
-            )
-        if first:
+        if not first:
+            self._check_further(X.shape[1])
+        else:
             self._reset(X.shape[1])
             if trace is not None and trace(self):
                 return self
