@@ -32,6 +32,7 @@ __all__ = [
     "METRICS",
     "auc",
     "average_reciprocal_rank",
+    "ceil_share",
     "check_ranking",
     "dcg",
     "f1",
@@ -79,7 +80,7 @@ def resolve_k(k: float | int, n_pos: int) -> int:
     if isinstance(k, numbers.Integral) and not isinstance(k, bool) and k >= 1:
         count = int(k)
     elif isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < k <= 1:
-        count = _ceil_share(k, n_pos)
+        count = ceil_share(k, n_pos)
     else:
         raise InputError(
             f"k = {k} is neither a share of the positives (a float in (0, 1]) "
@@ -157,7 +158,20 @@ def _positive(labels: NDArray) -> NDArray[np.bool_]:
     return labels == max(first, second)
 
 
-def _ceil_share(share: float, n: int) -> int:
+def ceil_share(share: float, n: int) -> int:
+    """Return a share, or a multiple, of n things as a count, rounded up.
+
+    Parameters
+    ----------
+    share : float
+        Above 0.
+    n : int
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     # 0.07 * 100 is 7.000000000000001 in floating point; the guard keeps such noise below the ceil.
     return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
 
@@ -292,7 +306,7 @@ def partial_auc(
             f"tied_pairs = {tied_pairs!r} is unknown; give 'half', 'correct' or 'error'"
         )
     n_pos = int(positive.sum())
-    n_top = _ceil_share(_check_beta(beta), scores.size - n_pos)
+    n_top = ceil_share(_check_beta(beta), scores.size - n_pos)
     below, up_to = (counts[-n_top:] for counts in _positives_below(positive, scores))
     won, tied = int((n_pos - up_to).sum()), int((up_to - below).sum())
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)

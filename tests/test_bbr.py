@@ -49,14 +49,14 @@ def pair_moments(X, y, pairs=None):
 
 def found_moments(monkeypatch, solver, X, y):
     """Return what a solver minimises."""
-    found, minimiser = [], bbr_module._minimiser
+    found, minimise = [], type(solver)._minimise
 
-    def note(second, mean, radius, mean_in_range):
+    def note(self, mean, second, *args):
         found.append((mean, second))
-        return minimiser(second, mean, radius, mean_in_range)
+        minimise(self, mean, second, *args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bbr_module, "_minimiser", note)
+        patched.setattr(type(solver), "_minimise", note)
         solver.fit(X, y)
     return found[0]
 
@@ -122,6 +122,28 @@ def test_features_far_from_0_keep_their_digits(monkeypatch):
     X = np.round(X * 2**20) / 2**20
     expected = found_moments(monkeypatch, BBR(accumulate="pairs"), X, y)
     assert_same_moments(found_moments(monkeypatch, BBR(), X + 2.0**20, y), expected)
+
+
+@pytest.mark.parametrize("n", [300, 3000, 30_000])
+@pytest.mark.parametrize("constant", [1.0, 0.1, 2000.1, 1e5 / 3])
+def test_a_constant_column_of_csr_rows_is_flat(n, constant):
+    """What rounding leaves of it is neither refused nor divided by."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 4))
+    y = np.where(X @ [1.0, 2.0, 0.0, -1.0] + rng.standard_normal(n) > 1, 1, -1)
+    X = np.column_stack([X, np.full(n, constant)])
+    for radius in (None, 0.1, 1e3):
+        w = BBR(radius).fit(sparse.csr_array(X), y).coef_
+        expected = BBR(radius).fit(X[:, :4], y).coef_
+        assert_allclose(w, [*expected, 0], rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
+@each_container
+def test_a_radius_that_is_never_reached(container):
+    X, y = problem()
+    w = BBR().fit(container(X), y).coef_
+    for radius in (1e3, 1e120, 1e308):
+        assert_allclose(BBR(radius).fit(container(X), y).coef_, w, rtol=1e-10)
 
 
 def test_rows_sorted_by_a_heavy_tail_keep_their_digits(monkeypatch):
@@ -275,18 +297,11 @@ def test_pairs_are_drawn_uniformly():
     rng = np.random.default_rng(0)
     X, y = np.eye(5), np.array([1, 1, -1, -1, -1])
     solver = LCBR(60_000, random_state=rng)
-    counts = []
-
-    class Spy:
-        def __call__(self, second, mean, radius, mean_in_range):
-            counts.append(-second[:2, 2:] * 60_000)
-            return mean
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bbr_module, "_minimiser", Spy())
-        solver.fit(X, y)
-    assert_allclose(counts[0].sum(), 60_000)
-    assert np.abs(counts[0] - 10_000).max() < 5 * np.sqrt(10_000)
+        _, second = found_moments(patched, solver, X, y)
+    counts = -second[:2, 2:] * 60_000
+    assert_allclose(counts.sum(), 60_000)
+    assert np.abs(counts - 10_000).max() < 5 * np.sqrt(10_000)
 
 
 def test_more_pairs_come_closer_to_all_of_them():
@@ -437,6 +452,13 @@ def test_weights_on_the_way_are_those_of_fewer_pairs(container):
     for n_pairs, w in zip([50, 100, 180], arrays["coef"][1:], strict=True):
         fewer = LCBR(n_pairs, radius=1.0, random_state=5).fit(container(X), y)
         assert_allclose(w, fewer.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("share", "n_pairs"), [(0.07, 7), (0.071, 8), (2.2, 220), (1e-9, 1)])
+def test_a_share_of_the_rows_is_rounded_up_but_for_noise(share, n_pairs):
+    """0.07 * 100 and 2.2 * 100 are a little more than 7 and 220."""
+    X, y = problem(100)
+    assert LCBR(share, random_state=0).fit(X, y).n_rows_seen_ == n_pairs
 
 
 @pytest.mark.parametrize("n_pairs", [0, -1, 0.0, -2.5])

@@ -176,6 +176,14 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     assert drawn["value"].tolist() == of_metric["value"].tolist()
 
 
+def test_a_checkpoint_at_a_share_is_rounded_up_but_for_noise(small, tmp_path):
+    """0.55 * 420 is a little more than 231."""
+    config = small(solvers="{pgd: {epochs: 2}}", common="", checkpoints="[0.55, 1.5]")
+    assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert sorted(set(table["rows_seen"])) == [0, 231, 630, 840]
+
+
 def test_two_limits_of_one_solver_are_refused(small, tmp_path):
     both = "{short: {solver: sgd-avg, limit: {seconds: 1}}, long: {solver: sgd-avg}}"
     result = run(small(solvers=both), tmp_path / "out")

@@ -1,5 +1,3 @@
-from typing import Any
-
 from numpy import float64, int8, int32, int64
 from numpy.typing import NDArray
 
@@ -28,7 +26,7 @@ def pgd_pass(
     order: NDArray[int32],
     start: int,
     stop: int,
-    eta: NDArray[Any],
+    eta: NDArray[float64],
     w: NDArray[float64],
     w_sum: NDArray[float64],
     counts: NDArray[float64],
@@ -63,7 +61,7 @@ def spam_pass(
     order: NDArray[int32],
     start: int,
     stop: int,
-    eta: NDArray[Any],
+    eta: NDArray[float64],
     reg: float,
     l1_reg: float,
     running: bool,

@@ -6,7 +6,6 @@ import functools
 import gc
 import itertools
 import json
-import math
 import os
 import signal
 import time
@@ -23,7 +22,7 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.material import Training, training
-from precbench.metrics import METRICS, SMALLER_IS_BETTER
+from precbench.metrics import METRICS, SMALLER_IS_BETTER, ceil_share
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
@@ -229,7 +228,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
     """Return what tells the recorder where the checkpoints before the last one lie."""
     wanted = trial.checkpoints
     if isinstance(wanted, tuple):
-        return {"first_rows": 1, "places": [math.ceil(share * n_train) for share in wanted]}
+        return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in wanted]}
     if wanted == 1:
         return {"first_rows": None}
     if isinstance(wanted, str):

@@ -1,6 +1,5 @@
 """Bipartite ranking by the pairwise squared loss, in closed form: BBR and LCBR."""
 
-import math
 import os
 import resource
 from abc import abstractmethod
@@ -16,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from precbench.errors import InputError
 from precbench.kernels import moments
+from precbench.metrics import ceil_share
 from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows, warn_of_overflow
 
 __all__ = ["BBR", "LCBR", "minimise_over_ball"]
@@ -85,16 +85,6 @@ def minimise_over_ball(
         raise InputError("second or mean holds a number that is not finite")
     if radius is not None and not 0 < radius < np.inf:
         raise InputError(f"radius should be a positive number or None, found {radius}")
-    return _minimiser(second, mean, radius, mean_in_range)
-
-
-def _minimiser(
-    second: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    radius: float | None,
-    mean_in_range: bool,
-) -> NDArray[np.float64]:
-    """Do as `minimise_over_ball`, with numbers that have been checked."""
     curvatures, axes = np.linalg.eigh(second)
     least, largest = float(curvatures[0]), float(curvatures[-1])
     if least < -_RELATIVE_NOISE * abs(largest):
@@ -102,8 +92,21 @@ def _minimiser(
             f"second has the eigenvalue {least:.3g}; the risk is convex, and its matrix positive "
             "semidefinite"
         )
+    floor = len(mean) * _EPS * largest
+    return _minimiser(curvatures, axes, floor, mean, radius, mean_in_range)
+
+
+def _minimiser(
+    curvatures: NDArray[np.float64],
+    axes: NDArray[np.float64],
+    floor: float | NDArray[np.float64],
+    mean: NDArray[np.float64],
+    radius: float | None,
+    mean_in_range: bool,
+) -> NDArray[np.float64]:
+    """Do as `minimise_over_ball`; curvatures of at most `floor` are 0 but for rounding."""
     slopes = axes.T @ mean
-    kept = (curvatures > len(mean) * _EPS * largest) & (slopes != 0)
+    kept = (curvatures > floor) & (slopes != 0)
     unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))
     if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
@@ -112,7 +115,7 @@ def _minimiser(
             )
         kept = slopes != 0
     s, q = np.maximum(curvatures[kept], 0), slopes[kept]
-    if radius is None:
+    if radius is None or (s.all() and np.linalg.norm(q / s) <= radius):
         return axes[:, kept] @ (q / s)
     size = float(np.linalg.norm(q))
     if size == 0:
@@ -126,9 +129,11 @@ def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
     while True:
         u = q / (s + multiplier)
         length = float(np.linalg.norm(u))
+        if length <= 1:
+            return u
         step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
-        if step <= 2 * _EPS * multiplier or length <= 1:
-            return u / max(1.0, length)
+        if not step > 2 * _EPS * multiplier:
+            return u / length
         multiplier += step
 
 
@@ -200,12 +205,23 @@ class SquaredPairRanker(LinearRanker):
         self.coef_ = np.zeros(n_features)
         self.n_iter_ = self.n_rows_seen_ = 0
 
-    def _minimise(self, mean: NDArray[np.float64], second: NDArray[np.float64]) -> None:
-        if np.isfinite(second).all() and np.isfinite(mean).all():
-            self.coef_ = _minimiser(second, mean, self.radius, mean_in_range=True)
-        else:
+    def _minimise(
+        self,
+        mean: NDArray[np.float64],
+        second: NDArray[np.float64],
+        noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    ) -> None:
+        """Set w; noise (a, b) where the entries of `second` may be wrong by ``a_j b_k``."""
+        if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)
             warn_of_overflow()
+            return
+        curvatures, axes = np.linalg.eigh(second)
+        floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
+        if noise is not None:
+            sizes = np.abs(axes)
+            floor = np.maximum(floor, (noise[0] @ sizes) * (noise[1] @ sizes))
+        self.coef_ = _minimiser(curvatures, axes, floor, mean, self.radius, mean_in_range=True)
 
     def _learn_from_pairs(
         self,
@@ -281,7 +297,9 @@ class BBR(SquaredPairRanker):
     The paper accumulates over pairs only, and compares the times of LCBR with that. w is unique
     where Sigma is regular or the ball is reached, else the shortest minimiser. Dense rows are
     counted from the mean of the first ones, which changes neither mu nor Sigma and keeps their
-    digits where features lie far from 0; CSR rows are counted from 0. Takes memory for a few
+    digits where features lie far from 0. CSR rows are counted from 0: of a feature whose mean is
+    m standard deviations from 0 they lose the digits of m**2, and one that varies by no more than
+    is lost gets no weight; scale or centre it. Takes memory for a few
     matrices of n_features x n_features. For other features phi(x), such as random ones, put their
     transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
 
@@ -376,8 +394,8 @@ class BBR(SquaredPairRanker):
         self._moments = piece if self._moments is None else self._moments.joined(piece)
         if self._moments.counts.all():
             with np.errstate(over="ignore", invalid="ignore"):
-                mean, second = self._moments.of_differences()
-            self._minimise(mean, second)
+                mean, second, noise = self._moments.of_differences()
+            self._minimise(mean, second, noise)
         return True
 
 
@@ -435,7 +453,7 @@ class LCBR(SquaredPairRanker):
         n_all = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
         if not isinstance(n_pairs, Integral):
-            n_pairs = math.ceil(n_pairs * len(labels))
+            n_pairs = ceil_share(float(n_pairs), len(labels))
         return self._learn_from_pairs(
             rows, labels, int(n_pairs), lambda n: self._rng.integers(n_all, size=n), trace
         )
@@ -519,15 +537,24 @@ class ClassMoments:
         self.counts += other.counts
         return self
 
-    def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and second moment of the differences over all pairs."""
+    def of_differences(
+        self,
+    ) -> tuple[
+        NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]
+    ]:
+        """Return mean and second moment of the differences over all pairs, and its noise.
+
+        The noise is what the subtraction leaves of the rounding in sums as long as there are
+        rows, as `SquaredPairRanker._minimise` takes it.
+        """
         means = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]
         second += self.products[1] / self.counts[1]
         cross = np.outer(means[0], means[1])
         second -= cross
         second -= cross.T
-        return means[0] - means[1], second
+        sizes = np.abs(means)
+        return means[0] - means[1], second, (_EPS * self.counts.sum() * sizes[0], sizes[1])
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:

@@ -63,7 +63,8 @@ class OAM(OnlineAUCRanker):
     reservoir_size : int, default=100
         Rows in each of the two reservoirs; they are kept dense.
     epochs : int, default=1
-        The paper makes one pass.
+        The paper makes one pass. In later ones the earlier rows count, in C_t and for the
+        reservoirs, each time they were visited.
     average : bool, default=False
         Return the mean of w over all rows instead of the last w, which is the paper's choice.
     shuffle : bool or {"rows", "blocks"}, default=True
@@ -173,7 +174,9 @@ class PGD(OnlineAUCRanker):
     Notes
     -----
     The whole space is allowed for w, as in the paper: there is no projection. The second moments
-    take ``8 * n_features**2`` bytes.
+    take ``8 * n_features**2`` bytes. They are counted from 0, though a step depends on differences
+    only, and lose the digits of m**2 for a feature whose mean is m standard deviations from 0:
+    centre such features.
 
     References
     ----------
@@ -263,7 +266,8 @@ class AdaOAM(OnlineAUCRanker):
 
     Notes
     -----
-    The second moments take ``16 * n_features**2`` bytes, and a row O(n_features**2) time.
+    The second moments take ``16 * n_features**2`` bytes, and a row O(n_features**2) time. As
+    those of `PGD` they lose digits of features that lie far from 0: centre them.
 
     References
     ----------
