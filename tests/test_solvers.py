@@ -3,6 +3,8 @@
 import hashlib
 import itertools
 import pickle
+import subprocess
+import sys
 from collections import Counter
 from functools import partial
 
@@ -19,8 +21,23 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from precbench.errors import InputError
 from precbench.metrics import f1, f1_max, precision_at_k, resolve_k
 from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
-from precbench.solvers import FTRL, SOLVERS, LinearRanker, OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+from precbench.solvers import (
+    BBR,
+    FTRL,
+    LCBR,
+    OAM,
+    PGD,
+    SOLVERS,
+    AdaOAM,
+    LinearRanker,
+    OnePMB,
+    PerceptronAtK,
+    SGDAtK,
+    TwoPMB,
+)
+from precbench.solvers import base as base_module
 from precbench.solvers import minibatch as minibatch_module
+from precbench.solvers.base import memory_limit
 from precbench.solvers.minibatch import reservoir_sample
 from precbench.solvers.passes import OnlineRanker, visiting_order
 from precbench.surrogates import SURROGATES
@@ -315,6 +332,51 @@ def test_a_refused_fit_leaves_no_weights_for_its_rows(name):
     for rows in (X, sparse.csr_matrix(X)):
         with pytest.raises(InputError, match=r"7 features .* those of 3, .* call fit again"):
             solver.decision_function(rows)
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("solver", "needed"),
+    [
+        (BBR(), r"9 matrices of n_features x n_features and two blocks of 64 rows .* 67,056\.2"),
+        (BBR(accumulate="pairs"), r"9 matrices of n_features x n_features take 67,055\.2"),
+        (LCBR(), r"9 matrices of n_features x n_features take 67,055\.2"),
+        (PGD(), r"the second moments take 7,450\.6"),
+        (AdaOAM(), r"the second moments of both classes take 14,901\.2"),
+        (OAM(reservoir_size=100_000), r"two reservoirs of 100,000 rows take 1,490\.1"),
+    ],
+)
+def test_too_many_features_are_told_with_both_sizes(solver, needed):
+    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
+    says = f"1,000,000 features: {needed} GiB, and this process may have .* GiB; "
+    with pytest.raises(InputError, match=says):
+        solver.fit(X, [1, -1])
+    if hasattr(solver, "partial_fit"):
+        with pytest.raises(InputError, match=says):
+            clone(solver).partial_fit(X, [1, -1])
+
+
+def test_the_limit_of_the_process_counts():
+    program = (
+        "import resource; from precbench.solvers.base import memory_limit; "
+        "_, hard = resource.getrlimit(resource.RLIMIT_AS); "
+        "resource.setrlimit(resource.RLIMIT_AS, (2**32, hard)); print(memory_limit())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("this system sets no limit of addresses")
+    assert int(done.stdout) <= 2**32
+
+
+def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
+    granted = tmp_path / "memory.max"
+    monkeypatch.setattr(base_module, "_CONTAINER_LIMIT", granted)
+    whole = memory_limit()
+    for text, limit in (("max\n", whole), ("1048576\n", 2**20), (f"{2**62}\n", whole)):
+        granted.write_text(text)
+        assert memory_limit() == limit
 
 
 # --- mini-batch methods ------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 """What every solver shares: a linear score, input checks, and how training is observed."""
 
+import os
+import resource
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +39,8 @@ _NO_INDEX = np.empty(0, dtype=np.int32)
 SLICE_VALUES = 2**24
 """Numbers that a kernel reads in a small fraction of 0.1 s."""
 
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
 
 class Rows(NamedTuple):
     """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
@@ -56,6 +61,31 @@ def as_rows(X: Any) -> Rows:
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
     X = with_short_indices(X)
     return Rows(X.data, X.indices, X.indptr, X.shape[0])
+
+
+def memory_limit() -> int:
+    """Return the bytes that this process may take: all of the machine's, or a limit on it."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        limits.append(soft)
+    try:
+        granted = _CONTAINER_LIMIT.read_text().strip()
+    except OSError:
+        granted = "max"
+    if granted.isdecimal():
+        limits.append(int(granted))
+    return min(limits)
+
+
+def require_memory(n_numbers: int, n_features: int, what: str) -> None:
+    """Refuse so many features if what a solver holds, so many float64, is more than it may."""
+    needed, limit = 8 * n_numbers, memory_limit()
+    if needed > limit:
+        raise InputError(
+            f"X has {n_features:,} features: {what} take {needed / 2**30:,.1f} GiB, and this "
+            f"process may have {limit / 2**30:,.1f} GiB; select or project the features"
+        )
 
 
 def warn_of_overflow() -> None:

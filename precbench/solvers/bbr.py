@@ -1,7 +1,5 @@
 """Bipartite ranking by the pairwise squared loss, in closed form: BBR and LCBR."""
 
-import os
-import resource
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -16,14 +14,23 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.metrics import ceil_share
-from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows, warn_of_overflow
+from precbench.solvers.base import (
+    LinearRanker,
+    Rows,
+    Trace,
+    as_rows,
+    require_memory,
+    warn_of_overflow,
+)
 
 __all__ = ["BBR", "LCBR", "minimise_over_ball"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _RELATIVE_NOISE = 1e-10  # what may pass for 0 beside what the caller has computed
 _MATRICES = 9  # of n_features x n_features that live at once, at most: LAPACK's five included
-_BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time
+_WHAT_IS_HELD = f"{_MATRICES} matrices of n_features x n_features"
+_BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
+_BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two looks at the trace, about 0.01 s
 _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
 
@@ -137,13 +144,6 @@ def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
         multiplier += step
 
 
-def memory_limit() -> int:
-    """Return the bytes that this process may take: all of the machine's, or its own limit."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return physical if soft == resource.RLIM_INFINITY else min(physical, soft)
-
-
 class SquaredPairRanker(LinearRanker):
     """Base of BBR and LCBR: mean and second moment of differences give w.
 
@@ -195,13 +195,7 @@ class SquaredPairRanker(LinearRanker):
         """Set `coef_`; return whether that was done, and not ended by the trace."""
 
     def _reset(self, n_features: int) -> None:
-        needed, limit = 8 * _MATRICES * n_features**2, memory_limit()
-        if needed > limit:
-            raise InputError(
-                f"X has {n_features:,} features: {_MATRICES} matrices of so many rows and columns "
-                f"take {needed / 2**30:,.1f} GiB, and this process may have "
-                f"{limit / 2**30:,.1f} GiB; select or project the features"
-            )
+        require_memory(_MATRICES * n_features**2, n_features, _WHAT_IS_HELD)
         self.coef_ = np.zeros(n_features)
         self.n_iter_ = self.n_rows_seen_ = 0
 
@@ -300,7 +294,8 @@ class BBR(SquaredPairRanker):
     digits where features lie far from 0. CSR rows are counted from 0: of a feature whose mean is
     m standard deviations from 0 they lose the digits of m**2, and one that varies by no more than
     is lost gets no weight; scale or centre it. Takes memory for a few
-    matrices of n_features x n_features. For other features phi(x), such as random ones, put their
+    matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows (fewer
+    above 256 features). For other features phi(x), such as random ones, put their
     transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
 
     References
@@ -378,6 +373,11 @@ class BBR(SquaredPairRanker):
         return self
 
     def _reset(self, n_features: int) -> None:
+        if self.accumulate == "moments":
+            length = _block_length(n_features)
+            held = _MATRICES * n_features**2 + 2 * length * n_features
+            what = f"{_WHAT_IS_HELD} and two blocks of {length:,} rows"
+            require_memory(held, n_features, what)
         super()._reset(n_features)
         self._moments: ClassMoments | None = None
 
@@ -495,7 +495,8 @@ class ClassMoments:
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
         """Gather the rows of each class into blocks that BLAS multiplies."""
-        blocks = np.empty((2, min(_BLOCK_ROWS, rows.n_rows), len(self.origin)))
+        n = len(self.origin)
+        blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0
         while start < rows.n_rows:
             stop = moments.fill_blocks(
@@ -555,6 +556,10 @@ class ClassMoments:
         second -= cross.T
         sizes = np.abs(means)
         return means[0] - means[1], second, (_EPS * self.counts.sum() * sizes[0], sizes[1])
+
+
+def _block_length(n_features: int) -> int:
+    return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:

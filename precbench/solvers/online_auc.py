@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import online_auc
-from precbench.solvers.base import SLICE_VALUES, Rows
+from precbench.solvers.base import SLICE_VALUES, Rows, require_memory
 from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle
 
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
@@ -107,7 +107,10 @@ class OAM(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
-        reservoirs = np.zeros((2, self.reservoir_size, n_features))
+        size = self.reservoir_size
+        what = f"two reservoirs of {size:,} rows"
+        require_memory(2 * size * n_features, n_features, what)
+        reservoirs = np.zeros((2, size, n_features))
         super()._reset(n_features)
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
         self._reservoirs = reservoirs
@@ -208,6 +211,7 @@ class PGD(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        require_memory(n_features**2, n_features, "the second moments")
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
@@ -221,7 +225,7 @@ class PGD(OnlineAUCRanker):
         scratch = np.empty(len(self._w))
 
         def visit(start: int, stop: int) -> None:
-            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
+            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start, dtype=np.float64)
             online_auc.pgd_pass(
                 *rows[:3],
                 labels,
@@ -303,6 +307,7 @@ class AdaOAM(OnlineAUCRanker):
         self.random_state = random_state
 
     def _reset(self, n_features: int) -> None:
+        require_memory(2 * n_features**2, n_features, "the second moments of both classes")
         sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
         moments = np.zeros((2, n_features, n_features))
         super()._reset(n_features)
