@@ -235,6 +235,7 @@ def test_a_trace_ends_a_piece_which_is_then_not_learnt(monkeypatch):
     before = solver.coef_
     solver.partial_fit(X[30:] + 5, y[30:], trace=lambda _: True)
     assert_array_equal(solver.coef_, before)
+    assert (solver.n_rows_seen_, solver.n_iter_) == (30, 1)
     assert_allclose(solver.partial_fit(X[30:], y[30:]).coef_, BBR().fit(X, y).coef_, rtol=1e-10)
 
 
@@ -255,9 +256,30 @@ def test_a_trace_is_called_between_slices_and_ends_them(monkeypatch, container, 
     assert list(has_w) == [False] * (len(rows) - 1) + [True]
     whole = solver.coef_
     solver.fit(container(X), y, trace=lambda s: s.n_rows_seen_ > 0)
-    assert not solver.coef_.any()
     assert 0 < solver.n_rows_seen_ < rows[-1]
+    if isinstance(solver, LCBR):
+        fewer = LCBR(solver.n_rows_seen_, random_state=0).fit(container(X), y)
+        assert_allclose(solver.coef_, fewer.coef_, rtol=1e-9)
+    else:
+        assert not solver.coef_.any()
+    ended = solver.coef_
+    solver.catch_up()  # keeps no sums
+    assert solver.coef_ is ended
+    assert not hasattr(solver, "_sums")
     assert_allclose(solver.fit(container(X), y).coef_, whole, rtol=1e-10)
+
+
+def test_a_trace_is_called_after_a_bounded_number_of_products():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2500, 1000)), np.where(np.arange(2500) % 2, 1, -1)
+    calls = []
+
+    def note(solver):
+        calls.append(solver.n_rows_seen_)
+        return solver.n_rows_seen_ > 1500
+
+    BBR().fit(X, y, trace=note)
+    assert max(np.diff(calls)) * 1000**2 <= 2 * 2**29
 
 
 # --- LCBR --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ Trace = Callable[["LinearRanker"], bool | None]
 
 It may call ``catch_up``, read ``coef_`` and ``n_rows_seen_`` and must change nothing else; a true
 answer ends the fit. A trace with an attribute ``next_rows`` is called at the latest after so many
-rows in all.
+rows in all, but by solvers that have no weights to show there, as `BBR`.
 """
 
 K_CONSTRAINT = [

@@ -169,7 +169,8 @@ class SquaredPairRanker(LinearRanker):
             Two labels, the greater is the positive class.
         trace : callable, optional
             Called at the start, between slices of the sums and at the end. There is no w before
-            the sums are complete: until then, and if it ends the fit, the weights are 0.
+            the sums are complete: until then the weights are 0, or those of the last `catch_up`.
+            If it ends the fit, those of `LCBR` are those of the pairs so far.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class SquaredPairRanker(LinearRanker):
 
     @abstractmethod
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
-        """Set `coef_`; return whether that was done, and not ended by the trace."""
+        """Set `coef_`; return whether all was learnt, and not ended by the trace."""
 
     def _reset(self, n_features: int) -> None:
         require_memory(_MATRICES * n_features**2, n_features, _WHAT_IS_HELD)
@@ -254,6 +255,8 @@ class SquaredPairRanker(LinearRanker):
             self.n_rows_seen_ += stop - start
             start = stop
             if start < n_pairs and trace is not None and trace(self):
+                self.catch_up()
+                del self._sums
                 return False
         self._minimise(mean / n_pairs, _symmetric(second) / n_pairs)
         del self._sums
@@ -366,10 +369,13 @@ class BBR(SquaredPairRanker):
             self._reset(X.shape[1])
             if trace is not None and trace(self):
                 return self
+        n_before = self.n_rows_seen_
         if self._learn(rows, labels, trace):
             self.n_iter_ += 1
             if trace is not None:
                 trace(self)
+        else:
+            self.n_rows_seen_ = n_before
         return self
 
     def _reset(self, n_features: int) -> None:
