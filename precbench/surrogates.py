@@ -227,7 +227,8 @@ class StructSurrogate(Surrogate):
     """The structural surrogate of Joachims (2005), kar2015 (3): below the loss at times.
 
     With A the k highest of s_i + 1[y_i = 0]: the sum of these over A less the sum of all
-    positive scores. Subgradient: 1[A] - 1[positives]. Only for k = n₊ an upper bound.
+    positive scores. Subgradient: 1[A] - 1[positives]. Only for k = n₊ an upper bound. `evaluate`
+    takes any k up to the number of rows, k = 0 and rows of one class included.
     """
 
     name = "struct"

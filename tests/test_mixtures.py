@@ -160,6 +160,19 @@ def test_drawn_mixtures():
     assert variances[-1] > 1.2 * variances[0] > 0 and variances[-1] < 3 * variances[0]
 
 
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf])
+def test_a_sigma_that_is_none_is_told(sigma):
+    with pytest.raises(InputError, match=f"sigma should be a positive number, found {sigma}"):
+        draw_mixture_pair(2, sigma, 3, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("eccentricity", [-0.1, 1.0, 1.5, np.nan])
+def test_an_eccentricity_out_of_range_is_told(eccentricity):
+    says = f"eccentricity should be at least 0 and below 1, found {eccentricity}"
+    with pytest.raises(InputError, match=says):
+        draw_mixture_pair(2, 1.0, 3, np.random.default_rng(0), eccentricity=eccentricity)
+
+
 def test_samples():
     mixture = pair()
     X, y = mixture.sample(3, 5, np.random.default_rng(2))

@@ -100,6 +100,18 @@ def test_value_is_the_maximum_over_all_labellings(name, problem):
     assert SURROGATES[name].value(*problem) == pytest.approx(BRUTE[name](*problem), abs=1e-9)
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_struct_takes_any_k_and_rows_of_one_class(data):
+    n = data.draw(st.integers(1, 7))
+    y = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    scores, k = vectors(data.draw, n, many_ties), data.draw(st.integers(0, n))
+    value, subgradient = SURROGATES["struct"].evaluate(scores, y > 0, k)
+    assert value == pytest.approx(brute_struct(scores, y, k), abs=1e-9)
+    other = vectors(data.draw, n, few_ties)
+    assert brute_struct(other, y, k) >= value + subgradient @ (other - scores) - 1e-9
+
+
 @given(problems(max_size=30))
 def test_the_surrogates_are_ordered_above_the_loss(problem):
     ramp, avg, top = (SURROGATES[name].value(*problem) for name in ("ramp", "avg", "max"))

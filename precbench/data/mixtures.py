@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp, ndtr
 
+from precbench.errors import InputError
+
 __all__ = ["MixturePair", "draw_mixture_pair"]
 
 
@@ -191,13 +193,14 @@ def draw_mixture_pair(
     ----------
     n_components : int
     sigma : float
-        Root of the mean variance of a component along the axes.
+        Root of the mean variance of a component along the axes, above 0.
     n_features : int
     rng : Generator
         Gives the same means whatever `sigma` and `eccentricity`.
     eccentricity : float, default=0.0
-        Above 0 and below 1 the covariance has random axes, and the variances along them are drawn
-        uniformly between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
+        At least 0, which is isotropic, and below 1. Above 0 the covariance has random axes, and
+        the variances along them are drawn uniformly between 1 - e and 1 + e, then scaled to have
+        the mean ``sigma**2``.
 
     Returns
     -------
@@ -205,11 +208,20 @@ def draw_mixture_pair(
         The means of the positives are uniform in the unit cube of the positive orthant, those of
         the negatives in that of the negative orthant.
 
+    Raises
+    ------
+    InputError
+        If `sigma` or `eccentricity` is out of its range.
+
     Notes
     -----
     Gultekin and Paisley, Section 5.1; the weights and the covariance that is not isotropic are
     ours.
     """
+    if not 0 < sigma < np.inf:
+        raise InputError(f"sigma should be a positive number, found {sigma}")
+    if not 0 <= eccentricity < 1:
+        raise InputError(f"eccentricity should be at least 0 and below 1, found {eccentricity}")
     means = rng.random((2, n_components, n_features))
     means[0] *= -1
     covariance = np.eye(n_features)

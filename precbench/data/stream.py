@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,8 @@ class RowStream:
     together; blocks on their way (text takes the most); a bit a row for the label and for each
     part; and where the blocks begin. A row longer than a block is a block of its own. Rows of a
     data set with a card come from the memory map in the cache; its pages count as memory in use,
-    but the system takes them back at any time.
+    but the system takes them back at any time. The buffer of dense rows is kept for the next pass,
+    and each part of a stream keeps one of its own.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ class RowStream:
         Yields
         ------
         X : ndarray or csr_matrix
-            Overwritten when the next one is asked for.
+            Overwritten when the next one is asked for, be it by this pass or by a later one.
         y : ndarray of float64, -1 or +1
         order : ndarray of int32
             The rows that are meant, in turn.
@@ -236,6 +237,10 @@ class RowStream:
         if kind == "none":
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the buffer out, which is no part of the rows."""
+        return {name: value for name, value in self.__dict__.items() if name != "_rooms"}
 
     @cached_property
     def _rooms(self) -> list[NDArray[np.float64]]:

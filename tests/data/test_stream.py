@@ -1,6 +1,7 @@
 """Rows read block by block: each once a pass, in the order of the seed, within the memory."""
 
 import os
+import pickle
 import subprocess
 import sys
 from functools import partial
@@ -114,6 +115,17 @@ def test_blocks_are_parted_by_the_buffer_only(folder):
     names = collected(stream.shuffled(np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
     assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
+
+
+def test_a_pickled_stream_leaves_its_buffer_behind(folder):
+    stream = opened(folder, "npy", block_bytes=900)
+    length = len(pickle.dumps(stream))
+    first = collected(stream.shuffled(np.random.default_rng(0)))
+    assert stream._rooms
+    assert len(pickle.dumps(stream)) <= length + 100  # and the numbers of rows
+    again = collected(pickle.loads(pickle.dumps(stream)).shuffled(np.random.default_rng(0)))
+    for one, other in zip(first, again, strict=True):
+        assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
