@@ -10,7 +10,7 @@ import pytest
 from precbench.errors import InputError
 from precbench.experiment import FileData, list_configs, load_experiment
 from precbench.experiment.config import from_document
-from precbench.experiment.plan import Plan
+from precbench.experiment.plan import Plan, make_plan
 from precbench.locations import shipped
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
@@ -482,6 +482,12 @@ def test_a_data_set_may_keep_its_own_parts(read):
     assert len({trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}) == 2
     words = Plan(experiment, {}, ()).protocol
     assert words == "70/30 random split, 2 splits; a9a: the provided training and test parts"
+
+
+def test_a_provided_split_that_is_not_there_is_told_before_anything_runs(read):
+    experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
+    with pytest.raises(InputError, match="margin comes without a provided split"):
+        make_plan(experiment)
 
 
 def test_random_features_are_part_of_the_key(read):

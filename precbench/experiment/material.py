@@ -203,6 +203,24 @@ class Training(Protocol):
         ...
 
 
+def check_division(rule: Split, dataset: Dataset) -> None:
+    """Refuse what a data set cannot be divided by.
+
+    Raises
+    ------
+    InputError
+        A provided split where there is none; for a stream, groups that are to be kept together.
+    """
+    if rule.kind == "provided" and dataset.n_train is None:
+        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+    streamed = isinstance(dataset, StreamedDataset)
+    if streamed and dataset.groups is not None and rule.groups == "keep":
+        raise InputError(
+            f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
+            "groups: ignore, or do not stream it"
+        )
+
+
 def training(trial: Trial, dataset: Dataset) -> Training:
     """Gather and scale the training rows of a trial, or say how to stream them."""
     if isinstance(dataset, StreamedDataset):
@@ -349,23 +367,6 @@ class StreamedTraining(NamedTuple):
     whole: Streamed
     fitting: Streamed
     validation: Streamed
-
-
-def check_division(rule: Split, dataset: StreamedDataset) -> None:
-    """Refuse what a stream cannot be divided by.
-
-    Raises
-    ------
-    InputError
-        Groups that are to be kept together, or a provided split where there is none.
-    """
-    if dataset.groups is not None and rule.groups == "keep":
-        raise InputError(
-            f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
-            "groups: ignore, or do not stream it"
-        )
-    if rule.kind == "provided" and dataset.n_train is None:
-        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
 
 
 def _streamed_training(trial: Trial, dataset: StreamedDataset) -> StreamedTraining:

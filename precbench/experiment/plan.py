@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from precbench.data import Dataset, StreamedDataset
+from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment.config import Experiment
 from precbench.experiment.material import check_division, read_data
@@ -129,9 +129,7 @@ def make_plan(
         if trial.dataset.name in datasets
     )
     for trial, _ in trials:
-        dataset = datasets[trial.dataset.name]
-        if isinstance(dataset, StreamedDataset):
-            check_division(trial.split, dataset)
+        check_division(trial.split, datasets[trial.dataset.name])
     _refuse_two_limits(trials)
     return Plan(experiment, datasets, trials, smoke)
 
