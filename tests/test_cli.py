@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from precbench.data import fetch
 from precbench.data.own import read_own_file
 from precbench.data.splits import split_rows
+from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from tests.test_run import invoke, run
 
@@ -487,6 +488,15 @@ def cache(files, monkeypatch):
 
 
 LETTER_SHA256 = "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"
+
+
+def test_an_illustration_takes_its_data_from_a_mirror(cache, mirror, tmp_path):
+    text = (shipped("configs") / "kar2014" / "uniform-convergence.yaml").read_text()
+    config = tmp_path / "c.yaml"
+    config.write_text(text.replace("[margin-noisy]", "[letter]"))  # at smoke size
+    arguments = ["run", config, "--smoke", "--out", tmp_path / "out"]
+    refused(arguments, code=3)
+    assert invoke(*arguments, "--mirror", mirror).exit_code == 0
 
 
 def test_data_from_a_mirror(cache, mirror):

@@ -120,7 +120,7 @@ def _illustrate(illustration: Illustration, options: RunOptions) -> dict[str, An
         return summary
     with store.lock():
         store.sweep_temporaries()
-        illustrate(illustration, store, smoke=options.smoke)
+        illustrate(illustration, store, smoke=options.smoke, mirror=options.mirror)
         written = write_report(store.folder)
     say.present(store, written)
     return summary

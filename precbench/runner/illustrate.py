@@ -2,13 +2,16 @@
 
 import json
 
+from precbench.data import load_dataset
 from precbench.experiment import Illustration
 from precbench.store import SCHEMA, Store
 
 __all__ = ["illustrate"]
 
 
-def illustrate(illustration: Illustration, store: Store, smoke: bool = False) -> int:
+def illustrate(
+    illustration: Illustration, store: Store, *, smoke: bool = False, mirror: str | None = None
+) -> int:
     """Compute an illustration and write ``values.csv`` and ``illustration.json``.
 
     Parameters
@@ -18,6 +21,8 @@ def illustrate(illustration: Illustration, store: Store, smoke: bool = False) ->
         Locked by the caller.
     smoke : bool, default=False
         Take the smoke size.
+    mirror : str, optional
+        Folder or address that is asked for data before the official addresses.
 
     Returns
     -------
@@ -26,10 +31,14 @@ def illustrate(illustration: Illustration, store: Store, smoke: bool = False) ->
 
     Raises
     ------
+    DataUnavailableError
+        If a data set can't be had.
     PrecbenchError
         If the disk is full, or the parameters do not go together.
     """
     sized = illustration.smoke_size() if smoke else illustration
+    for name in sized.parameters.get("datasets", ()):
+        load_dataset(name, mirror=mirror)  # into the cache
     values = sized.compute()
     description = {
         "schema": SCHEMA,
