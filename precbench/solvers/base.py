@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.multiclass import check_classification_targets
@@ -93,7 +93,7 @@ def warn_of_overflow() -> None:
     warnings.warn(
         "the scores have overflowed and the weights are lost: scale the features",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -157,6 +157,37 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     intercept_: float
     n_iter_: int
     n_rows_seen_: int
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
+        """Learn from rows and labels, forgetting any earlier fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Converted to float64, C order or CSR, if it is not; never changed.
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Observer of the training, see `precbench.solvers.base.Trace`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or a parameter does not fit the rows, such as a k
+            above the number of positives.
+        """
+        X, labels = self._checked(X, y, reset=True)
+        self._fit(X, labels, trace)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+        """Set `coef_` from rows that have been checked, with labels -1 and +1."""
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
@@ -239,7 +270,3 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
         return tags
-
-    @abstractmethod
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels; see the class."""

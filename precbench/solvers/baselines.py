@@ -2,13 +2,12 @@
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import _fit_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
@@ -37,36 +36,19 @@ class ClassifierRanker(LinearRanker):
     def _classifier(self) -> Any:
         """Return the unfitted classifier."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called at the start and at the end: the classifiers cannot be observed in between.
-
-        Returns
-        -------
-        self
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         if issparse(X):
             X = with_short_indices(X)
         self.coef_ = np.zeros(X.shape[1])
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):
-            return self
+            return
         fitted = self._classifier().fit(X, labels)
         self.coef_ = fitted.coef_.ravel()
         self.n_iter_ = int(np.max(fitted.n_iter_))
         self.n_rows_seen_ = self.n_iter_ * X.shape[0]
         if trace is not None:
             trace(self)
-        return self
 
 
 class LogisticRegressionRanker(ClassifierRanker):

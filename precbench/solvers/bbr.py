@@ -150,6 +150,10 @@ class SquaredPairRanker(LinearRanker):
     Both lie in one risk ``R(w) = w' second w / 2 - mean' w``, the pairwise squared loss
     ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
     in the range of `second`, for ``second - mean mean'`` is a covariance.
+
+    The trace is called at the start, between slices of the sums and at the end. There is no w
+    before the sums are complete: until then the weights are 0, or those of the last `catch_up`. If
+    it ends the fit, those of `LCBR` are those of the pairs so far.
     """
 
     radius: float | None
@@ -158,38 +162,13 @@ class SquaredPairRanker(LinearRanker):
         "radius": [None, Interval(Real, 0, None, closed="neither")],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called at the start, between slices of the sums and at the end. There is no w before
-            the sums are complete: until then the weights are 0, or those of the last `catch_up`.
-            If it ends the fit, those of `LCBR` are those of the pairs so far.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes, or matrices of n_features x n_features do not fit
-            into the memory.
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         rows = as_rows(X)
         self._reset(X.shape[1])
         if not (trace is not None and trace(self)) and self._learn(rows, labels, trace):
             self.n_iter_ = 1
             if trace is not None:
                 trace(self)
-        return self
 
     @abstractmethod
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:

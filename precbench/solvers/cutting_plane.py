@@ -4,11 +4,10 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -140,28 +139,7 @@ class CuttingPlane(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called after each iteration, see `precbench.solvers.base.Trace`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes, or k exceeds the number of positives.
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k)
         self.best_weights_ = np.zeros(risk.n_weights)
         risk.publish(self.best_weights_, self)
@@ -171,7 +149,7 @@ class CuttingPlane(LinearRanker):
         self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
         if trace is not None and trace(self):
-            return self
+            return
         bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)
         while True:
@@ -190,7 +168,6 @@ class CuttingPlane(LinearRanker):
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
-        return self
 
     def _assess(self, iterate: Point, best: Point, risk: "Risk") -> None:
         """Take stock of the iterate and of the best point so far."""
@@ -213,7 +190,7 @@ class CuttingPlane(LinearRanker):
             warnings.warn(
                 f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         else:
             return False

@@ -3,12 +3,11 @@
 import warnings
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -163,28 +162,7 @@ class FTRL(LinearRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Play one pass over rows and labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called after each batch, see `precbench.solvers.base.Trace`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes.
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         if self.shuffle is not False:
             rng = np.random.default_rng(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
@@ -199,7 +177,7 @@ class FTRL(LinearRanker):
         self.gap_ = 0.0
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):
-            return self
+            return
         planes = _Planes(loss, self.eta_)
         enough = 0.5 * self.eta_ * (self.tol * self.radius) ** 2
         w, before, n_failed = self.coef_, 0.0, 0
@@ -228,9 +206,8 @@ class FTRL(LinearRanker):
                 f"after {n_failed} batches max_iter={self.max_iter} evaluations did not find w to "
                 f"within tol={self.tol:g}: the largest gap is {self.gap_:.3g}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
-        return self
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
         """Find the w in the ball with the least loss of all rows, which regret compares with.

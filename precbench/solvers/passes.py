@@ -94,30 +94,7 @@ class PassRanker(LinearRanker):
         """Return the rows that are visited in a small fraction of 0.1 s."""
         return rows.per_slice()
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels in `epochs` passes, forgetting any earlier fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Converted to float64, C order or CSR, if it is not; never changed.
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Observer of the training, see `precbench.solvers.base.Trace`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes, or k, where there is one, exceeds the number of
-            positives.
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         self._prepare(labels)
         rng = np.random.default_rng(self.random_state)
         rows = as_rows(X)
@@ -130,7 +107,7 @@ class PassRanker(LinearRanker):
         while not stopped and self.n_iter_ < self.epochs:
             stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
             self.n_iter_ += 1
-        return self._warned()
+        self._warn_if_lost()
 
     def _reset(self, n_features: int) -> None:
         n_weights = self._n_weights(n_features)
@@ -176,10 +153,9 @@ class PassRanker(LinearRanker):
                 return True
         return False
 
-    def _warned(self) -> Self:
+    def _warn_if_lost(self) -> None:
         if not np.isfinite(self.coef_).all():
             warn_of_overflow()
-        return self
 
 
 class OnlineRanker(PassRanker):
@@ -245,7 +221,8 @@ class OnlineRanker(PassRanker):
         length = min(self.batch_size, max(1, len(visited)))
         self._visit(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), length, trace)
         self.n_iter_ += 1
-        return self._warned()
+        self._warn_if_lost()
+        return self
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         return min(self.batch_size, len(labels))

@@ -1,11 +1,10 @@
 """Projected subgradient descent on the risk of all training rows."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.objectives import OBJECTIVES
@@ -81,28 +80,7 @@ class ProjectedSubgradient(LinearRanker):
         self.max_iter = max_iter
         self.average = average
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called after each iteration, see `precbench.solvers.base.Trace`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes, or k exceeds the number of positives.
-        """
-        X, labels = self._checked(X, y, reset=True)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
         risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta)
         radius = np.inf if self.radius is None else self.radius
         w = mean = np.zeros(risk.n_weights)
@@ -122,4 +100,3 @@ class ProjectedSubgradient(LinearRanker):
             w = w * min(1.0, radius / max(float(np.linalg.norm(w)), 1e-300))
             mean = mean + (w - mean) / self.n_iter_
             risk.publish(mean if self.average else w, self)
-        return self

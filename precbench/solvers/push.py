@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -45,37 +45,16 @@ class PushRanker(LinearRanker):
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
         """Return what is minimised."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
-        """Learn from rows and labels.
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+        self._train(self._risk(_short(X), labels), trace)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Called after each iteration, see `precbench.solvers.base.Trace`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes.
-        """
-        X, labels = self._checked(X, y, reset=True)
-        return self._train(self._risk(_short(X), labels), trace)
-
-    def _train(self, risk: Risk, trace: Trace | None) -> Self:
+    def _train(self, risk: Risk, trace: Trace | None) -> None:
         self.coef_ = np.zeros(risk.X.shape[1])
         self.n_iter_ = self.n_rows_seen_ = 0
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
         if trace is not None and trace(self):
-            return self
+            return
         minimise = self._by_newton if self.method == "newton" else self._by_coordinates
         with np.errstate(over="ignore", invalid="ignore"):
             minimise(risk, trace)
@@ -84,9 +63,8 @@ class PushRanker(LinearRanker):
                 "the risk has no minimiser: some weights rank no pair of the training rows "
                 "wrongly and grow without bound, so the fit ends at finite ones on the way",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return self
 
     def _assess(self, point: Point) -> None:
         """Take stock of `coef_`, where the risk is known."""
@@ -129,7 +107,7 @@ class PushRanker(LinearRanker):
                 f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
                 f"{self.n_iter_} iterations (max_iter={self.max_iter})",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _by_coordinates(self, risk: Risk, trace: Trace | None) -> None:
@@ -298,7 +276,8 @@ class PairPushRanker(PushRanker):
         above = PairLists.of_matrix(relation)
         sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
         risk = PairwiseRisk(_short(X), above, self.p, self.loss == "logistic", sides)
-        return self._train(risk, trace)
+        self._train(risk, trace)
+        return self
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
         if self.loss == "exponential":

@@ -44,4 +44,4 @@ def fit_pieces(
             if stopped:
                 break
         solver.n_iter_ += 1
-    solver._warned()
+    solver._warn_if_lost()
