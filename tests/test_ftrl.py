@@ -1,16 +1,20 @@
 """FTRL: each w against a general solver, penalties by definition, planes, constants, regret."""
 
-from itertools import combinations, product
+import warnings
+from collections import Counter
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from precbench.errors import InputError
 from precbench.objectives import PartialAUC
 from precbench.solvers import FTRL
+from precbench.solvers.bundle import Point
 from precbench.solvers.ftrl import _Planes
 
 EACH = {
@@ -70,8 +74,12 @@ def loss(name, X, y, w):
 
 def best(name, X, y, eta, radius):
     """Minimise the regularised loss in the ball over w and a bound xi of all planes."""
-    offsets, slopes = map(np.array, zip(*planes(name, X, y), strict=True))
-    start = np.append(np.full(X.shape[1], 0.01), np.abs(offsets).max() + 1)
+    return below(*map(np.array, zip(*planes(name, X, y), strict=True)), eta, radius)
+
+
+def below(offsets, slopes, eta, radius):
+    """Minimise eta/2 ||w||^2 and the maximum of planes in the ball, by a general solver."""
+    start = np.append(np.full(slopes.shape[1], 0.01), np.abs(offsets).max() + 1)
     found = minimize(
         lambda v: 0.5 * eta * v[:-1] @ v[:-1] + v[-1],
         start,
@@ -94,11 +102,38 @@ def best(name, X, y, eta, radius):
     return found.x[:-1]
 
 
+def steepest(name, X, y, w):
+    """Return a subgradient of the loss of these rows, slowly."""
+    scores, positive, top = X @ w, y > 0, n_first(name, y)
+    if not name.startswith("pauc"):
+        ones = np.argsort(-(scores + ~positive), kind="stable")[:top]
+        return X[ones].sum(axis=0) - X[positive].sum(axis=0)
+    negatives = np.flatnonzero(~positive)
+    negatives = negatives[np.argsort(-scores[negatives], kind="stable")[:top]]
+    pairs = ((i, j) for i in np.flatnonzero(positive) for j in negatives)
+    return sum((X[j] - X[i] for i, j in pairs if scores[i] - scores[j] < 1), np.zeros(X.shape[1]))
+
+
+def best_of_many(name, X, y, eta, radius):
+    """Minimise what `best` does where its planes are too many to list, from one to the next."""
+    w, offsets, slopes = np.zeros(X.shape[1]), [], []
+    for _ in range(200):
+        value, slope = loss(name, X, y, w), steepest(name, X, y, w)
+        heights = np.array(offsets) + np.array(slopes).reshape(-1, len(w)) @ w
+        if value <= heights.max(initial=-np.inf) + 1e-9:
+            return w
+        offsets.append(value - slope @ w)
+        slopes.append(slope)
+        w = below(np.array(offsets), np.array(slopes), eta, radius)
+        w *= min(1.0, radius / max(np.linalg.norm(w), 1e-300))
+    raise AssertionError("the general solver did not get there")
+
+
 def path(solver, X, y):
     """Fit and return w_1, w_2, ..., w_{T+1}."""
-    weights = []
-    solver.fit(X, y, trace=lambda s: weights.append(s.coef_))
-    return np.array(weights)
+    weights = {}
+    solver.fit(X, y, trace=lambda s: weights.update({s.n_iter_: s.coef_}))
+    return np.array(list(weights.values()))
 
 
 @each_loss
@@ -301,13 +336,11 @@ def test_dense_equals_sparse(name):
 
 def test_the_order_of_the_rows():
     X, y = stream(6, n=60, d=3)
-    stored = path(FTRL(shuffle=False), X, y)
+    stored, shuffled = path(FTRL(shuffle=False), X, y), path(FTRL(random_state=3), X, y)
     assert_array_equal(path(FTRL(shuffle=False), X, y), stored)
     turn = np.random.default_rng(3).permutation(60)
-    assert_array_equal(path(FTRL(shuffle=True, random_state=3), X, y)[-1].shape, (3,))
-    assert_array_equal(
-        path(FTRL(random_state=3), X, y), path(FTRL(shuffle=False), X[turn], y[turn])
-    )
+    assert_array_equal(path(FTRL(shuffle=False), X[turn], y[turn]), shuffled)
+    assert not np.allclose(shuffled, stored)
 
 
 def test_the_mean_is_that_of_all_that_were_played():
@@ -324,11 +357,55 @@ def test_a_trace_ends_the_game():
     assert_array_equal(solver.penalties_, FTRL(shuffle=False).fit(X, y).penalties_[:7])
 
 
+def test_a_trace_is_called_and_heeded_within_a_batch():
+    X, y = stream(6, n=120, d=10)
+    solver = FTRL(shuffle=False, batch_size=60, eta=1.0)
+    calls = []
+    solver.fit(X, y, trace=lambda s: calls.append((s.n_iter_, s.n_rows_seen_, s.coef_)))
+    assert [n for n, *_ in calls[:3]] == [0, 0, 0] and calls[-1][0] == 2
+    for before, after in pairwise(calls):
+        if before[0] == after[0]:  # nothing is new until the batch is over
+            assert before[1] == after[1] and before[2] is after[2]
+    whole = solver.penalties_
+    called = []
+    solver.fit(X, y, trace=lambda s: called.append(s.n_iter_) or called.count(1) == 2)
+    assert called[-2:] == [1, 1]
+    assert solver.n_iter_ == 1
+    assert_array_equal(solver.penalties_, whole[:1])
+
+
 def test_too_few_evaluations_are_told():
     X, y = stream(6, n=60, d=3)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         solver = FTRL("pauc", shuffle=False, max_iter=2, tol=1e-8).fit(X, y)
     assert solver.gap_ > 0
+    with pytest.warns(ConvergenceWarning, match="the leader is certain"):
+        leader = solver.set_params(max_iter=1).leader(X, y)
+    assert leader.gap > 1e-3 * solver.radius * np.sqrt(2 * np.sum(solver.lipschitz_**2))
+
+
+@each_loss
+def test_too_few_digits_are_told(name):
+    X, y = stream(6, n=60, d=3)
+    exact = path(FTRL(**EACH[name], shuffle=False, tol=1e-6), X, y)
+    solver = FTRL(**EACH[name], shuffle=False, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="digits"):
+        close = path(solver, X, y)
+    assert 1e-9 < solver.error_ < 1e-6
+    assert np.linalg.norm(close - exact, axis=1).max() <= 1e-6 + solver.error_
+
+
+@each_loss
+@pytest.mark.parametrize("eta", [None, 0.1, 1e-3])
+def test_what_is_certified(name, eta):
+    X, y = stream(7, n=60, d=3)
+    exact = FTRL(**EACH[name], shuffle=False, eta=eta, tol=1e-6)
+    exact_path = path(exact, X, y)
+    assert exact.error_ <= 1e-6
+    solver = FTRL(**EACH[name], shuffle=False, eta=eta, tol=1e-2)
+    off = np.linalg.norm(path(solver, X, y) - exact_path, axis=1).max()
+    assert off - 1e-6 <= solver.error_ <= 1e-2
+    assert solver.error_ <= np.sqrt(2 * solver.gap_ / solver.eta_)
 
 
 def test_overflow_is_told():
@@ -337,8 +414,93 @@ def test_overflow_is_told():
         assert np.isnan(FTRL(shuffle=False).fit(X * 1e200, y).coef_).all()
 
 
-def test_a_large_eta_and_a_small_one():
+@pytest.mark.parametrize("objective", ["prbep", "pauc"])
+@pytest.mark.parametrize("scale", [1e154, 1e160])
+def test_products_that_overflow_are_told(objective, scale):
+    X, y = stream(6)
+    for eta in (None, 1.0):
+        with pytest.warns(ConvergenceWarning, match="overflow"):
+            assert np.isnan(FTRL(objective, eta=eta).fit(X * scale, y).coef_).all()
+    with pytest.raises(InputError, match="products of rows overflow"):
+        FTRL(objective).fit(X, y).leader(X * scale, y)
+
+
+def test_there_is_no_leader_before_a_fit():
+    with pytest.raises(NotFittedError):
+        FTRL().leader(*stream(6))
+
+
+def test_the_leader_of_rows_of_zeros():
+    X, y = stream(6)
+    for objective in ("prbep", "pauc"):
+        leader = FTRL(objective).fit(X, y).leader(0 * X, y)
+        assert_array_equal(leader.w, 0)
+        assert leader.gap == 0
+
+
+@pytest.mark.parametrize("name", ["prbep", "prec@k", "pauc, one negative"])
+@pytest.mark.parametrize("eta", [1e-4, 0.1, 10.0])
+def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
+    """A small eta leaves planes that meet in a corner, where the dual has few digits of w."""
+    n_calls = Counter()
+    improve = _Planes.improve
+
+    def counted(self, tol):
+        n_calls[done := improve(self, tol)] += 1
+        if n_calls[False] > 3_000:
+            pytest.fail("the planes are asked for more digits than they have")
+        return done
+
+    monkeypatch.setattr(_Planes, "improve", counted)
+    X, y = stream(6, n=200, d=4)
+    solver = FTRL(**EACH[name], eta=eta, shuffle=False)
+    weights = path(solver, X, y)
+    assert solver.error_ <= 1e-4
+    for t in (50, 120, 200):
+        w = best_of_many(name, X[:t], y[:t], eta, 1.0)
+        found, general = (loss(name, X[:t], y[:t], v) + 0.5 * eta * v @ v for v in (weights[t], w))
+        assert found <= general + solver.gap_ + 1e-9
+        assert_allclose(weights[t], w, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("eta", [1e-9, 1e9])
+def test_an_extreme_eta(name, eta):
+    """No eta is lost; the least one gives the leader, the largest nearly 0."""
     X, y = stream(6, n=60, d=3)
-    for eta in (1e-9, 1e9):
-        solver = FTRL(shuffle=False, eta=eta).fit(X, y)
-        assert solver.eta_ == eta and np.isfinite(solver.penalties_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of 1e-9
+        solver = FTRL(**EACH[name], shuffle=False, eta=eta).fit(X, y)
+    assert solver.eta_ == eta and solver.n_iter_ == 60
+    if eta > 1:
+        assert np.linalg.norm(solver.coef_) < 1e-5
+    else:
+        least = solver.leader(X, y)
+        assert loss(name, X, y, solver.coef_) <= least.loss + solver.gap_ + 1e-9
+
+
+@pytest.mark.parametrize("strength", [1e-8, 1e-3, 1.0])
+def test_the_corner_of_planes_by_active_sets(strength):
+    """Duplicates, planes that no w needs, and shares from elsewhere do not matter."""
+    rng = np.random.default_rng(2)
+    X, y = stream(6)
+    for _ in range(20):
+        corner, slopes = rng.standard_normal(2), rng.standard_normal((9, 2))
+        slopes[:3] -= slopes[:3].mean(axis=0) + strength * corner  # so the corner is the best
+        slopes[5] = slopes[0]
+        offsets = np.where(np.arange(9) < 3, 1.0, 0.5) - slopes @ corner
+        offsets[5] = offsets[0]
+        bundle = _Planes(FTRL()._loss(X, y > 0), strength)
+        for offset, slope in zip(offsets, slopes, strict=True):
+            bundle.add(Point(np.zeros(2), np.empty(0), offset, np.empty(0)), slope)
+        offsets, slopes = bundle._offsets[:10], bundle._slopes[:10]
+        low = np.max(offsets + slopes @ corner)  # the plane of no rows, at 0, is the tenth
+        bundle._alpha[:10] = rng.dirichlet(np.ones(10)) / strength
+        w = bundle._settle(1e-12)
+        value = np.max(offsets + slopes @ w) + 0.5 * strength * w @ w
+        shares = bundle._alpha[:10] * strength
+        pull = shares @ slopes
+        assert shares.min() >= 0 and shares.sum() == pytest.approx(1)
+        assert value <= low + 0.5 * strength * corner @ corner + 1e-11
+        bound = shares @ offsets - 0.5 * pull @ pull / strength
+        assert value == pytest.approx(bound, abs=1e-10)

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from precbench.errors import InputError
 from precbench.objectives import pair_hinges
 from precbench.solvers.base import (
     K_CONSTRAINT,
@@ -30,7 +32,11 @@ from precbench.surrogates import SURROGATES, first_rows
 __all__ = ["FTRL", "Leader"]
 
 _MOST_TURNS = 50
-_ROUNDING = 1e-12  # of a primal value
+_TRIES = 8  # of 1,000 steps by pairs, before active sets
+_PATIENCE = 10  # evaluations that bring the gap no closer to 0
+_BETWEEN_LOOKS = 10  # evaluations, at the clock
+_EPS = float(np.finfo(float).eps)
+_RANK = 1e-12  # of the largest singular value
 
 
 class FTRL(LinearRanker):
@@ -74,7 +80,8 @@ class FTRL(LinearRanker):
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
-        Each w_t is found to within tol * radius of the exact one.
+        Each w_t is found to within tol * radius of the exact one. Where the digits of the loss do
+        not suffice for that, as for a very small tol or eta, there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
     shuffle : bool or {"rows", "blocks"}, default=True
@@ -93,7 +100,10 @@ class FTRL(LinearRanker):
         L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
     gap_ : float
         The largest certified gap of a regularised loss: ||w_t - exact w_t|| <=
-        sqrt(2 gap_ / eta_), so each penalty is off by at most G_t times this.
+        sqrt(2 gap_ / eta_).
+    error_ : float
+        The largest certified ||w_t - exact w_t||, less than that where the ball pulls more than
+        eta does: each penalty is off by at most G_t times this.
     n_iter_ : int
         Batches so far.
 
@@ -120,6 +130,8 @@ class FTRL(LinearRanker):
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
     functions", NIPS 2014, section 3 and appendices A to E.
     """
+
+    algorithm_version = 2
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"prec@k", "prbep", "pauc"})],
@@ -169,31 +181,37 @@ class FTRL(LinearRanker):
             X, labels = X[order], labels[order]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
-        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
-        self.eta_ = self._eta()
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
+            self.eta_ = self._eta()
+            overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
         self.coef_ = mean = np.zeros(X.shape[1])
         penalties = np.empty(len(starts))
         self.penalties_ = penalties[:0]
-        self.gap_ = 0.0
+        self.gap_ = self.error_ = 0.0
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):
             return
         planes = _Planes(loss, self.eta_)
-        enough = 0.5 * self.eta_ * (self.tol * self.radius) ** 2
         w, before, n_failed = self.coef_, 0.0, 0
         for t, start in enumerate(starts.tolist()):
             n = min(len(labels), start + int(self.batch_size))
             point = loss.at(w, n)
-            if not (np.isfinite(point.risk) and np.isfinite(self.eta_)):
+            if overflows or not np.isfinite(point.risk):
                 self.coef_ = np.full_like(w, np.nan)
                 warn_of_overflow()
                 break
             penalties[t] = point.risk - before
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
-            found = self._descend(planes, point, self.eta_, enough)
+            found = self._descend(
+                planes, point, self.eta_, distance=self.tol * self.radius, trace=trace
+            )
+            if found is None:
+                break
             w, before = found.point.w, found.point.risk
             self.gap_ = max(self.gap_, found.gap)
+            self.error_ = max(self.error_, found.error)
             self.coef_ = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
             n_failed += not found.converged
@@ -203,8 +221,9 @@ class FTRL(LinearRanker):
                 break
         if n_failed:
             warnings.warn(
-                f"after {n_failed} batches max_iter={self.max_iter} evaluations did not find w to "
-                f"within tol={self.tol:g}: the largest gap is {self.gap_:.3g}",
+                f"{n_failed} of {self.n_iter_} times w is not certain to within tol={self.tol:g} "
+                f"of the radius, but to within {self.error_:.3g}: max_iter={self.max_iter} "
+                "evaluations of the loss, or its digits, are too few",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -223,23 +242,49 @@ class FTRL(LinearRanker):
         Leader
             The regret is ``(penalties_.sum() - leader.loss) / n_samples``, for "pauc" divided by
             ``beta n_pos n_neg`` instead. The gap is at most a thousandth of the bound of the
-            regret that `fit` promises for these rows.
+            regret that `fit` promises for these rows, or there is a warning.
+
+        Raises
+        ------
+        InputError
+            If the rows are so long that their products overflow, or y has other labels than
+            in the fit.
         """
+        check_is_fitted(self)
         X, labels = self._checked(X, y, reset=False)
         loss = self._loss(X, labels > 0)
         n = len(labels)
-        bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            constants = loss.lipschitz()
+            overflows = not np.isfinite(constants.sum() ** 2)
+        if overflows:
+            raise InputError(
+                f"the products of rows overflow, the longest is {loss.largest_norm:.3g}: scale "
+                "the features"
+            )
+        bound = self.radius * float(np.sqrt(2 * np.sum(constants**2)))
         enough, eta = 1e-3 * bound, bound / self.radius**2 or 1.0
         point = loss.at(np.zeros(X.shape[1]), n)
         planes = _Planes(loss, eta)
         planes.extend(0, point)
         while True:
-            found = self._descend(planes, point, eta, 0.1 * eta * self.radius**2 + 0.1 * enough)
-            lower = planes.bound_in_ball(0.0, self.radius)
+            found = self._descend(
+                planes, point, eta, enough=0.1 * eta * self.radius**2 + 0.1 * enough
+            )
+            assert found is not None  # without a trace
+            lower = planes.bound_in_ball(0.0, self.radius).value
             gap = found.point.risk - lower
             if gap <= enough or eta * self.radius**2 < 1e-3 * enough:
-                return Leader(found.point.w, float(found.point.risk), float(gap))
+                break
             point, eta = found.point, 0.1 * eta
+        if gap > enough:
+            warnings.warn(
+                f"the loss of the leader is certain to within {gap:.3g} only, not {enough:.3g}: "
+                f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return Leader(found.point.w, float(found.point.risk), float(gap))
 
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> "_Loss":
         if self.objective == "pauc":
@@ -252,23 +297,46 @@ class FTRL(LinearRanker):
         eta = float(np.sqrt(2 * np.sum(self.lipschitz_**2))) / self.radius
         return eta if eta > 0 else 1.0  # all rows are 0, and so is w
 
-    def _descend(self, planes: "_Planes", point: Point, eta: float, enough: float) -> "_Descent":
-        """Go down from a point of all rows so far until the gap is small enough."""
+    def _descend(
+        self,
+        planes: "_Planes",
+        point: Point,
+        eta: float,
+        *,
+        enough: float = 0.0,
+        distance: float = 0.0,
+        trace: Trace | None = None,
+    ) -> "_Descent | None":
+        """Go down from a point of all rows so far until the gap, or the error, is small enough.
+
+        Return None if the trace ends the fit.
+        """
 
         def primal(point: Point) -> float:
             return point.risk + 0.5 * eta * float(point.w @ point.w)
 
-        best, lower, gap = point, -np.inf, 0.0
+        best, lower = point, _Bound(-np.inf, eta)
+        needed = max(enough, lower.gap_within(distance, eta))
+        gap, least, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.slope(point.pull))
-            w = planes.solve(eta, self.radius, max(0.1 * enough, 0.02 * gap))
+            w = planes.solve(eta, self.radius, max(0.1 * needed, 0.02 * gap))
             lower = max(lower, planes.bound_in_ball(eta, self.radius))
-            gap = primal(best) - lower
-            if gap <= max(enough, _ROUNDING * abs(primal(best))):
-                return _Descent(best, gap, n_evaluations, True)
+            gap = max(0.0, primal(best) - lower.value)
+            needed = max(enough, lower.gap_within(distance, eta))
+            if gap <= needed:
+                break
+            if gap < least - planes.rounding():
+                least, n_idle = gap, 0
+            else:
+                n_idle += 1
+            if n_idle == _PATIENCE:
+                break
+            if trace is not None and n_evaluations % _BETWEEN_LOOKS == 0 and trace(self):
+                return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
-        return _Descent(best, gap, n_evaluations, False)
+        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, gap <= needed)
 
 
 class Leader(NamedTuple):
@@ -287,9 +355,29 @@ class Leader(NamedTuple):
     gap: float
 
 
+class _Bound(NamedTuple):
+    """A value v and a pull p such that F(w) >= v + p/2 ||w - w_0||^2 in the ball, for some w_0.
+
+    F is a loss and ``eta/2 ||w||^2``. With F(w) <= v + gap this holds w and the best w to within
+    sqrt(2 gap / p) of w_0, so to twice this of each other.
+    """
+
+    value: float
+    pull: float
+
+    def error(self, gap: float, eta: float) -> float:
+        """Return how far a w with this gap can be from the best."""
+        return float(np.sqrt(2 * gap / max(eta, self.pull / 4)))
+
+    def gap_within(self, distance: float, eta: float) -> float:
+        """Return the largest gap with no more than this error."""
+        return 0.5 * max(eta, self.pull / 4) * distance**2
+
+
 class _Descent(NamedTuple):
     point: Point
     gap: float
+    error: float
     n_evaluations: int
     converged: bool
 
@@ -305,7 +393,7 @@ class _Loss(ABC):
         self._all = as_rows(X)
         with np.errstate(over="ignore"):
             squares = X.multiply(X) if sparse.issparse(X) else X * X
-        self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
+            self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
 
     @abstractmethod
     def lipschitz(self) -> NDArray[np.float64]:
@@ -445,14 +533,13 @@ class _Planes(Bundle):
         low, high, last = eta, np.inf, None
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
-            for _ in range(_MOST_TURNS):
-                if self.improve(0.5 * enough):
-                    break
-            tried, w = self._strength, self.weights()
+            tried, w = self._strength, self._best(0.5 * enough)
             wanted = max(eta, tried * float(np.linalg.norm(w)) / radius)
-            w = w * (tried / wanted) if wanted > 0 else w
+            w = w * (tried / wanted)
             value = self._height(w) + 0.5 * eta * float(w @ w)
-            if value - self.bound_in_ball(eta, radius) <= enough:
+            if value - self.bound_in_ball(eta, radius).value <= enough:
+                break
+            if abs(wanted - tried) <= _EPS * tried:  # w has no more digits
                 break
             low, high = (max(low, tried), high) if wanted > tried else (low, min(high, tried))
             self._strength = wanted
@@ -464,15 +551,95 @@ class _Planes(Bundle):
             last = tried, wanted
         return w
 
-    def bound_in_ball(self, eta: float, radius: float) -> float:
+    def _best(self, enough: float) -> NDArray[np.float64]:
+        """Return the best w for this strength, whatever its length."""
+        m = self._n_planes
+        noise = _EPS * self._C * float(self._gram[:m, :m].diagonal().max())
+        done = any(self.improve(max(enough, noise)) for _ in range(_TRIES))
+        if done and noise <= enough:
+            return self.weights()
+        return self._settle(max(enough, 8 * self.rounding()))
+
+    def _settle(self, enough: float) -> NDArray[np.float64]:
+        """Find the best w for this strength by active sets, to almost all digits.
+
+        Where planes meet in a corner, the weights of the dual give w as the small difference of
+        large numbers. Here it solves the equations of the corner instead. A turn goes to where
+        the active planes meet, or as far as a plane has no weight left and is dropped; or if they
+        don't meet, raises the mean of their heights at w until one is dropped. At the corner the
+        highest plane becomes active; if it is so already, another turn takes away the rounding of
+        the last.
+        """
+        m, strength = self._n_planes, self._strength
+        slopes, offsets = self._slopes[:m], self._offsets[:m]
+        shares = self._alpha[:m] / self._C
+        active, again, w = shares > 0, False, -(shares @ slopes) / strength
+        for _ in range(_MOST_TURNS + m):
+            heights = offsets + slopes @ w
+            first, *others = np.flatnonzero(active)
+            step, shift, length = self._towards_corner(
+                slopes[others] - slopes[first],
+                heights[first] - heights[others],
+                strength * w + shares @ slopes,
+                max(enough, 8 * _EPS * float(np.abs(heights).max())),
+            )
+            change = np.zeros(m)
+            change[others], change[first] = step, -step.sum()
+            falls = np.flatnonzero(change < 0)
+            with np.errstate(over="ignore"):
+                room = shares[falls] / -change[falls]
+            blocked = room.min(initial=np.inf) <= length
+            length = min(length, room.min(initial=np.inf))
+            shares, w = np.maximum(shares + length * change, 0.0), w + length * shift
+            if blocked:
+                dropped = falls[np.argmin(room)]
+                shares[dropped], active[dropped] = 0.0, False
+                continue
+            heights = offsets + slopes @ w
+            highest = int(np.argmax(heights))
+            if heights[highest] - float(shares @ heights) <= enough or (again and active[highest]):
+                break
+            again, active[highest] = active[highest], True
+        self._alpha[:m] = shares * (self._C / shares.sum())
+        return w
+
+    def _towards_corner(
+        self,
+        edges: NDArray[np.float64],
+        rises: NDArray[np.float64],
+        pull: NDArray[np.float64],
+        enough: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return a direction of the shares of all planes but the first, of w, and how far to go.
+
+        The slopes of the others less that of the first are `edges`, the heights `-rises`; at the
+        best w for the active planes the pull is 0.
+        """
+        U, sizes, V = np.linalg.svd(edges, full_matrices=False)
+        rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
+        U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
+        coordinates = U.T @ rises
+        apart = U @ coordinates - rises
+        if np.abs(apart).max(initial=0.0) > enough:
+            return apart, np.zeros_like(pull), np.inf
+        within = coordinates / sizes
+        across = V @ pull
+        shift = V.T @ within - (pull - V.T @ across) / self._strength
+        return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
+
+    def bound_in_ball(self, eta: float, radius: float) -> _Bound:
         """Return a lower bound of ``eta/2 ||w||^2`` plus the loss in the ball."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = float(shares @ self._offsets[:m])
         length = float(np.linalg.norm(shares @ self._slopes[:m]))
         if length <= eta * radius:
-            return height - (0.5 * length**2 / eta if eta else 0.0)
-        return height - radius * (length - 0.5 * eta * radius)
+            return _Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
+        return _Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
+
+    def rounding(self) -> float:
+        """Return half a unit in the last place of the largest offset, more or less."""
+        return _EPS * float(np.abs(self._offsets[: self._n_planes]).max())
 
     def _rescale(self, strength: float) -> None:
         self._strength, self._C = strength, 1 / strength
