@@ -15,7 +15,7 @@ from precbench.errors import InputError
 from precbench.objectives import PartialAUC
 from precbench.solvers import FTRL
 from precbench.solvers.bundle import Point
-from precbench.solvers.ftrl import _Planes
+from precbench.solvers.growing import Planes
 
 EACH = {
     "prbep": {"objective": "prbep"},
@@ -224,7 +224,7 @@ def test_planes_stay_below_the_loss_as_it_grows(name, batch_size, storage):
     X, y = stream(11, n=40, d=3)
     rng = np.random.default_rng(1)
     of_rows = FTRL(**EACH[name])._loss(storage(X), y > 0)
-    bundle = _Planes(of_rows, 1.0)
+    bundle = Planes(of_rows, 1.0)
     touching = 0
     for start in range(0, 39, batch_size):
         stop = start + batch_size
@@ -443,7 +443,7 @@ def test_the_leader_of_rows_of_zeros():
 def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
     """A small eta leaves planes that meet in a corner, where the dual has few digits of w."""
     n_calls = Counter()
-    improve = _Planes.improve
+    improve = Planes.improve
 
     def counted(self, tol):
         n_calls[done := improve(self, tol)] += 1
@@ -451,7 +451,7 @@ def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
             pytest.fail("the planes are asked for more digits than they have")
         return done
 
-    monkeypatch.setattr(_Planes, "improve", counted)
+    monkeypatch.setattr(Planes, "improve", counted)
     X, y = stream(6, n=200, d=4)
     solver = FTRL(**EACH[name], eta=eta, shuffle=False)
     weights = path(solver, X, y)
@@ -490,7 +490,7 @@ def test_the_corner_of_planes_by_active_sets(strength):
         slopes[5] = slopes[0]
         offsets = np.where(np.arange(9) < 3, 1.0, 0.5) - slopes @ corner
         offsets[5] = offsets[0]
-        bundle = _Planes(FTRL()._loss(X, y > 0), strength)
+        bundle = Planes(FTRL()._loss(X, y > 0), strength)
         for offset, slope in zip(offsets, slopes, strict=True):
             bundle.add(Point(np.zeros(2), np.empty(0), offset, np.empty(0)), slope)
         offsets, slopes = bundle._offsets[:10], bundle._slopes[:10]

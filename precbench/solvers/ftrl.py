@@ -1,42 +1,30 @@
 """Follow the regularised leader for losses that are no sums over the rows."""
 
 import warnings
-from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from precbench.errors import InputError
-from precbench.objectives import pair_hinges
 from precbench.solvers.base import (
     K_CONSTRAINT,
     LinearRanker,
-    Rows,
     Trace,
-    as_rows,
-    linear_scores,
     warn_of_overflow,
-    weighted_sum,
 )
-from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.minibatch import k_by_size
+from precbench.solvers.bundle import Point
+from precbench.solvers.growing import Bound, GrowingLoss, GrowingPartialAUC, GrowingStruct, Planes
 from precbench.solvers.passes import Shuffle, visiting_order
-from precbench.surrogates import SURROGATES, first_rows
 
 __all__ = ["FTRL", "Leader"]
 
-_MOST_TURNS = 50
-_TRIES = 8  # of 1,000 steps by pairs, before active sets
 _PATIENCE = 10  # evaluations that bring the gap no closer to 0
 _BETWEEN_LOOKS = 10  # evaluations, at the clock
-_EPS = float(np.finfo(float).eps)
-_RANK = 1e-12  # of the largest singular value
 
 
 class FTRL(LinearRanker):
@@ -123,7 +111,8 @@ class FTRL(LinearRanker):
     The loss of rows 1, ..., t is a maximum of planes, and each extends to a plane of rows
     1, ..., t+1: the bundle of a cutting-plane method is kept from row to row. Memory grows with
     the bundle; the time of a row is a few evaluations of the loss of all rows so far, so that
-    of all rows is quadratic.
+    of all rows is quadratic. The trace is called after each batch, and within one, with the
+    weights before it, after every 10 evaluations.
 
     References
     ----------
@@ -192,7 +181,7 @@ class FTRL(LinearRanker):
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):
             return
-        planes = _Planes(loss, self.eta_)
+        planes = Planes(loss, self.eta_)
         w, before, n_failed = self.coef_, 0.0, 0
         for t, start in enumerate(starts.tolist()):
             n = min(len(labels), start + int(self.batch_size))
@@ -265,7 +254,7 @@ class FTRL(LinearRanker):
         bound = self.radius * float(np.sqrt(2 * np.sum(constants**2)))
         enough, eta = 1e-3 * bound, bound / self.radius**2 or 1.0
         point = loss.at(np.zeros(X.shape[1]), n)
-        planes = _Planes(loss, eta)
+        planes = Planes(loss, eta)
         planes.extend(0, point)
         while True:
             found = self._descend(
@@ -286,10 +275,10 @@ class FTRL(LinearRanker):
             )
         return Leader(found.point.w, float(found.point.risk), float(gap))
 
-    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> "_Loss":
+    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> "GrowingLoss":
         if self.objective == "pauc":
-            return _PartialAUC(X, positive, float(self.beta))
-        return _Struct(X, positive, self.top if self.objective == "prec@k" else None)
+            return GrowingPartialAUC(X, positive, float(self.beta))
+        return GrowingStruct(X, positive, self.top if self.objective == "prec@k" else None)
 
     def _eta(self) -> float:
         if self.eta is not None:
@@ -299,7 +288,7 @@ class FTRL(LinearRanker):
 
     def _descend(
         self,
-        planes: "_Planes",
+        planes: "Planes",
         point: Point,
         eta: float,
         *,
@@ -315,7 +304,7 @@ class FTRL(LinearRanker):
         def primal(point: Point) -> float:
             return point.risk + 0.5 * eta * float(point.w @ point.w)
 
-        best, lower = point, _Bound(-np.inf, eta)
+        best, lower = point, Bound(-np.inf, eta)
         needed = max(enough, lower.gap_within(distance, eta))
         gap, least, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
@@ -355,297 +344,9 @@ class Leader(NamedTuple):
     gap: float
 
 
-class _Bound(NamedTuple):
-    """A value v and a pull p such that F(w) >= v + p/2 ||w - w_0||^2 in the ball, for some w_0.
-
-    F is a loss and ``eta/2 ||w||^2``. With F(w) <= v + gap this holds w and the best w to within
-    sqrt(2 gap / p) of w_0, so to twice this of each other.
-    """
-
-    value: float
-    pull: float
-
-    def error(self, gap: float, eta: float) -> float:
-        """Return how far a w with this gap can be from the best."""
-        return float(np.sqrt(2 * gap / max(eta, self.pull / 4)))
-
-    def gap_within(self, distance: float, eta: float) -> float:
-        """Return the largest gap with no more than this error."""
-        return 0.5 * max(eta, self.pull / 4) * distance**2
-
-
 class _Descent(NamedTuple):
     point: Point
     gap: float
     error: float
     n_evaluations: int
     converged: bool
-
-
-class _Loss(ABC):
-    """The losses of the first n rows, for all n, and how their planes grow with n."""
-
-    n_chosen = 0
-    """Length of what a plane must remember to be extended: which rows, the first n, it chose."""
-
-    def __init__(self, X: Any, positive: NDArray[np.bool_]):
-        self.X, self.positive = X, positive
-        self._all = as_rows(X)
-        with np.errstate(over="ignore"):
-            squares = X.multiply(X) if sparse.issparse(X) else X * X
-            self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
-
-    @abstractmethod
-    def lipschitz(self) -> NDArray[np.float64]:
-        """Return a Lipschitz constant of the penalty of each row."""
-
-    @abstractmethod
-    def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss of so many rows, and a subgradient with respect to the scores."""
-
-    @abstractmethod
-    def extension(
-        self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return what rows from `start` on add to the slopes and offsets of planes.
-
-        Of all extensions those that are high at these scores. For each plane, `chosen` says
-        which negatives it has chosen, and is brought up to date.
-        """
-
-    def at(self, w: NDArray[np.float64], n: int) -> Point:
-        """Return the loss of the first n rows, NaN where the scores overflow."""
-        scores = linear_scores(self._first(n), w)
-        if not np.isfinite(scores).all():
-            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
-        return Point(w, scores, *self.evaluate(scores))
-
-    def slope(self, pull: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of the first rows, each times its pull."""
-        return weighted_sum(self._first(len(pull)), pull, self.X.shape[1])
-
-    def _first(self, n: int) -> Rows:
-        data, indices, indptr, _ = self._all
-        if indptr.size:
-            return Rows(data, indices, indptr[: n + 1], n)
-        return Rows(data[: n * self.X.shape[1]], indices, indptr, n)
-
-
-class _Struct(_Loss):
-    """The struct surrogate with a number of ones that grows with the rows."""
-
-    def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
-        super().__init__(X, positive)
-        self._n_ones = (
-            np.append(0, np.cumsum(positive)) if top is None else k_by_size(top, len(positive))
-        )
-
-    def lipschitz(self) -> NDArray[np.float64]:
-        return np.full(len(self.positive), 4 * self.largest_norm)
-
-    def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        n = len(scores)
-        return SURROGATES["struct"].evaluate(scores, self.positive[:n], self._n_ones[n])
-
-    def extension(self, start, scores, chosen):
-        n, new = len(scores), slice(start, None)
-        pull = np.zeros(n)
-        n_more = self._n_ones[n] - self._n_ones[start]
-        value, pull[new] = SURROGATES["struct"].evaluate(
-            scores[new], self.positive[start:n], n_more
-        )
-        return self.slope(pull), value - float(pull @ scores)
-
-
-class _PartialAUC(_Loss):
-    """The hinges of all pairs of a positive and one of the highest negatives."""
-
-    def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
-        super().__init__(X, positive)
-        self.n_chosen = len(positive)
-        self._n_pos, n_neg = (np.append(0, np.cumsum(of)) for of in (positive, ~positive))
-        self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
-
-    def lipschitz(self) -> NDArray[np.float64]:
-        pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
-        return 2 * self.largest_norm * pairs
-
-    def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        positive = self.positive[: len(scores)]
-        top = first_rows(scores, np.flatnonzero(~positive), self._n_top[len(scores)])
-        return pair_hinges(scores, np.flatnonzero(positive), top)
-
-    def extension(self, start, scores, chosen):
-        n, positive = len(scores), self.positive[: len(scores)]
-        new = start + np.flatnonzero(~positive[start:])
-        entering = first_rows(scores, new, self._n_top[n] - self._n_top[start])
-        value, pull = pair_hinges(scores, np.flatnonzero(positive), entering)
-        slopes, offsets = self.slope(pull), value - float(pull @ scores)
-        late = start + np.flatnonzero(positive[start:])
-        if late.size:  # meets what each plane has chosen before
-            active = 1 + scores[:start] > scores[late, np.newaxis]
-            old = chosen[:, :start]
-            n_met = old.astype(float) @ active.T.astype(float)
-            by_row = old * active.sum(axis=0)
-            slopes = slopes + (self.X[:start].T @ by_row.T).T - n_met @ self.X[late]
-            offsets = offsets + n_met.sum(axis=1)
-        chosen[:, entering] = True
-        return slopes, offsets
-
-
-class _Planes(Bundle):
-    """Planes below the loss of the rows so far, the best w in the ball against all of them."""
-
-    _PATIENCE = 20
-    _OF_PLANES = (*Bundle._OF_PLANES, "_chosen")
-
-    def __init__(self, loss: _Loss, eta: float):
-        n_features = loss.X.shape[1]
-        super().__init__(1 / eta, n_features)
-        self._strength = eta
-        self.loss = loss
-        self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
-        nothing = np.zeros(n_features)  # the loss of no rows
-        self.add(Point(nothing, np.empty(0), 0.0, np.empty(0)), nothing)
-
-    def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        super().add(point, slope)
-        pull = point.pull[: self.loss.n_chosen]
-        chosen = self._chosen[self._n_planes - 1]
-        chosen[:] = False
-        chosen[: len(pull)] = pull > 0
-
-    def extend(self, start: int, point: Point) -> None:
-        """Turn planes of the first `start` rows into planes of all rows that a point has."""
-        m = self._n_planes
-        slopes, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
-        self._slopes[:m] += slopes
-        self._offsets[:m] += offsets
-        self._gram[:m, :m] = self._slopes[:m] @ self._slopes[:m].T
-
-    def solve(self, eta: float, radius: float, enough: float) -> NDArray[np.float64]:
-        """Return the best w for ``eta/2 ||w||^2`` plus the planes, in the ball, to `enough`.
-
-        In the ball it is the best for some stronger pull to 0, with ``||w|| = radius``. A pull
-        asks for another: that which brings the same mean of the planes into the ball. The pull
-        that asks for itself is sought by secants.
-        """
-        low, high, last = eta, np.inf, None
-        for _ in range(_MOST_TURNS):
-            self._rescale(max(eta, self._strength))
-            tried, w = self._strength, self._best(0.5 * enough)
-            wanted = max(eta, tried * float(np.linalg.norm(w)) / radius)
-            w = w * (tried / wanted)
-            value = self._height(w) + 0.5 * eta * float(w @ w)
-            if value - self.bound_in_ball(eta, radius).value <= enough:
-                break
-            if abs(wanted - tried) <= _EPS * tried:  # w has no more digits
-                break
-            low, high = (max(low, tried), high) if wanted > tried else (low, min(high, tried))
-            self._strength = wanted
-            if last is not None and last[0] != tried:
-                steepness = (wanted - last[1]) / (tried - last[0])
-                if steepness < 1:
-                    guess = (wanted - steepness * tried) / (1 - steepness)
-                    self._strength = guess if low < guess < high else wanted
-            last = tried, wanted
-        return w
-
-    def _best(self, enough: float) -> NDArray[np.float64]:
-        """Return the best w for this strength, whatever its length."""
-        m = self._n_planes
-        noise = _EPS * self._C * float(self._gram[:m, :m].diagonal().max())
-        done = any(self.improve(max(enough, noise)) for _ in range(_TRIES))
-        if done and noise <= enough:
-            return self.weights()
-        return self._settle(max(enough, 8 * self.rounding()))
-
-    def _settle(self, enough: float) -> NDArray[np.float64]:
-        """Find the best w for this strength by active sets, to almost all digits.
-
-        Where planes meet in a corner, the weights of the dual give w as the small difference of
-        large numbers. Here it solves the equations of the corner instead. A turn goes to where
-        the active planes meet, or as far as a plane has no weight left and is dropped; or if they
-        don't meet, raises the mean of their heights at w until one is dropped. At the corner the
-        highest plane becomes active; if it is so already, another turn takes away the rounding of
-        the last.
-        """
-        m, strength = self._n_planes, self._strength
-        slopes, offsets = self._slopes[:m], self._offsets[:m]
-        shares = self._alpha[:m] / self._C
-        active, again, w = shares > 0, False, -(shares @ slopes) / strength
-        for _ in range(_MOST_TURNS + m):
-            heights = offsets + slopes @ w
-            first, *others = np.flatnonzero(active)
-            step, shift, length = self._towards_corner(
-                slopes[others] - slopes[first],
-                heights[first] - heights[others],
-                strength * w + shares @ slopes,
-                max(enough, 8 * _EPS * float(np.abs(heights).max())),
-            )
-            change = np.zeros(m)
-            change[others], change[first] = step, -step.sum()
-            falls = np.flatnonzero(change < 0)
-            with np.errstate(over="ignore"):
-                room = shares[falls] / -change[falls]
-            blocked = room.min(initial=np.inf) <= length
-            length = min(length, room.min(initial=np.inf))
-            shares, w = np.maximum(shares + length * change, 0.0), w + length * shift
-            if blocked:
-                dropped = falls[np.argmin(room)]
-                shares[dropped], active[dropped] = 0.0, False
-                continue
-            heights = offsets + slopes @ w
-            highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= enough or (again and active[highest]):
-                break
-            again, active[highest] = active[highest], True
-        self._alpha[:m] = shares * (self._C / shares.sum())
-        return w
-
-    def _towards_corner(
-        self,
-        edges: NDArray[np.float64],
-        rises: NDArray[np.float64],
-        pull: NDArray[np.float64],
-        enough: float,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return a direction of the shares of all planes but the first, of w, and how far to go.
-
-        The slopes of the others less that of the first are `edges`, the heights `-rises`; at the
-        best w for the active planes the pull is 0.
-        """
-        U, sizes, V = np.linalg.svd(edges, full_matrices=False)
-        rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
-        U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
-        coordinates = U.T @ rises
-        apart = U @ coordinates - rises
-        if np.abs(apart).max(initial=0.0) > enough:
-            return apart, np.zeros_like(pull), np.inf
-        within = coordinates / sizes
-        across = V @ pull
-        shift = V.T @ within - (pull - V.T @ across) / self._strength
-        return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
-
-    def bound_in_ball(self, eta: float, radius: float) -> _Bound:
-        """Return a lower bound of ``eta/2 ||w||^2`` plus the loss in the ball."""
-        m = self._n_planes
-        shares = self._alpha[:m] / self._alpha[:m].sum()
-        height = float(shares @ self._offsets[:m])
-        length = float(np.linalg.norm(shares @ self._slopes[:m]))
-        if length <= eta * radius:
-            return _Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
-        return _Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
-
-    def rounding(self) -> float:
-        """Return half a unit in the last place of the largest offset, more or less."""
-        return _EPS * float(np.abs(self._offsets[: self._n_planes]).max())
-
-    def _rescale(self, strength: float) -> None:
-        self._strength, self._C = strength, 1 / strength
-        alpha = self._alpha[: self._n_planes]
-        alpha *= self._C / alpha.sum()
-
-    def _height(self, w: NDArray[np.float64]) -> float:
-        m = self._n_planes
-        return float(np.max(self._offsets[:m] + self._slopes[:m] @ w))
