@@ -958,6 +958,8 @@ def test_an_update_keeps_what_was_not_measured():
     now += [row_of("c", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)]
     new = updated(now, old)
     assert new == [old[0], now[1], now[2], now[3]]
+    few, none = row_of("d", Verdict.INCONCLUSIVE, runs=5), row_of("d", Verdict.NO_DATA)
+    assert updated([none], [few]) == [few] == updated([few], [none])
     found = {c.id.split("/")[-1]: (c.before, c.after, c.worse) for c in rewritten(new, old)}
     assert found == {
         "b": ("trend only", "not reproduced", True),

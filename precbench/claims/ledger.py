@@ -110,9 +110,16 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference: what is decided now, and what was where nothing is decided now."""
-    before = {row.id: row for row in reference if row.verdict.rank is not None}
-    return [row if row.verdict.rank is not None else before.get(row.id, row) for row in ledger]
+    """Return the new reference: what is decided now, else what was, else what has more runs."""
+    before = {row.id: row for row in reference}
+
+    def weight(row: LedgerRow) -> tuple[bool, int]:
+        return row.verdict.rank is not None, row.runs
+
+    return [
+        row if row.verdict.rank is not None else max(row, before.get(row.id, row), key=weight)
+        for row in ledger
+    ]
 
 
 def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
