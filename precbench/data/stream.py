@@ -30,6 +30,8 @@ Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64], NDArray[np.int32]]"
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Tells which of some row numbers belong to a part."""
+Room = Callable[[int], NDArray[np.float64]]
+"""Returns an array for so many rows."""
 
 _ROWS_AT_ONCE = 2**16  # of which only numbers and labels are looked at
 
@@ -61,8 +63,13 @@ class Source(ABC):
     run: int = 8
 
     @abstractmethod
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks."""
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks.
+
+        A source of dense rows may put them where ``into(n_rows)`` has room for them.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,11 +275,11 @@ class RowStream:
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield the full buffers, each in random order."""
         order = rng.permutation(self._n_blocks).tolist()
-        blocks = self._blocks(range(block, block + 1) for block in order)
-        for X, y in self._dense_buffers(blocks) if self.source.dense else self._csr_buffers(blocks):
+        runs = (range(block, block + 1) for block in order)
+        for X, y in self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs):
             yield X, y, rng.permutation(np.arange(len(y), dtype=np.int32))
 
-    def _dense_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
+    def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Fill the same room again and again, also in later passes: new memory is slow.
 
         What is not filled takes no memory.
@@ -284,13 +291,20 @@ class RowStream:
         room = self._rooms.pop() if self._rooms else np.empty(shape)
         labels = np.empty(len(room))
         n = 0
-        for X, y, order in blocks:
-            stop = n + len(order)
-            if len(order) == len(y):
-                room[n:stop], labels[n:stop] = X, y
-            else:  # "raise" would copy twice
-                np.take(X, order, axis=0, out=room[n:stop], mode="clip")
-                np.take(y, order, out=labels[n:stop], mode="clip")
+
+        def rest(n_rows: int) -> NDArray[np.float64]:
+            return room[n : n + n_rows]
+
+        for first, X, y in self.source.read(runs, rest):
+            kept = self._kept(first, first + len(y))
+            stop = n + (len(y) if kept is None else int(np.count_nonzero(kept)))
+            labels[n:stop] = y if kept is None else y[kept]
+            if kept is not None:
+                room[n:stop] = X[kept]
+            elif X.base is not room:
+                room[n:stop] = X
+            if self.scaler is not None:
+                self.scaler.transform_in_place(room[n:stop])
             n = stop
             if n >= full:
                 yield room[:n], labels[:n]
@@ -299,10 +313,10 @@ class RowStream:
             yield room[:n], labels[:n]
         self._rooms[:] = [room]
 
-    def _csr_buffers(self, blocks: Iterable[Visit]) -> Iterator[Piece]:
+    def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         waiting: list[Piece] = []
         n_bytes = 0
-        for visit in blocks:
+        for visit in self._blocks(runs):
             waiting.append(_gathered(*visit))
             n_bytes += _n_bytes(waiting[-1][0])
             if n_bytes >= self.buffer_bytes:
@@ -437,7 +451,9 @@ class _ArrayBlocks(Source):
     X: Matrix
     y: NDArray[np.float64]
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for run in runs:
             start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
             yield start, self.X[start:stop], self.y[start:stop]

@@ -20,6 +20,7 @@ from precbench.data.parse import DENSE_ABOVE
 from precbench.data.stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
+    Room,
     RowStream,
     Source,
     StreamedDataset,
@@ -210,7 +211,9 @@ class _TextBlocks(Source):
     lines: NDArray[np.int64]  # before each block
     target: float
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         scratch = Scratch(0)
         with _opened(self.path, self.stamp) as file:
             for run in runs:
@@ -341,6 +344,13 @@ class _Npy:
         values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, first - page)
         return np.require(values, requirements=["C", "A"])
 
+    def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
+        """Read rows of the same type from `start` on to where they are wanted."""
+        file.seek(self.offset + start * out.strides[0])
+        if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
+            _refuse_changed(self.path, file, _Stamp(-1, -1))
+        return out
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _NpyBlocks(Source):
@@ -349,11 +359,15 @@ class _NpyBlocks(Source):
     label: int
     target: float
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        for first, X, labels in self.raw(runs):
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        for first, X, labels in self.raw(runs, into):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
-    def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.float64], NDArray]]:
+    def raw(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float64], NDArray]]:
         """Yield blocks with the labels as they stand in the file."""
         beside = self.labels or self.features
         with (
@@ -362,12 +376,17 @@ class _NpyBlocks(Source):
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                X = self.features.rows(file, start, stop)
+                as_it_is = self.labels is not None and self.features.dtype == np.float64
+                if into is not None and as_it_is:
+                    X = self.features.copied(file, start, into(stop - start))
+                else:
+                    X = self.features.rows(file, start, stop)
                 if self.labels is None:
                     labels = X[:, self.label].copy()
                     X = np.delete(X, self.label, axis=1)
                 else:
-                    labels = self.labels.rows(label_file, start, stop)
+                    labels = np.empty(stop - start, self.labels.dtype)
+                    self.labels.copied(label_file, start, labels)
                 yield start, np.require(X, np.float64, "C"), labels
 
 

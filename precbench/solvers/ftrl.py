@@ -23,6 +23,7 @@ from precbench.solvers.passes import Shuffle, visiting_order
 
 __all__ = ["FTRL", "Leader"]
 
+_EPS = float(np.finfo(float).eps)
 _PATIENCE = 10  # evaluations that bring the gap no closer to 0
 _BETWEEN_LOOKS = 10  # evaluations, at the clock
 
@@ -315,7 +316,7 @@ class FTRL(LinearRanker):
             needed = max(enough, lower.gap_within(distance, eta))
             if gap <= needed:
                 break
-            if gap < least - planes.rounding():
+            if gap < least - _EPS * abs(lower.value):
                 least, n_idle = gap, 0
             else:
                 n_idle += 1

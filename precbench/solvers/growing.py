@@ -166,7 +166,7 @@ class Planes(Bundle):
     def __init__(self, loss: GrowingLoss, eta: float):
         n_features = loss.X.shape[1]
         super().__init__(1 / eta, n_features)
-        self._strength = eta
+        self._strength, self._steepest = eta, 0.0  # the largest slope, squared
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
         nothing = np.zeros(n_features)  # the loss of no rows
@@ -176,7 +176,9 @@ class Planes(Bundle):
         """Add a plane, and remember what extends it."""
         super().add(point, slope)
         pull = point.pull[: self.loss.n_chosen]
-        chosen = self._chosen[self._n_planes - 1]
+        new = self._n_planes - 1
+        self._steepest = max(self._steepest, float(self._gram[new, new]))
+        chosen = self._chosen[new]
         chosen[:] = False
         chosen[: len(pull)] = pull > 0
 
@@ -187,6 +189,7 @@ class Planes(Bundle):
         self._slopes[:m] += slopes
         self._offsets[:m] += offsets
         self._gram[:m, :m] = self._slopes[:m] @ self._slopes[:m].T
+        self._steepest = float(self._gram[:m, :m].diagonal().max())
 
     def solve(self, eta: float, radius: float, enough: float) -> NDArray[np.float64]:
         """Return the best w for ``eta/2 ||w||^2`` plus the planes, in the ball, to `enough`.
@@ -218,12 +221,11 @@ class Planes(Bundle):
 
     def _best(self, enough: float) -> NDArray[np.float64]:
         """Return the best w for this strength, whatever its length."""
-        m = self._n_planes
-        noise = _EPS * self._C * float(self._gram[:m, :m].diagonal().max())
+        noise = _EPS * self._C * self._steepest
         done = any(self.improve(max(enough, noise)) for _ in range(_TRIES))
         if done and noise <= enough:
             return self.weights()
-        return self._settle(max(enough, 8 * self.rounding()))
+        return self._settle(enough)
 
     def _settle(self, enough: float) -> NDArray[np.float64]:
         """Find the best w for this strength by active sets, to almost all digits.
@@ -237,6 +239,7 @@ class Planes(Bundle):
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
+        enough = max(enough, 8 * _EPS * float(np.abs(offsets).max()))
         shares = self._alpha[:m] / self._C
         active, again, w = shares > 0, False, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
@@ -301,10 +304,6 @@ class Planes(Bundle):
         if length <= eta * radius:
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
         return Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
-
-    def rounding(self) -> float:
-        """Return half a unit in the last place of the largest offset, more or less."""
-        return _EPS * float(np.abs(self._offsets[: self._n_planes]).max())
 
     def _rescale(self, strength: float) -> None:
         self._strength, self._C = strength, 1 / strength
