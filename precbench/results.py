@@ -15,7 +15,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 
-__all__ = ["Run", "metric_name", "read_csv", "read_run", "read_values"]
+__all__ = ["Run", "metric_name", "read_about", "read_csv", "read_run", "read_values"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
@@ -181,7 +181,7 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     Returns
     -------
     about : dict
-        Name, title, source, kind, parameters and whether it is of smoke size.
+        As `read_about` gives it.
     values : pandas.DataFrame
         Columns of numbers are numbers.
 
@@ -189,6 +189,35 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     ------
     InputError
         If a file is missing or malformed.
+    """
+    about = read_about(folder)
+    values = Path(folder) / "values.csv"
+    try:
+        table = pd.read_csv(_existing(values), na_values=[""], keep_default_na=False)
+    except ValueError as error:  # of pandas, for an empty or ragged file
+        raise InputError(f"{values} is not a table: {error}") from None
+    if "value" not in table or table["value"].dtype.kind not in "fi":
+        raise InputError(f"{values} has no column value with numbers: {_RUN_AGAIN}")
+    return about, table
+
+
+def read_about(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what an illustration is: ``illustration.json``.
+
+    Parameters
+    ----------
+    folder : path-like
+        ``results/<name>``.
+
+    Returns
+    -------
+    dict
+        Schema, name, title, source, kind, parameters and whether it is of smoke size.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed.
     """
     path = Path(folder) / "illustration.json"
     try:
@@ -199,14 +228,7 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
     if missing:
         raise InputError(f"{path} lacks {', '.join(missing)}: {_RUN_AGAIN}")
-    values = path.with_name("values.csv")
-    try:
-        table = pd.read_csv(_existing(values), na_values=[""], keep_default_na=False)
-    except ValueError as error:  # of pandas, for an empty or ragged file
-        raise InputError(f"{values} is not a table: {error}") from None
-    if "value" not in table or table["value"].dtype.kind not in "fi":
-        raise InputError(f"{values} has no column value with numbers: {_RUN_AGAIN}")
-    return about, table
+    return about
 
 
 def read_csv(

@@ -20,7 +20,7 @@ from precbench.runner.recorder import Recorder
 from precbench.runner.work import Job, run_job
 from precbench.solvers import BBR, LCBR
 from precbench.solvers import bbr as bbr_module
-from precbench.solvers.bbr import minimise_over_ball
+from precbench.solvers.ball import minimise_over_ball
 from precbench.store import Store
 
 

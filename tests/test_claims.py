@@ -916,8 +916,8 @@ def test_a_point_of_a_sweep_has_no_name(tmp_path):
 
 def test_where_results_are_looked_for(tmp_path):
     folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
-    assert set(read_evidence([tmp_path / "all"]).finals) == {"toy"}
-    assert set(read_evidence([folder]).finals) == {"toy"}
+    assert set(read_evidence([tmp_path / "all"]).outcomes) == {"toy"}
+    assert set(read_evidence([folder]).outcomes) == {"toy"}
     assert read_evidence([folder]).found and not read_evidence([tmp_path]).found
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
     with pytest.raises(InputError, match="both hold results of toy: name one"):

@@ -21,7 +21,7 @@ from precbench.metrics import auc
 from precbench.report.illustrations import KINDS
 from precbench.report.illustrations.shown import Shown
 from precbench.solvers import BBR, LCBR
-from precbench.solvers.bbr import minimise_over_ball
+from precbench.solvers.ball import minimise_over_ball
 
 # --- the distribution ---
 

@@ -22,8 +22,8 @@ class MissingError(Exception):
     """There is nothing to compare a claim with; the text says why."""
 
 
-class Finals:
-    """The final values of one experiment.
+class Outcomes:
+    """What the trials of one experiment came to.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Evidence:
 
     Attributes
     ----------
-    finals : dict of str to Finals
+    outcomes : dict of str to Outcomes
         By name of the experiment.
     values : dict of str to DataFrame
         The tables of illustrations, by name.
@@ -118,7 +118,7 @@ class Evidence:
         Whether there were any results, also such as decide nothing.
     """
 
-    finals: dict[str, Finals] = field(default_factory=dict)
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)
     values: dict[str, pd.DataFrame] = field(default_factory=dict)
     found: bool = False
 
@@ -156,7 +156,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
             if run.smoke:
                 continue
             _refuse_second(paths, run.name, path)
-            evidence.finals[run.name] = Finals(run)
+            evidence.outcomes[run.name] = Outcomes(run)
     return evidence
 
 

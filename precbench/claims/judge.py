@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.claims.evidence import WALL_SECONDS, Evidence, Finals, MissingError
+from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.published import (
     BoundClaim,
@@ -83,10 +83,10 @@ def _refuse_untested(claim: Claim) -> None:
         raise _NoConfigError(f"there is no config {claim.config} yet")
 
 
-def _finals(claim: Claim, evidence: Evidence) -> Finals:
-    if claim.experiment not in evidence.finals:
+def _outcomes(claim: Claim, evidence: Evidence) -> Outcomes:
+    if claim.experiment not in evidence.outcomes:
         raise MissingError(f"not in these results: precbench run {claim.config}")
-    return evidence.finals[claim.experiment]
+    return evidence.outcomes[claim.experiment]
 
 
 def _row(claim: Claim, verdict: Verdict, **other: Any) -> LedgerRow:
@@ -203,8 +203,8 @@ def _judge_average(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
-    finals = _finals(claim, evidence)
-    better, worse = (_side(claim, side, finals) for side in (claim.better, claim.worse))
+    outcomes = _outcomes(claim, evidence)
+    better, worse = (_side(claim, side, outcomes) for side in (claim.better, claim.worse))
     better, worse = better.align(worse, join="inner")
     wins, losses, p = sign_test(better.to_numpy(), worse.to_numpy())
     measured = f"holds in {wins} of {len(better)}, fails in {losses}"
@@ -219,14 +219,14 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, verdict, reason=f"sign test: p = {p:.2g}", deviation=deviation, **about)
 
 
-def _side(claim: OrderClaim, solvers: Sequence[str], finals: Finals) -> pd.Series:
+def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.Series:
     """Return what one side comes to on each split; larger is better."""
     if claim.metric == WALL_SECONDS:
-        columns = [finals.times(claim.dataset, solver) for solver in solvers]
-        _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], finals)
+        columns = [outcomes.times(claim.dataset, solver) for solver in solvers]
+        _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], outcomes)
     else:
         columns = [
-            finals.values(claim.dataset, solver, claim.metric, claim.part, claim.checkpoint)
+            outcomes.values(claim.dataset, solver, claim.metric, claim.part, claim.checkpoint)
             for solver in solvers
         ]
     together = pd.concat(columns, axis=1, join="inner")
@@ -237,15 +237,15 @@ def _side(claim: OrderClaim, solvers: Sequence[str], finals: Finals) -> pd.Serie
     return together.max(axis=1)
 
 
-def _refuse_different_runs(dataset: str, solvers: Sequence[str], finals: Finals) -> None:
-    if len(finals.runs(dataset, solvers)) > 1:
+def _refuse_different_runs(dataset: str, solvers: Sequence[str], outcomes: Outcomes) -> None:
+    if len(outcomes.runs(dataset, solvers)) > 1:
         raise MissingError("timed in different runs: run it again with --timing --force")
 
 
 def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
-    finals = _finals(claim, evidence)
-    slower, faster = (finals.times(claim.dataset, s) for s in (claim.slower, claim.faster))
-    _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], finals)
+    outcomes = _outcomes(claim, evidence)
+    slower, faster = (outcomes.times(claim.dataset, s) for s in (claim.slower, claim.faster))
+    _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], outcomes)
     ratios = (slower / faster).dropna()
     ratio = float(ratios.median())
     printed = claim.read_as or parse_printed(claim.printed).value
@@ -255,7 +255,7 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
     about: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
     if ratio >= printed if claim.at_least else printed / 2 <= ratio <= printed * 2:
         return _row(claim, **_reproduced(claim), **about)
-    if claim.at_least and finals.stopped(claim.dataset, claim.slower):
+    if claim.at_least and outcomes.stopped(claim.dataset, claim.slower):
         reason = "the slower side was stopped by the limit of the config"
         return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
     if ratio > 1:
@@ -264,13 +264,13 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
-    finals = _finals(claim, evidence)
-    shape = finals.shape(claim.dataset)
+    outcomes = _outcomes(claim, evidence)
+    shape = outcomes.shape(claim.dataset)
     values = {
         **shape,
         "negatives": shape["rows"] - shape["positives"],
         "share": 100 * shape["positives"] / shape["rows"],
-        "positives_per_fold": shape["positives"] / finals.run.folds,
+        "positives_per_fold": shape["positives"] / outcomes.run.folds,
     }
     value = float(values[claim.of])
     about: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
@@ -316,8 +316,10 @@ class _Draws(NamedTuple):
 
 
 def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
-    finals = _finals(claim, evidence)
-    values = finals.values(claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint)
+    outcomes = _outcomes(claim, evidence)
+    values = outcomes.values(
+        claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint
+    )
     with np.errstate(divide="ignore"):
         return _Draws(claim, np.log(values) if claim.logarithm else values)
 

@@ -6,9 +6,8 @@ features and positives there are: a file is read through once, and checked, when
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -347,39 +346,6 @@ class RowStream:
             for ends in self._ranges()
         ]
         return np.concatenate(pieces)
-
-
-def in_share(
-    rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
-) -> NDArray[np.bool_]:
-    """Tell which rows draw a number from [low, high), each for itself out of [0, 1).
-
-    What a row draws follows from its number and the key, whatever the rows around it.
-
-    Parameters
-    ----------
-    rows : ndarray of int64
-        Their numbers.
-    key : sequence of str and int
-        What the draw is for.
-    low, high : float
-
-    Returns
-    -------
-    ndarray of bool
-
-    References
-    ----------
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
-    generator SplitMix64, which gives the n-th number without those before it.
-    """
-    seed = hashlib.sha256("/".join(map(str, key)).encode()).digest()[:8]
-    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    z += np.frombuffer(seed, dtype="<u8")
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    drawn = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-    return (low <= drawn) & (drawn < high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
 from precbench.data.own import read_own_file
 from precbench.data.preprocess import Scaler
-from precbench.data.splits import split_rows, validation_split
-from precbench.data.stream import Keep, RowStream, in_share
+from precbench.data.splits import in_share, split_rows, validation_split
+from precbench.data.stream import Keep, RowStream
 from precbench.errors import InputError
 from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
 from precbench.experiment.trial import Split, Trial

@@ -21,7 +21,7 @@ from precbench.errors import InputError
 from precbench.illustrations.gultekin_bounds import pair_bounds
 from precbench.illustrations.types import Count, MixtureProblem, Points, Seed, Share
 from precbench.solvers import BBR, LCBR, LinearRanker
-from precbench.solvers.bbr import minimise_over_ball
+from precbench.solvers.ball import minimise_over_ball
 
 __all__ = ["KINDS", "gaussian_mixtures"]
 

@@ -32,7 +32,7 @@ from pydantic import Field, PositiveFloat
 from precbench.data.mixtures import draw_mixture_pair
 from precbench.errors import InputError
 from precbench.illustrations.types import Count, MixtureProblem, Points, Seed, Share
-from precbench.solvers.bbr import minimise_over_ball
+from precbench.solvers.ball import minimise_over_ball
 
 __all__ = ["Bounds", "pair_bounds"]
 

@@ -133,8 +133,7 @@ def _played(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, f
         player.set_params(batch_size=size).fit(X, y)
         leader = player.leader(X, y)
         found = (float(np.sum(player.penalties_)) - leader.loss) / scale
-        astray = math.sqrt(2 * player.gap_ / player.eta_)
-        most = found + (leader.gap + astray * float(np.sum(player.lipschitz_))) / scale
+        most = found + (leader.gap + player.error_ * float(np.sum(player.lipschitz_))) / scale
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
             "regret": found,

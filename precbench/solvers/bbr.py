@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.metrics import ceil_share
+from precbench.solvers.ball import minimise_along_axes
 from precbench.solvers.base import (
     LinearRanker,
     Rows,
@@ -23,125 +24,15 @@ from precbench.solvers.base import (
     warn_of_overflow,
 )
 
-__all__ = ["BBR", "LCBR", "minimise_over_ball"]
+__all__ = ["BBR", "LCBR"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_RELATIVE_NOISE = 1e-10  # what may pass for 0 beside what the caller has computed
 _MATRICES = 9  # of n_features x n_features that live at once, at most: LAPACK's five included
 _WHAT_IS_HELD = f"{_MATRICES} matrices of n_features x n_features"
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
 _BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two looks at the trace, about 0.01 s
 _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
-
-
-def minimise_over_ball(
-    second: ArrayLike,
-    mean: ArrayLike,
-    radius: float | None = None,
-    *,
-    mean_in_range: bool = False,
-) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``.
-
-    One symmetric eigendecomposition, then Newton's method for the multiplier of the ball: w is
-    ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
-    `radius`. Where w is not unique, because `second` is singular and the ball is not reached,
-    the result is the one with the least norm.
-
-    Parameters
-    ----------
-    second : array-like of shape (n_features, n_features)
-        Symmetric, its lower triangle is read; positive semidefinite but for rounding.
-    mean : array-like of shape (n_features,)
-    radius : float or None, default=None
-        None for the whole space.
-    mean_in_range : bool, default=False
-        That `mean` is known to lie in the range of `second`, so that whatever part of it does
-        not is an error of rounding. Otherwise that part counts if it is greater than 1e-10 of
-        `mean`, and the minimiser lies on the sphere.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, a number is not finite, `radius` is not positive and finite,
-        `second` has a negative eigenvalue, or there is no minimiser: no radius, and `mean` points
-        where `second` is flat.
-
-    Notes
-    -----
-    An eigenvalue of at most ``n_features * eps`` of the largest is taken for 0: features whose
-    scales differ by more than 1e7 should be scaled. A trust-region subproblem, here with a convex
-    objective; Newton's method is applied to ``1 / ||w|| - 1 / radius``, concave in the
-    multiplier, and climbs to its root from below.
-
-    References
-    ----------
-    More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983.
-    """
-    second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
-    if mean.ndim != 1 or not mean.size or second.shape != 2 * mean.shape:
-        raise InputError(
-            f"second has the shape {second.shape} and mean {mean.shape}; give n x n numbers and n"
-        )
-    if not (np.isfinite(second).all() and np.isfinite(mean).all()):
-        raise InputError("second or mean holds a number that is not finite")
-    if radius is not None and not 0 < radius < np.inf:
-        raise InputError(f"radius should be a positive number or None, found {radius}")
-    curvatures, axes = np.linalg.eigh(second)
-    least, largest = float(curvatures[0]), float(curvatures[-1])
-    if least < -_RELATIVE_NOISE * abs(largest):
-        raise InputError(
-            f"second has the eigenvalue {least:.3g}; the risk is convex, and its matrix positive "
-            "semidefinite"
-        )
-    floor = len(mean) * _EPS * largest
-    return _minimiser(curvatures, axes, floor, mean, radius, mean_in_range)
-
-
-def _minimiser(
-    curvatures: NDArray[np.float64],
-    axes: NDArray[np.float64],
-    floor: float | NDArray[np.float64],
-    mean: NDArray[np.float64],
-    radius: float | None,
-    mean_in_range: bool,
-) -> NDArray[np.float64]:
-    """Do as `minimise_over_ball`; curvatures of at most `floor` are 0 but for rounding."""
-    slopes = axes.T @ mean
-    kept = (curvatures > floor) & (slopes != 0)
-    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))
-    if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
-        if radius is None:
-            raise InputError(
-                "mean points where second is flat, so the risk has no minimiser: give a radius"
-            )
-        kept = slopes != 0
-    s, q = np.maximum(curvatures[kept], 0), slopes[kept]
-    if radius is None or (s.all() and np.linalg.norm(q / s) <= radius):
-        return axes[:, kept] @ (q / s)
-    size = float(np.linalg.norm(q))
-    if size == 0:
-        return np.zeros(len(mean))
-    return axes[:, kept] @ (radius * _over_unit_ball(s * (radius / size), q / size))
-
-
-def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
-    multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
-    while True:
-        u = q / (s + multiplier)
-        length = float(np.linalg.norm(u))
-        if length <= 1:
-            return u
-        step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
-        if not step > 2 * _EPS * multiplier:
-            return u / length
-        multiplier += step
 
 
 class SquaredPairRanker(LinearRanker):
@@ -195,7 +86,9 @@ class SquaredPairRanker(LinearRanker):
         if noise is not None:
             sizes = np.abs(axes)
             floor = np.maximum(floor, (noise[0] @ sizes) * (noise[1] @ sizes))
-        self.coef_ = _minimiser(curvatures, axes, floor, mean, self.radius, mean_in_range=True)
+        self.coef_ = minimise_along_axes(
+            curvatures, axes, floor, mean, self.radius, mean_in_range=True
+        )
 
     def _learn_from_pairs(
         self,
@@ -275,10 +168,10 @@ class BBR(SquaredPairRanker):
     counted from the mean of the first ones, which changes neither mu nor Sigma and keeps their
     digits where features lie far from 0. CSR rows are counted from 0: of a feature whose mean is
     m standard deviations from 0 they lose the digits of m**2, and one that varies by no more than
-    is lost gets no weight; scale or centre it. Takes memory for a few
-    matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows (fewer
-    above 256 features). For other features phi(x), such as random ones, put their
-    transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
+    is lost gets no weight; scale or centre it. Takes memory for a few matrices of
+    n_features x n_features and, with dense rows, two blocks of up to 8,192 rows (fewer above 256
+    features). For other features phi(x), such as random ones, put their transformer before it:
+    ``make_pipeline(RBFSampler(), BBR())``.
 
     References
     ----------

@@ -276,7 +276,7 @@ class FTRL(LinearRanker):
             )
         return Leader(found.point.w, float(found.point.risk), float(gap))
 
-    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> "GrowingLoss":
+    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> GrowingLoss:
         if self.objective == "pauc":
             return GrowingPartialAUC(X, positive, float(self.beta))
         return GrowingStruct(X, positive, self.top if self.objective == "prec@k" else None)
@@ -289,7 +289,7 @@ class FTRL(LinearRanker):
 
     def _descend(
         self,
-        planes: "Planes",
+        planes: Planes,
         point: Point,
         eta: float,
         *,

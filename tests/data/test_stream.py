@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from precbench.data import Dataset, open_stream, stream_dataset
 from precbench.data.preprocess import Scaler
-from precbench.data.stream import in_share
+from precbench.data.splits import in_share
 from precbench.errors import InputError
 from precbench.solvers import OnePMB, SGDAtK
 from precbench.solvers.streaming import fit_pieces

@@ -11,7 +11,7 @@ from precbench.report.figures import LOOK
 from precbench.report.illustrations import gultekin, kar2014, rudin2009
 from precbench.report.illustrations.shown import Shown
 from precbench.report.tables import Table, markdown_table
-from precbench.results import read_csv, read_values
+from precbench.results import read_about, read_csv
 from precbench.store import SCHEMA
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_illustration_report(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def _read(folder: str | os.PathLike[str]) -> Shown:
-    about, _ = read_values(folder)
+    about = read_about(folder)
     if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in KINDS:
         raise InputError(
             f"{Path(folder) / 'illustration.json'} was written by a newer precbench (schema "

@@ -1,0 +1,120 @@
+"""The minimiser of a convex quadratic function over a ball around 0."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from precbench.errors import InputError
+
+__all__ = ["minimise_along_axes", "minimise_over_ball"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_RELATIVE_NOISE = 1e-10  # what may pass for 0 beside what the caller has computed
+
+
+def minimise_over_ball(
+    second: ArrayLike,
+    mean: ArrayLike,
+    radius: float | None = None,
+    *,
+    mean_in_range: bool = False,
+) -> NDArray[np.float64]:
+    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``.
+
+    One symmetric eigendecomposition, then Newton's method for the multiplier of the ball: w is
+    ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
+    `radius`. Where w is not unique, because `second` is singular and the ball is not reached,
+    the result is the one with the least norm.
+
+    Parameters
+    ----------
+    second : array-like of shape (n_features, n_features)
+        Symmetric, its lower triangle is read; positive semidefinite but for rounding.
+    mean : array-like of shape (n_features,)
+    radius : float or None, default=None
+        None for the whole space.
+    mean_in_range : bool, default=False
+        That `mean` is known to lie in the range of `second`, so that whatever part of it does
+        not is an error of rounding. Otherwise that part counts if it is greater than 1e-10 of
+        `mean`, and the minimiser lies on the sphere.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, a number is not finite, `radius` is not positive and finite,
+        `second` has a negative eigenvalue, or there is no minimiser: no radius, and `mean` points
+        where `second` is flat.
+
+    Notes
+    -----
+    An eigenvalue of at most ``n_features * eps`` of the largest is taken for 0: features whose
+    scales differ by more than 1e7 should be scaled. A trust-region subproblem, here with a convex
+    objective; Newton's method is applied to ``1 / ||w|| - 1 / radius``, concave in the
+    multiplier, and climbs to its root from below.
+
+    References
+    ----------
+    More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983.
+    """
+    second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    if mean.ndim != 1 or not mean.size or second.shape != 2 * mean.shape:
+        raise InputError(
+            f"second has the shape {second.shape} and mean {mean.shape}; give n x n numbers and n"
+        )
+    if not (np.isfinite(second).all() and np.isfinite(mean).all()):
+        raise InputError("second or mean holds a number that is not finite")
+    if radius is not None and not 0 < radius < np.inf:
+        raise InputError(f"radius should be a positive number or None, found {radius}")
+    curvatures, axes = np.linalg.eigh(second)
+    least, largest = float(curvatures[0]), float(curvatures[-1])
+    if least < -_RELATIVE_NOISE * abs(largest):
+        raise InputError(
+            f"second has the eigenvalue {least:.3g}; the risk is convex, and its matrix positive "
+            "semidefinite"
+        )
+    floor = len(mean) * _EPS * largest
+    return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
+
+
+def minimise_along_axes(
+    curvatures: NDArray[np.float64],
+    axes: NDArray[np.float64],
+    floor: float | NDArray[np.float64],
+    mean: NDArray[np.float64],
+    radius: float | None,
+    mean_in_range: bool,
+) -> NDArray[np.float64]:
+    """Do as `minimise_over_ball`; curvatures of at most `floor` are 0 but for rounding."""
+    slopes = axes.T @ mean
+    kept = (curvatures > floor) & (slopes != 0)
+    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))
+    if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
+        if radius is None:
+            raise InputError(
+                "mean points where second is flat, so the risk has no minimiser: give a radius"
+            )
+        kept = slopes != 0
+    s, q = np.maximum(curvatures[kept], 0), slopes[kept]
+    if radius is None or (s.all() and np.linalg.norm(q / s) <= radius):
+        return axes[:, kept] @ (q / s)
+    size = float(np.linalg.norm(q))
+    if size == 0:
+        return np.zeros(len(mean))
+    return axes[:, kept] @ (radius * _over_unit_ball(s * (radius / size), q / size))
+
+
+def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
+    multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
+    while True:
+        u = q / (s + multiplier)
+        length = float(np.linalg.norm(u))
+        if length <= 1:
+            return u
+        step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
+        if not step > 2 * _EPS * multiplier:
+            return u / length
+        multiplier += step
