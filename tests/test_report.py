@@ -22,6 +22,7 @@ from precbench.report.tables import (
     notes,
     summarise,
     three_digits,
+    tuned,
     write_tables,
 )
 from precbench.results import metric_name, read_run
@@ -217,6 +218,15 @@ def test_to_99_of_a_risk_looks_for_the_smallest():
     rows = trial("letter", "x", 0, (0, 1, 2), (0.1, 0.5 * 0.989, 0.5), metric="auc")
     [(_, row)] = summarise(pd.DataFrame(rows)).iterrows()
     assert row["seconds_to_99"] == 2
+
+
+def test_only_what_was_tuned_is_told():
+    times = {"times": (0, 1), "values": (0, 0.5), "metric": "auc"}
+    rows = trial("letter", "sgd-avg", 0, **times, chosen="eta0=1 (1)", tuning_seconds=2.0)
+    rows += trial("letter", "mine_v2", 0, **times)
+    what, took = tuned(summarise(pd.DataFrame(rows)))
+    assert "sgd-avg" in what and "mine_v2" not in what
+    assert took == "To choose took, besides (median wall seconds): sgd-avg (2.00)."
 
 
 def test_a_metric_that_cannot_be_measured_is_a_gap_of_that_metric_only():

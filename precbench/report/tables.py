@@ -311,16 +311,17 @@ def tuned(summary: pd.DataFrame) -> list[str]:
     list of str
     """
     trials = summary.drop_duplicates(["solver", "sweep"])
-    if not (trials["chosen"] != "").any():
+    chose = trials["chosen"] != ""
+    if not chose.any():
         return []
     if trials["sweep"].nunique() > 1:
-        solvers = ", ".join(trials[trials["chosen"] != ""]["solver"].unique())
+        solvers = ", ".join(trials[chose]["solver"].unique())
         return [
             f"Chosen on a validation part of the training rows: parameters of {solvers}, see the "
             "columns chosen and tuning_seconds of summary.csv."
         ]
-    what = _told(trials, trials["chosen"].where(trials["chosen"] != ""))
-    took = _told(trials, trials["tuning_seconds"].dropna().map(three_digits))
+    what = _told(trials, trials["chosen"].where(chose))
+    took = _told(trials, trials["tuning_seconds"].where(chose).dropna().map(three_digits))
     return [
         f"Chosen on a validation part of the training rows: {what}.",
         f"To choose took, besides (median wall seconds): {took}.",
