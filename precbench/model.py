@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from precbench.data.own import Encoding
+from precbench.data.own.read import Encoding
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import as_rows, linear_scores
-from precbench.strict_yaml import did_you_mean
+from precbench.yaml.document import did_you_mean
 
 __all__ = ["Model", "make_solver"]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Trial
-from precbench.experiment.material import Sample, sample
 from precbench.experiment.plan import Plan
+from precbench.experiment.samples import Sample, sample
 from precbench.metrics import METRICS, roc_curve
 from precbench.store import Store
 

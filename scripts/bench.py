@@ -274,7 +274,7 @@ def bench_reader(rounds: int) -> bool:
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
     from precbench.data import find_card
-    from precbench.data.fetch import fetch
+    from precbench.data.cards.fetch import fetch
     from precbench.errors import DataUnavailableError
 
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from precbench.errors import InputError
 from precbench.experiment import load_experiment
 from precbench.metrics import auc
 from precbench.runner.recorder import Recorder
-from precbench.runner.work import Job, run_job
+from precbench.runner.worker import Job, run_job
 from precbench.solvers import BBR, LCBR
 from precbench.solvers import bbr as bbr_module
 from precbench.solvers.ball import minimise_over_ball

@@ -19,8 +19,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from precbench.data import fetch
-from precbench.data.own import read_own_file
+from precbench.data.cards import fetch
+from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.locations import shipped
 from precbench.solvers import SOLVERS

@@ -15,7 +15,7 @@ from precbench.locations import shipped
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
 from precbench.store import SCHEMA
-from precbench.strict_yaml import Document, load
+from precbench.yaml.document import Document, load
 
 CONFIGS = [
     "adult",

@@ -15,7 +15,7 @@ from precbench.errors import InputError
 from precbench.objectives import PartialAUC
 from precbench.solvers import FTRL
 from precbench.solvers.bundle import Point
-from precbench.solvers.growing import Planes
+from precbench.solvers.incremental_planes import Planes
 
 EACH = {
     "prbep": {"objective": "prbep"},

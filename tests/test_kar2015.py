@@ -61,7 +61,7 @@ def test_the_theorems_hold(isolated, tmp_path):
 
 
 def test_theorem_12_the_deviation_falls_with_the_batch(isolated, tmp_path):
-    from precbench.bounds import _uniform_convergence
+    from precbench.papers.kar2015 import _uniform_convergence
 
     data = load_dataset("margin-noisy")
     rows = pd.DataFrame(_uniform_convergence(data, 0.25, [100, 1600]))

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from precbench.data import Dataset
 from precbench.experiment import load_experiment
-from precbench.runner.work import Job, run_job
+from precbench.runner.worker import Job, run_job
 from precbench.store import Store
 
 def peak():  # ru_maxrss would begin at that of the parent process

@@ -11,15 +11,15 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm, ortho_group
 
-from precbench.data.mixtures import MixturePair, draw_mixture_pair
 from precbench.errors import InputError
 from precbench.experiment import load_config
-from precbench.illustrations import ILLUSTRATIONS
-from precbench.illustrations.gultekin_bounds import _coins, _Sample, bounds_of
-from precbench.illustrations.types import MixtureProblem
 from precbench.metrics import auc
-from precbench.report.illustrations import KINDS
-from precbench.report.illustrations.shown import Shown
+from precbench.papers import ILLUSTRATIONS
+from precbench.papers.gultekin_bounds import _coins, _Sample, bounds_of
+from precbench.papers.mixtures import MixturePair, draw_mixture_pair
+from precbench.papers.types import MixtureProblem
+from precbench.report.studies import KINDS
+from precbench.report.studies.result import Shown
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.ball import minimise_over_ball
 

@@ -14,7 +14,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from precbench import SOLVERS, Model
-from precbench.data.own import read_own_file
+from precbench.data.own.read import read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.model import make_solver
 

@@ -18,7 +18,7 @@ from precbench.experiment import list_configs, load_experiment
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.runner.recorder import Recorder
-from precbench.runner.work import Job, base_record, run_job
+from precbench.runner.worker import Job, base_record, run_job
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 

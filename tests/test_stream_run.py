@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 
 from precbench.data import open_stream
 from precbench.errors import InputError
-from precbench.experiment import load_experiment, material
-from precbench.experiment.material import check_division, read_data, sample, training
+from precbench.experiment import load_experiment, samples
+from precbench.experiment.samples import check_division, read_data, sample, training
 from precbench.store import Store
 from tests.test_run import numbers, records, run
 
@@ -123,7 +123,7 @@ def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch)
     test = sample(trial, read_data(trial.dataset), "test")
     weights = np.random.default_rng(0).standard_normal((7, 4))
     together = list(test.scores(weights))
-    monkeypatch.setattr(material, "_SCORES_AT_ONCE", 2 * test.n_rows)
+    monkeypatch.setattr(samples, "_SCORES_AT_ONCE", 2 * test.n_rows)
     assert_array_equal(list(test.scores(weights)), together)
     assert_array_equal(list(test.scores(weights, [1.0] * 7)), np.array(together) + 1)
     X = np.concatenate([block for block, _ in test.stream])
@@ -210,7 +210,7 @@ PROGRAM = """
 import sys
 from precbench.experiment import load_experiment
 from precbench.experiment.plan import make_plan
-from precbench.runner.work import Job, run_job
+from precbench.runner.worker import Job, run_job
 from precbench.score import write_results
 from precbench.store import Store, environment
 

@@ -21,8 +21,8 @@ from pydantic import (
 from precbench.claims.verdicts import parse_printed
 from precbench.errors import InputError
 from precbench.locations import shipped
-from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
-from precbench.strict_yaml import Document, Keys, load
+from precbench.yaml.document import Document, Keys, load
+from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
 
 __all__ = [
     "BoundClaim",

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 
 from precbench.data import DATASETS, find_card, load_dataset
-from precbench.data.fetch import FileReport, add_files, info, verify
+from precbench.data.cards.fetch import FileReport, add_files, info, verify
 
 _WIDTH = 80
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from precbench.errors import InputError
-from precbench.strict_yaml import did_you_mean
+from precbench.yaml.document import did_you_mean
 
 
 def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from precbench.data.own import read_own_file, read_table_column
+from precbench.data.own.read import read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
 from precbench.data.splits import split_rows
 from precbench.errors import InputError

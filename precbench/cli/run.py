@@ -11,16 +11,16 @@ from typing import Any
 
 import pandas as pd
 
-from precbench.bounds import write_bounds
 from precbench.cli.progress import Progress
 from precbench.cli.screen import screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Illustration, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
+from precbench.papers.kar2015 import write_bounds
 from precbench.report.folder import folder_tables, write_report
 from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
-from precbench.runner.illustrate import illustrate
+from precbench.runner.study import illustrate
 from precbench.score import write_results
 from precbench.store import Store
 

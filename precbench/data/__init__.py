@@ -1,10 +1,10 @@
 """Data sets: cards, files, parsing, splits and scaling."""
 
+from precbench.data.cards.load import load_dataset
+from precbench.data.cards.registry import DATASETS, find_card
 from precbench.data.dataset import Dataset
-from precbench.data.load import load_dataset
-from precbench.data.registry import DATASETS, find_card
-from precbench.data.stream import RowStream, StreamedDataset, stream_dataset
-from precbench.data.stream_files import open_stream
+from precbench.data.stream.files import open_stream
+from precbench.data.stream.row_stream import RowStream, StreamedDataset, stream_dataset
 from precbench.data.svmlight import iter_svmlight, read_svmlight
 
 __all__ = [

@@ -5,8 +5,8 @@ each mistake with file, line and the nearest valid name.
 """
 
 from precbench.experiment.config import Experiment, list_configs, load_config, load_experiment
-from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
+from precbench.experiment.study import Illustration
 from precbench.experiment.trial import Split, Trial
 
 __all__ = [

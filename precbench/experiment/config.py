@@ -17,13 +17,6 @@ from pydantic import (
 )
 
 from precbench.errors import InputError
-from precbench.experiment.checks import (
-    metric_defaults,
-    metric_problems,
-    parameter_problems,
-    solver_defaults,
-)
-from precbench.experiment.illustration import Illustration
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -43,10 +36,17 @@ from precbench.experiment.sections import (
     Theorem,
     no_split,
 )
+from precbench.experiment.study import Illustration
 from precbench.experiment.trial import Split, Trial
+from precbench.experiment.validation import (
+    metric_defaults,
+    metric_problems,
+    parameter_problems,
+    solver_defaults,
+)
 from precbench.locations import shipped
-from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
-from precbench.strict_yaml import Document, Keys, did_you_mean, load
+from precbench.yaml.document import Document, Keys, did_you_mean, load
+from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
 
 
 class Experiment(Section):

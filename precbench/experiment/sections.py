@@ -22,15 +22,15 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.experiment.checks import (
+from precbench.experiment.validation import (
     SOLVER_KEYS,
     metric_defaults,
     metric_problems,
     parameter_problems,
     solver_defaults,
 )
-from precbench.strict_models import Items, Name, Problem, Section, at, refuse, unknown
-from precbench.strict_yaml import Keys, did_you_mean
+from precbench.yaml.document import Keys, did_you_mean
+from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
 
 Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
@@ -40,7 +40,7 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Theorem = Literal[7, 9, 12, 13, 15]
-"""Theorems of kar2015 that `precbench.bounds` compares a run with."""
+"""Theorems of kar2015 that `precbench.papers.kar2015` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 

@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from precbench.experiment.checks import is_tuned
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -15,6 +14,7 @@ from precbench.experiment.sections import (
     Scaling,
     SplitKind,
 )
+from precbench.experiment.validation import is_tuned
 from precbench.store import SCHEMA, key_of
 
 _WHERE_FROM = {"file", "labels", "card", "name", "on_missing"}  # the hash says what was found there

@@ -3,13 +3,13 @@
 import os
 from pathlib import Path
 
-from precbench.report.bounds import bounds_table, write_bounds_report
 from precbench.report.figures import write_figures
-from precbench.report.illustrations import (
+from precbench.report.studies import (
     illustration_tables,
     is_illustration,
     write_illustration_report,
 )
+from precbench.report.studies.kar2015 import bounds_table, write_bounds_report
 from precbench.report.tables import Table, make_tables, write_tables
 from precbench.results import read_run
 

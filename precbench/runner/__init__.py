@@ -7,7 +7,7 @@ from typing import Any
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.runner.dispatch import dispatch
-from precbench.runner.work import Job, base_record
+from precbench.runner.worker import Job, base_record
 from precbench.store import Store, environment
 
 __all__ = ["Job", "run_plan", "to_do"]

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from joblib import Parallel, delayed, parallel_config
 
 from precbench.errors import PrecbenchError
-from precbench.runner.work import Job, base_record, run_job
+from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
 _PR_SET_PDEATHSIG = 1

@@ -18,7 +18,13 @@ from precbench.solvers.base import (
     warn_of_overflow,
 )
 from precbench.solvers.bundle import Point
-from precbench.solvers.growing import Bound, GrowingLoss, GrowingPartialAUC, GrowingStruct, Planes
+from precbench.solvers.incremental_planes import (
+    Bound,
+    GrowingLoss,
+    GrowingPartialAUC,
+    GrowingStruct,
+    Planes,
+)
 from precbench.solvers.passes import Shuffle, visiting_order
 
 __all__ = ["FTRL", "Leader"]

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from precbench.data import DATASETS, find_card
-from precbench.data.cards import read_card
+from precbench.data.cards.card import read_card
 from precbench.errors import InputError
 from precbench.locations import shipped
 

@@ -8,10 +8,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from precbench.data import fetch as fetching
-from precbench.data import registry
-from precbench.data.cards import Card
-from precbench.data.fetch import add_files, fetch, info, verify
+from precbench.data.cards import fetch as fetching
+from precbench.data.cards import registry
+from precbench.data.cards.card import Card
+from precbench.data.cards.fetch import add_files, fetch, info, verify
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 
 TEXT = b"1 1:1\n-1 2:1\n" * 50

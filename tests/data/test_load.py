@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from precbench.data import DATASETS, load, load_dataset
-from precbench.data.parse import parse
-from precbench.data.synthetic import generate
+from precbench.data import DATASETS, load_dataset
+from precbench.data.cards import load
+from precbench.data.cards.parsers import parse
+from precbench.data.cards.synthetic import generate
 from precbench.errors import DataUnavailableError, InputError
 from tests.data.test_fetch import make_card
 
@@ -105,7 +106,7 @@ def test_the_margin_is_the_cards(gamma, features):
 
 
 def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
-    monkeypatch.setattr("precbench.data.fetch.TIMEOUTS", (0.5, 0.5))
+    monkeypatch.setattr("precbench.data.cards.fetch.TIMEOUTS", (0.5, 0.5))
     with pytest.raises(
         DataUnavailableError, match=r"kdd08 FILES, with Features\.txt and Info\.txt"
     ):
@@ -152,7 +153,9 @@ def test_a_damaged_prepared_cache_is_made_again(cache):
 
 def test_a_loaded_card_needs_no_parser(monkeypatch):
     load_dataset("margin")
-    monkeypatch.setattr("precbench.data.synthetic.generate", lambda _: pytest.fail("made again"))
+    monkeypatch.setattr(
+        "precbench.data.cards.synthetic.generate", lambda _: pytest.fail("made again")
+    )
     start = time.perf_counter()
     load_dataset("margin")
     assert time.perf_counter() - start < 0.5

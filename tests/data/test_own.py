@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from precbench.data.own import Encoding, read_own_file, read_table_column
+from precbench.data.own.read import Encoding, read_own_file, read_table_column
 from precbench.errors import InputError
 
 TABLE = pd.DataFrame(

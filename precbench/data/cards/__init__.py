@@ -1,0 +1,1 @@
+"""Data sets with a card: registry, download, parsers, cache, stand-ins."""

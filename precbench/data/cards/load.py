@@ -1,0 +1,102 @@
+"""From the name of a data set to its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from precbench.data.cards import parsers, stand_in, synthetic
+from precbench.data.cards.array_cache import load_prepared, store_prepared
+from precbench.data.cards.fetch import fetch, parse_cached
+from precbench.data.cards.registry import find_card
+from precbench.data.dataset import Arrays, Dataset
+from precbench.errors import DataUnavailableError, InputError
+
+
+def load_dataset(
+    name: str,
+    mirror: str | os.PathLike[str] | None = None,
+    on_missing: Literal["error", "stand-in"] = "error",
+) -> Dataset:
+    """Load a data set: from the cache, a mirror, or its official addresses.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``DATASETS``.
+    mirror : str or path, optional
+        As in `precbench.data.cards.fetch.fetch`.
+    on_missing : {"error", "stand-in"}
+        What to do when the files cannot be had; a stand-in is synthetic and says so.
+
+    Returns
+    -------
+    Dataset
+        Its arrays are read-only; where the cache can be written they are memory maps, which
+        processes share.
+
+    Raises
+    ------
+    DataUnavailableError
+        The files cannot be had, and ``on_missing="error"``.
+    InputError
+        An unknown name, or files that are not what the card says.
+    """
+    if on_missing not in ("error", "stand-in"):
+        raise InputError(f"on_missing must be 'error' or 'stand-in', found {on_missing!r}")
+    card = find_card(name)
+    is_stand_in = False
+    identity: dict[str, Any]
+    make: Callable[[], Arrays]
+    if card.format == "synthetic":
+        wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
+        identity = {"synthetic": synthetic.VERSION, **card.model_dump(include=wanted)}
+        make = partial(synthetic.generate, card)
+    else:
+        try:
+            files = fetch(card, mirror)
+            identity = {
+                "parser": parsers.VERSION,
+                "files": [file.sha256 for file in files],
+                **card.model_dump(include={"format", "label_column", "positive", "features"}),
+                **card.model_dump(include={"separator", "feature_columns"}, exclude_defaults=True),
+            }
+            make = partial(parse_cached, card, files)
+        except DataUnavailableError:
+            if on_missing == "error":
+                raise
+            is_stand_in = True
+            wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
+            identity = {"generator": stand_in.VERSION, **card.model_dump(include=wanted)}
+            make = partial(stand_in.generate_stand_in, card)
+
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    sha256 = hashlib.sha256(canonical.encode()).hexdigest()
+    arrays = load_prepared(name, sha256)
+    if arrays is None:
+        made = make()
+        store_prepared(name, sha256, made)
+        arrays = load_prepared(name, sha256) or _read_only(made)
+    return Dataset(
+        name=name,
+        title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
+        sha256=sha256,
+        stand_in=is_stand_in,
+        n_train=card.train_rows,
+        **arrays._asdict(),
+    )
+
+
+def _read_only(arrays: Arrays) -> Arrays:
+    X = arrays.X
+    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+    for array in (*parts, arrays.y, arrays.groups, arrays.optimum):
+        if array is not None:
+            array.flags.writeable = False
+    return arrays

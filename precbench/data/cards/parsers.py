@@ -1,0 +1,143 @@
+"""From the files of a card to arrays, checked against the card."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.dataset import Arrays
+from precbench.data.svmlight import read_svmlight
+from precbench.errors import InputError
+
+if TYPE_CHECKING:
+    from precbench.data.cards.card import Card
+
+# The gene ontology columns (77 of 162), counted from 0; see the note of the card.
+PPI_COLUMNS = 162
+PPI_DROPPED = slice(20, 97)
+KDD08_LABEL = 0
+KDD08_PATIENT = 4
+
+DENSE_ABOVE = 0.5  # share of non-zero values above which a sparse format comes out dense
+VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
+
+
+def parse(card: Card, paths: Sequence[Path]) -> Arrays:
+    """Read the files of a card and check what comes out.
+
+    Parameters
+    ----------
+    card : Card
+        Of any format but ``synthetic``.
+    paths : sequence of pathlib.Path
+        One per file of the card, in its order.
+
+    Returns
+    -------
+    Arrays
+        X of shape (n_samples, n_features), dense unless the format is sparse and at most half
+        of the values are non-zero; y; groups, where the data have them.
+
+    Raises
+    ------
+    InputError
+        A malformed file, or rows, features or positives that are not the card's.
+    """
+    arrays = _PARSERS[card.format](card, paths)
+    found = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
+    expected = (card.rows, card.features, card.positives)
+    if found != expected:
+        raise InputError(
+            "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
+            "{:,} rows, {:,} features and {:,} positives; these are not the files it "
+            "describes ({})".format(
+                card.name, *found, *expected, ", ".join(str(path) for path in paths)
+            )
+        )
+    if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
+        wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
+        if len(wrong):
+            raise InputError(
+                f"{card.name}: row {wrong[0] + 1} holds a value that is not a finite number"
+            )
+    return arrays
+
+
+def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
+    from scipy.sparse import vstack
+
+    parts = [read_svmlight(path, card.features) for path in paths]
+    X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
+    y = _signs(np.concatenate([labels for _, labels in parts]), card.positive)
+    if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
+        return Arrays(X.toarray(), y)
+    return Arrays(X, y)
+
+
+def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
+    assert card.label_column is not None
+    label = card.label_column - 1
+    positive = str(card.positive)
+    separator = "," if card.separator == "comma" else None
+    table = np.concatenate(
+        [_table(path, separator, {label: lambda text: float(text == positive)}) for path in paths]
+    )
+    if card.feature_columns is None:
+        X = np.delete(table, label, axis=1)
+    else:
+        X = table[:, np.array(card.feature_columns) - 1]
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
+
+
+def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
+    X, info = (_table(path) for path in paths)
+    if len(X) != len(info):
+        raise InputError(
+            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} {len(info):,}; "
+            "they must describe the same candidates"
+        )
+    if info.shape[1] <= KDD08_PATIENT:
+        raise InputError(
+            f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
+            f"found {info.shape[1]}"
+        )
+    patients = np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1]
+    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), patients.astype(np.int64))
+
+
+def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
+    tables = [_table(path, ",") for path in paths]
+    for path, table in zip(paths, tables, strict=True):
+        if table.shape[1] != PPI_COLUMNS + 1:
+            raise InputError(
+                f"{path}: expected {PPI_COLUMNS} features and a label, "
+                f"found {table.shape[1]} columns"
+            )
+    kept = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
+    X = np.concatenate([table[:, kept] for table in tables])
+    labels = np.concatenate([table[:, PPI_COLUMNS] for table in tables])
+    return Arrays(np.ascontiguousarray(X), _signs(labels, card.positive))
+
+
+_PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}
+
+
+def _table(
+    path: Path,
+    separator: str | None = None,
+    converters: Mapping[int | str, Callable[[str], float]] | None = None,
+) -> NDArray[np.float64]:
+    """Read rows of numbers, separated by blanks unless a separator is given."""
+    try:
+        return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a table of numbers: {error}") from error
+
+
+def _signs(labels: NDArray[np.float64], positive: object) -> NDArray[np.float64]:
+    return np.where(labels == positive, 1.0, -1.0)

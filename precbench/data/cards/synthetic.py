@@ -1,0 +1,78 @@
+"""Synthetic data sets that no file holds: a counterexample and data with a known margin."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from precbench.data.dataset import Arrays
+
+if TYPE_CHECKING:
+    from precbench.data.cards.card import Card
+
+VERSION = 1  # raise it when the numbers change: it is part of a data set's identity
+
+
+def generator_of(name: str) -> np.random.Generator:
+    """Return the random stream of a data set, the same on every machine.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    digest = hashlib.sha256(name.encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+def generate(card: Card) -> Arrays:
+    """Make the data of a synthetic card.
+
+    Parameters
+    ----------
+    card : Card
+        With ``format: synthetic``.
+
+    Returns
+    -------
+    Arrays
+        With `optimum` for ``generator: margin``.
+    """
+    if card.generator == "counterexample":
+        X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
+        return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
+    return _with_margin(card)
+
+
+def _with_margin(card: Card) -> Arrays:
+    """Rows in the unit ball with min positive - max negative score = gamma along a unit vector.
+
+    Then, as noise, a number of positives and as many negatives get the other label.
+
+    A row is s w + z with a score s of at least gamma/2 in absolute value, its sign the label, and
+    z orthogonal to w and uniform in the ball that is left.
+    """
+    assert card.gamma is not None
+    rng = generator_of(card.name)
+    w = rng.standard_normal(card.features)
+    w /= np.linalg.norm(w)
+    y = np.full(card.rows, -1.0)
+    y[rng.permutation(card.rows)[: card.positives]] = 1.0
+
+    least = card.gamma / 2
+    size = least + (1.0 - least) * rng.random(card.rows) ** 2
+    size[[np.argmax(y), np.argmin(y)]] = least  # one row of each class at the margin
+    Z = rng.standard_normal((card.rows, card.features))
+    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)
+    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
+    radius = 0.999 * np.sqrt(1.0 - size**2)
+    radius *= rng.random(card.rows) ** (1 / max(card.features - 1, 1))
+    X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
+    noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
+    y[np.concatenate(noisy)] *= -1
+    return Arrays(X, y, optimum=w)

@@ -1,0 +1,437 @@
+"""Files opened as streams: svmlight text and npy, read in blocks at remembered places."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.cards.parsers import DENSE_ABOVE
+from precbench.data.own.read import MOST_CATEGORIES, signs
+from precbench.data.stream.row_stream import (
+    BLOCK_BYTES,
+    BUFFER_BYTES,
+    Room,
+    RowStream,
+    Source,
+    StreamedDataset,
+    block_starts,
+)
+from precbench.data.svmlight import (
+    BYTE_ORDER_MARKS,
+    LARGEST_INDEX,
+    LONGEST_LINE,
+    Scratch,
+    joined,
+)
+from precbench.errors import InputError
+
+if TYPE_CHECKING:
+    from precbench.data.dataset import Matrix
+
+VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
+
+StreamFormat = Literal["svmlight", "npy"]
+
+_FORMATS: dict[str, StreamFormat] = {
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "svmlight",
+    ".npy": "npy",
+}
+_MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
+_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+
+
+def open_stream(
+    path: str | os.PathLike[str],
+    *,
+    format: StreamFormat | None = None,  # noqa: A002
+    labels: str | os.PathLike[str] | None = None,
+    label: int | None = None,
+    positive: float | None = None,
+    n_features: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    buffer_bytes: int = BUFFER_BYTES,
+) -> StreamedDataset:
+    """Open a file that may be larger than the memory.
+
+    It is read through once: every row is checked, rows and positives are counted. A later pass
+    stops with an error if the file has another size or time of change than then.
+
+    Parameters
+    ----------
+    path : path
+        svmlight text, or an npy file of numbers with two dimensions in C order.
+    format : {"svmlight", "npy"}, optional
+        By default told by the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
+    labels : path, optional
+        Of an npy file with the labels of the rows of another.
+    label : int, optional
+        Or the column of an npy file that holds them, counted from 0; it is no feature.
+    positive : number, optional
+        The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
+    n_features : int, optional
+        Of svmlight; by default the largest index in the file.
+    block_bytes : int
+        Size of a block on disk. Rows of a block stay neighbours until the shuffle buffer parts
+        them.
+    buffer_bytes : int
+        Size in memory of the shuffle buffer.
+
+    Returns
+    -------
+    StreamedDataset
+        svmlight rows are dense if more than half of the values are non-zero.
+
+    Raises
+    ------
+    InputError
+        A file that cannot be streamed (packed, npz, a table) or is malformed (with file, line and
+        column, or row and column), one class only, an unknown positive label.
+    """
+    path = Path(path)
+    if block_bytes < 1:
+        raise InputError(f"block_bytes must be at least 1, found {block_bytes}")
+    try:
+        target = 1.0 if positive is None else float(positive)
+    except (TypeError, ValueError):
+        target = np.nan  # no label of these formats is a word: told below with those found
+    found = _format(path, format)
+    options = [VERSION, found, label, positive, n_features]
+    scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
+    if found == "svmlight":
+        if labels is not None or label is not None:
+            raise InputError(f"{path}: an svmlight line begins with its label: name no other")
+        source: Source = _scan_text(path, scan, n_features, block_bytes)
+    else:
+        if n_features is not None:
+            raise InputError(f"{path}: n_features has no meaning for npy, which has its columns")
+        source = _scan_npy(path, labels, label, scan, block_bytes)
+    signs(path, sorted(scan.distinct), positive)  # are there two classes, and which is positive?
+    name = path.name.split(".")[0]
+    stream = RowStream(source, buffer_bytes)
+    return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())
+
+
+def _format(path: Path, given: str | None) -> StreamFormat:
+    suffix = given or path.suffix
+    if not path.is_file():
+        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if suffix in (".npz", "npz"):
+        raise InputError(
+            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
+            "npy files"
+        )
+    for name, found in _FORMATS.items():
+        if suffix in (name, found):
+            return found
+    raise InputError(
+        f"{path}: only svmlight ({', '.join(list(_FORMATS)[:-1])}) and .npy can be streamed"
+    )
+
+
+class _Scan:
+    """What the first pass finds out besides the blocks."""
+
+    def __init__(self, digest: Any, target: float) -> None:
+        self.digest = digest
+        self.target = target
+        self.distinct: set[float] = set()
+        self._packed: list[NDArray[np.uint8]] = []
+        self._rest = np.empty(0, dtype=bool)
+
+    def see(self, labels: NDArray[Any], path: Path) -> None:
+        self.distinct.update(np.unique(labels).tolist())
+        if len(self.distinct) > MOST_CATEGORIES:
+            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} different labels")
+        bits = np.concatenate([self._rest, labels == self.target])
+        whole = len(bits) - len(bits) % 8
+        self._packed.append(np.packbits(bits[:whole]))
+        self._rest = bits[whole:]
+
+    def positives(self) -> NDArray[np.uint8]:
+        return np.concatenate([*self._packed, np.packbits(self._rest)])
+
+
+# --- files ---
+
+
+class _Stamp(NamedTuple):
+    """By which a changed file is told."""
+
+    n_bytes: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: IO[bytes]) -> _Stamp:
+        status = os.fstat(file.fileno())
+        return cls(status.st_size, status.st_mtime_ns)
+
+
+@contextmanager
+def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
+    """Open a file and see, now and at the end, that it is the one that was opened first."""
+    try:
+        with path.open("rb") as file:
+            stamp = stamp or _Stamp.of(file)
+            _refuse_changed(path, file, stamp)
+            yield file
+            _refuse_changed(path, file, stamp)
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be read: {error.strerror}") from error
+
+
+def _refuse_changed(path: Path, file: IO[bytes], stamp: _Stamp) -> None:
+    if _Stamp.of(file) != stamp:
+        raise InputError(
+            f"{path}: the file has changed since its rows were counted; start again when it is "
+            "complete"
+        )
+
+
+# --- svmlight ---
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TextBlocks(Source):
+    path: Path
+    stamp: _Stamp
+    offsets: NDArray[np.int64]  # in bytes, and behind them the size of the file
+    lines: NDArray[np.int64]  # before each block
+    target: float
+
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        scratch = Scratch(0)
+        with _opened(self.path, self.stamp) as file:
+            for run in runs:
+                offset, stop = self.offsets[run.start], self.offsets[run.stop]
+                file.seek(offset)
+                text = file.read(stop - offset)
+                n_lines = int(self.lines[run.start])
+                scratch, rows = _parsed(scratch, text, self.n_features, self.path, n_lines)
+                X, labels = joined([rows], self.n_features)
+                y = np.where(labels == self.target, 1.0, -1.0)
+                first = int(self.starts[run.start])
+                if first + len(y) != self.starts[run.stop]:
+                    _refuse_changed(self.path, file, _Stamp(-1, -1))
+                yield first, X.toarray() if self.dense else X, y
+
+
+def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
+    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
+    starts, offsets, lines = [0], [0], [0]
+    largest = n_entries = 0
+    scratch = Scratch(0)
+    with _opened(path) as file:
+        stamp = _Stamp.of(file)
+        for text in _texts(file, path, block_bytes, lines):
+            scan.digest.update(text)
+            scratch, rows = _parsed(scratch, text, limit, path, lines[-1])
+            scan.see(rows.labels, path)
+            largest = max(largest, rows.largest_index)
+            n_entries += len(rows.data)
+            starts.append(starts[-1] + len(rows.labels))
+            offsets.append(offsets[-1] + len(text))
+            lines.append(lines[-1] + text.count(b"\n"))
+    if starts[-1] == 0:
+        raise InputError(f"{path}: the file is empty: it has no line with a label")
+    width = largest if n_features is None else n_features
+    if width == 0:
+        raise InputError(f"{path}: no row has a feature")
+    return _TextBlocks(
+        path=path,
+        stamp=stamp,
+        n_features=width,
+        dense=n_entries > DENSE_ABOVE * starts[-1] * width,
+        starts=np.array(starts),
+        positives=scan.positives(),
+        block_bytes=block_bytes,
+        run=1,  # parsing takes many times the memory of the text
+        offsets=np.array(offsets),
+        lines=np.array(lines),
+        target=scan.target,
+    )
+
+
+def _texts(file: IO[bytes], path: Path, block_bytes: int, lines: list[int]) -> Iterator[bytes]:
+    """Yield pieces of whole lines; `lines`, which the caller extends, is for the message."""
+    at_start = True
+    while text := file.read(block_bytes):
+        text += file.readline(LONGEST_LINE)
+        if at_start and text.startswith(_PACKED):
+            raise InputError(
+                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
+            )
+        if at_start and text.startswith(BYTE_ORDER_MARKS):
+            raise InputError(
+                f"{path}:1:1: the file begins with a byte order mark; save it as plain text"
+            )
+        if len(text) >= LONGEST_LINE and not text.endswith(b"\n"):
+            line = lines[-1] + text.count(b"\n") + 1
+            raise InputError(f"{path}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
+        at_start = False
+        yield text
+
+
+def _parsed(
+    scratch: Scratch, text: bytes, limit: int, path: Path, n_lines: int
+) -> tuple[Scratch, Any]:
+    """Parse whole lines; also return the scratch room, a larger one if need be."""
+    whole = bytearray(text)
+    if not text.endswith(b"\n"):
+        whole += b"\n"
+    if scratch.n_bytes < len(whole):
+        scratch = Scratch(len(whole))
+    return scratch, scratch.parse(whole, len(whole), limit, os.fspath(path), n_lines)
+
+
+# --- npy ---
+
+
+@dataclass(frozen=True, eq=False)
+class _Npy:
+    """A file with one array, of which some rows are read at a time."""
+
+    path: Path
+    stamp: _Stamp
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    offset: int
+
+    @classmethod
+    def at(cls, path: Path, n_dimensions: int) -> _Npy:
+        with _opened(path) as file:
+            stamp = _Stamp.of(file)
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InputError(f"{path}: not an npy file of plain numbers: {error}") from error
+        if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
+            raise InputError(f"{path}: not an npy file of plain numbers")
+        if array.ndim != n_dimensions:
+            raise InputError(
+                f"{path}: expected {n_dimensions} dimensions, found the shape {array.shape}"
+            )
+        if not array.flags.c_contiguous:
+            raise InputError(
+                f"{path}: its columns lie one after the other, in Fortran order; save what "
+                "numpy.ascontiguousarray makes of it"
+            )
+        return cls(path, stamp, array.dtype, array.shape, array.offset)
+
+    def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
+        """Map some rows, which takes no copy; their pages go when the array goes."""
+        _refuse_changed(self.path, file, self.stamp)  # pages behind the end would kill the process
+        row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
+        page = first - first % mmap.ALLOCATIONGRANULARITY
+        pages = mmap.mmap(
+            file.fileno(), behind - page, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
+        )
+        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, first - page)
+        return np.require(values, requirements=["C", "A"])
+
+    def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
+        """Read rows of the same type from `start` on to where they are wanted."""
+        file.seek(self.offset + start * out.strides[0])
+        if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
+            _refuse_changed(self.path, file, _Stamp(-1, -1))
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _NpyBlocks(Source):
+    features: _Npy
+    labels: _Npy | None
+    label: int
+    target: float
+
+    def read(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        for first, X, labels in self.raw(runs, into):
+            yield first, X, np.where(labels == self.target, 1.0, -1.0)
+
+    def raw(
+        self, runs: Iterable[range], into: Room | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float64], NDArray]]:
+        """Yield blocks with the labels as they stand in the file."""
+        beside = self.labels or self.features
+        with (
+            _opened(self.features.path, self.features.stamp) as file,
+            _opened(beside.path, beside.stamp) as label_file,
+        ):
+            for run in runs:
+                start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
+                as_it_is = self.labels is not None and self.features.dtype == np.float64
+                if into is not None and as_it_is:
+                    X = self.features.copied(file, start, into(stop - start))
+                else:
+                    X = self.features.rows(file, start, stop)
+                if self.labels is None:
+                    labels = X[:, self.label].copy()
+                    X = np.delete(X, self.label, axis=1)
+                else:
+                    labels = np.empty(stop - start, self.labels.dtype)
+                    self.labels.copied(label_file, start, labels)
+                yield start, np.require(X, np.float64, "C"), labels
+
+
+def _scan_npy(
+    path: Path,
+    labels_path: str | os.PathLike[str] | None,
+    label: int | None,
+    scan: _Scan,
+    block_bytes: int,
+) -> _NpyBlocks:
+    if (labels_path is None) == (label is None):
+        raise InputError(
+            f"{path}: say where the labels are: either in a file of their own (labels), or in a "
+            "column (label)"
+        )
+    features = _Npy.at(path, 2)
+    n_rows, width = features.shape
+    labels = None if labels_path is None else _Npy.at(Path(labels_path), 1)
+    if labels is not None and labels.shape != (n_rows,):
+        raise InputError(f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows")
+    if label is not None and not 0 <= label < width:
+        raise InputError(f"{path}: no column {label}: there are {width}, counted from 0")
+    if width == (labels is None):
+        raise InputError(f"{path}: no column is left as a feature")
+    per_block = max(1, block_bytes // (width * features.dtype.itemsize))
+    blocks = _NpyBlocks(
+        n_features=width - (labels is None),
+        dense=True,
+        features=features,
+        labels=labels,
+        label=label or 0,
+        starts=block_starts(n_rows, per_block),
+        positives=np.empty(0, dtype=np.uint8),
+        block_bytes=block_bytes,
+        target=scan.target,
+    )
+    for start, X, found in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
+        scan.digest.update(X)
+        scan.digest.update(np.ascontiguousarray(found))
+        for values in (X, found[:, np.newaxis]):
+            wrong = np.argwhere(~np.isfinite(values))
+            if len(wrong):
+                row, column = wrong[0] + [start + 1, 1]
+                if values is not X:
+                    raise InputError(f"{path}: row {row}: the label is not a finite number")
+                raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
+        scan.see(found, path)
+    return replace(blocks, positives=scan.positives())

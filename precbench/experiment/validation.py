@@ -1,0 +1,102 @@
+"""What can be wrong with the names and values of a config, asked of the registries.
+
+The registries are imported when something is checked, so that importing this module is cheap.
+A check returns what is wrong; an empty list means that all is well.
+"""
+
+import inspect
+import reprlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from precbench.yaml.document import did_you_mean
+from precbench.yaml.models import Problem, at, in_plain_words
+
+_LARGEST_TRY = 100_000
+
+SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
+"""What stands beside the parameters of a solver."""
+
+
+def solver_defaults(solver: str) -> dict[str, Any]:
+    """Return the parameters a config may set, with their defaults."""
+    from precbench.solvers import SOLVERS
+
+    params = SOLVERS[solver]().get_params(deep=False)
+    return {name: value for name, value in params.items() if name != "random_state"}
+
+
+@cache
+def metric_defaults(metric: str) -> dict[str, Any]:
+    """Return the parameters of a metric with their defaults, `inspect.Parameter.empty` if none."""
+    from precbench.metrics import METRICS
+
+    _, _, *parameters = inspect.signature(METRICS[metric]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def is_tuned(value: Any) -> bool:
+    """Tell whether a parameter is to be chosen among candidates."""
+    return isinstance(value, dict) and set(value) == {"tune"}
+
+
+def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
+    """Return what is wrong with one parameter of a solver, by the solver's own checks."""
+    from precbench.solvers import SOLVERS
+
+    if name == "random_state":
+        return ["can't be set: seeds follow from protocol.seed, the data set and the split"]
+    known = solver_defaults(solver)
+    if name not in known:
+        return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
+    candidates = value["tune"] if is_tuned(value) else [value]
+    if isinstance(value, dict) and not (
+        is_tuned(value) and isinstance(candidates, list) and len(candidates) > 1
+    ):
+        return [
+            "should be a value, or {tune: [two or more values]}, "
+            f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
+        ]
+    problems = []
+    for candidate in candidates:
+        if isinstance(candidate, bool) and not isinstance(known[name], bool):
+            problems.append(f"should not be true or false, found {candidate}")
+        try:
+            SOLVERS[solver](**{name: candidate})._validate_params()
+        except (TypeError, ValueError) as error:
+            problems.append(str(error))
+    return problems
+
+
+def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with a metric's parameters: their names, their types, then a try."""
+    from precbench.metrics import METRICS
+
+    function, defaults = METRICS[metric], metric_defaults(metric)
+    types = get_type_hints(function)
+    problems: list[Problem] = [
+        ((), f"needs the parameter {name}")
+        for name, default in defaults.items()
+        if default is inspect.Parameter.empty and name not in params
+    ]
+    for name, value in params.items():
+        if name not in defaults:
+            near = did_you_mean(name, defaults)
+            problems.append(((name,), f"unknown parameter of {metric}{near}"))
+            continue
+        try:
+            TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
+        except ValidationError as error:
+            problems.append(((name,), in_plain_words(error.errors()[0])))
+    # A perfect ranking, with positives enough for any count that is asked for.
+    n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
+    if not problems and n_pos <= _LARGEST_TRY:
+        labels = [1] * n_pos + [0] * 2
+        try:
+            function(labels, labels, **params)
+        except ValueError as error:
+            problems += at((), [str(error)])
+    return problems

@@ -1,0 +1,282 @@
+"""Figure 1 of gultekin; its bounds stand in `precbench.papers.gultekin_bounds`.
+
+References
+----------
+gultekin : Gultekin and Paisley, "Risk bounds for low cost bipartite ranking".
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+from threadpoolctl import threadpool_limits
+
+from precbench.errors import InputError
+from precbench.papers.gultekin_bounds import pair_bounds
+from precbench.papers.mixtures import MixturePair, draw_mixture_pair
+from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share
+from precbench.solvers import BBR, LCBR, LinearRanker
+from precbench.solvers.ball import minimise_over_ball
+
+__all__ = ["KINDS", "gaussian_mixtures"]
+
+Counts = Annotated[list[Count], Field(min_length=1)]
+
+STATED_SPEED_UP = 100.0
+_MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
+
+
+def gaussian_mixtures(
+    problems: Annotated[list[MixtureProblem], Field(min_length=1)],
+    features: Count,
+    rows: Points,
+    pairs: Counts,
+    radius: PositiveFloat,
+    skewed: MixtureProblem,
+    skewed_pairs: Count,
+    shares: Annotated[list[Share], Field(min_length=2)],
+    eccentricity: Share,
+    repetitions: Points,
+    timed: Count,
+    drawn: Points,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures.
+
+    In each repetition the means of the components, the training rows and the pairs of LCBR are
+    drawn anew. Risk and AUC are those of the distribution, in closed form.
+
+    Parameters
+    ----------
+    problems : list of MixtureProblem
+    features : int
+    rows : int
+        Of a training set; half of them are positive, but where `shares` says how many.
+    pairs : list of int
+        The S of LCBR; the last one is compared in speed.
+    radius : float
+        Of the ball that all linear rankers lie in.
+    skewed : MixtureProblem
+        For training sets with another share of positives.
+    skewed_pairs : int
+        S there.
+    shares : list of float
+        The rho there, the ends of the range first and last.
+    eccentricity : float
+        Of the covariances that are not isotropic, see `draw_mixture_pair`.
+    repetitions : int
+    timed : int
+        Repetitions with the loop over all pairs, at most all of them.
+    drawn : int
+        Rows of each class that estimate the AUC of the likelihood ratio in a repetition.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``part``, ``components``, ``method``, ``pairs``, ``share``, ``measure``, ``statistic``,
+        ``value``. Parts:
+
+        ``pairs``
+            ``risk`` (the mean of half the squared loss) and ``auc`` of ``optimum`` (the least
+            risk), ``likelihood-ratio`` (the largest AUC), ``bbr`` and ``lcbr``: ``mean`` over the
+            repetitions and its ``standard error``. ``seconds`` from the first call of the trace,
+            as in experiments, and ``seconds with checks`` of the input: the ``least`` of the
+            repetitions, which run the solvers in turn on one thread. They are CPU seconds, which
+            other programs disturb less than those of a clock on the wall; a machine that does
+            nothing else shows the same. ``bbr-pairs`` is the loop of Algorithm 1; its weights
+            differ from those of ``bbr`` by ``difference of w``, the ``largest``.
+        ``speed``
+            How many times faster than that loop: from the seconds, from those with checks, and
+            of the accumulation alone (what is more than a single pair takes, if that shows).
+        ``skew``
+            AUC for each share of positives; the larger mean of the first and last share.
+        ``covariance``
+            AUC with covariances that are not isotropic, and less that with isotropic ones.
+
+        Seconds and what follows from them differ from run to run.
+
+    Raises
+    ------
+    InputError
+        If a class has no rows, or two problems as many components.
+
+    Notes
+    -----
+    gultekin, Section 5.1, Figure 1 and (24).
+    """
+    for share in (0.5, *shares):
+        if not 0 < round(rows * share) < rows:
+            raise InputError(f"rows = {rows} and the share {share:g} leave a class without rows")
+    if len({problem.components for problem in problems}) < len(problems):
+        raise InputError("two problems have as many components: give each another number")
+    noted: list[_Noted] = []
+    with threadpool_limits(1):
+        for problem, repetition in itertools.product(problems, range(repetitions)):
+            at = _Repetition(problem, features, (seed, problem.components, repetition))
+            noted += _learnt(at, rows, pairs, radius, repetition < timed)
+            noted += _optima(at, radius, drawn)
+            noted += _not_isotropic(at, radius, eccentricity)
+        for repetition in range(repetitions):
+            at = _Repetition(skewed, features, (seed, skewed.components, repetition))
+            noted += _with_skew(at, rows, skewed_pairs, shares, radius)
+    columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
+    table = _statistics(pd.DataFrame(noted, columns=columns))
+    extra = [*_speed_ups(table, pairs[-1]), *_ends(table, skewed, skewed_pairs, shares)]
+    return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
+
+
+_Noted = tuple[str, int, str, float, float, str, float]
+
+
+class _Repetition(NamedTuple):
+    problem: MixtureProblem
+    features: int
+    entropy: tuple[int, ...]
+
+    def rng(self, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([*self.entropy, *stream])
+
+    def mixture(self, eccentricity: float = 0.0) -> MixturePair:
+        return draw_mixture_pair(
+            self.problem.components,
+            self.problem.sigma,
+            self.features,
+            self.rng(_MIXTURE),
+            eccentricity=eccentricity,
+        )
+
+
+def _learnt(
+    at: _Repetition, rows: int, pairs: list[int], radius: float, in_full: bool
+) -> Iterator[_Noted]:
+    mixture, k = at.mixture(), at.problem.components
+    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
+    solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
+    for n_pairs in dict.fromkeys([1, *pairs]):
+        rng = at.rng(_PAIRS, n_pairs)
+        solvers.append(("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=rng)))
+    if in_full:
+        solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
+    weights = {}
+    for method, s, solver in solvers:
+        seconds, with_checks = _timed_fit(solver, X, y)
+        weights[method] = w = solver.coef_
+        yield "pairs", k, method, s, 0.5, "seconds", seconds
+        yield "pairs", k, method, s, 0.5, "seconds with checks", with_checks
+        if method == "bbr" or (method == "lcbr" and s in pairs):
+            yield "pairs", k, method, s, 0.5, "risk", mixture.risk(w)
+            yield "pairs", k, method, s, 0.5, "auc", mixture.auc(w)
+    if in_full:
+        apart = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
+        yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", apart
+
+
+def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
+    """Fit; return the CPU seconds since the trace was called first, and all of them."""
+    calls: list[float] = []
+    start = time.process_time()
+    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
+    end = time.process_time()
+    return end - calls[0], end - start
+
+
+def _optima(at: _Repetition, radius: float, drawn: int) -> Iterator[_Noted]:
+    mixture, k = at.mixture(), at.problem.components
+    w = minimise_over_ball(mixture.second, mixture.mean, radius)
+    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
+    yield "pairs", k, "optimum", np.nan, 0.5, "auc", mixture.auc(w)
+    largest, _ = mixture.largest_auc(drawn, at.rng(_RATIO))
+    yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
+
+
+def _not_isotropic(at: _Repetition, radius: float, eccentricity: float) -> Iterator[_Noted]:
+    areas, k = [], at.problem.components
+    for mixture in (at.mixture(), at.mixture(eccentricity)):
+        w = minimise_over_ball(mixture.second, mixture.mean, radius)
+        areas.append(mixture.auc(w))
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc", areas[1]
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", areas[1] - areas[0]
+
+
+def _with_skew(
+    at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
+) -> Iterator[_Noted]:
+    mixture, k = at.mixture(), at.problem.components
+    for share in shares:
+        n_pos = round(rows * share)
+        X, y = mixture.sample(n_pos, rows - n_pos, at.rng(_SKEW, n_pos))
+        bbr = BBR(radius=radius)
+        lcbr = LCBR(pairs, radius=radius, random_state=at.rng(_SKEW, n_pos, pairs))
+        yield "skew", k, "bbr", np.nan, share, "auc", mixture.auc(bbr.fit(X, y).coef_)
+        yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
+
+
+_STATISTICS: dict[str, Callable[[Any], Any]] = {
+    "mean": lambda groups: groups.mean(),
+    "standard error": lambda groups: groups.sem(),
+    "least": lambda groups: groups.min(),
+    "largest": lambda groups: groups.max(),
+}
+_OF_MEASURE = {
+    "seconds": ("least",),
+    "seconds with checks": ("least",),
+    "difference of w": ("largest",),
+}
+
+
+def _statistics(table: pd.DataFrame) -> pd.DataFrame:
+    """Take the statistics of each measure over the repetitions."""
+    keys = list(table.columns[:-1])
+    parts = []
+    for measure, values in table.groupby("measure", sort=False):
+        groups = values.groupby(keys, sort=False, dropna=False)["value"]
+        for name in _OF_MEASURE.get(str(measure), ("mean", "standard error")):
+            parts.append(_STATISTICS[name](groups).reset_index().assign(statistic=name))
+    return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
+
+
+_Row = tuple[str, float, str, float, float, str, str, float]
+
+
+def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
+    keys = ["measure", "components", "method", "pairs"]
+    timed = table[table["statistic"] == "least"].fillna({"pairs": 0})
+    least = timed.set_index(keys)["value"].to_dict()
+    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", STATED_SPEED_UP
+    for components in table["components"].unique():
+        loop, moments, single, some = (
+            {m: least[m, components, *of] for m in ("seconds", "seconds with checks")}
+            for of in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
+        )
+        for measure in loop:
+            ratio = loop[measure] / moments[measure]
+            yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
+        ratios = {measure: loop[measure] / some[measure] for measure in loop}
+        accumulation = [of["seconds"] - single["seconds"] for of in (loop, some)]
+        if min(accumulation) > 0:
+            ratios["accumulation"] = accumulation[0] / accumulation[1]
+        for statistic, ratio in ratios.items():
+            yield "speed", components, "lcbr", pairs, np.nan, "speed-up", statistic, ratio
+
+
+def _ends(
+    table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
+) -> Iterator[_Row]:
+    means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
+    ends = means[means["share"].isin([shares[0], shares[-1]])]
+    for method, s in (("bbr", np.nan), ("lcbr", pairs)):
+        larger = float(ends.loc[ends["method"] == method, "value"].max())
+        name = "larger mean of both ends"
+        yield "skew", skewed.components, method, s, np.nan, "auc", name, larger
+
+
+KINDS: dict[str, Callable[..., pd.DataFrame]] = {
+    "gaussian-mixtures": gaussian_mixtures,
+    "pair-bounds": pair_bounds,
+}

@@ -1,0 +1,426 @@
+"""The lemmas and theorems of gultekin beside what they bound.
+
+Their right sides are re-derived with X = 1, the largest norm of a row x, so that a difference
+z = x1 - x0 has a norm of at most 2:
+
+Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so balls of radius
+eps / (2 C_1) will do. They have to cover the ball of radius W; the paper speaks of the unit sphere.
+(1 + 2 W / r)^D balls of radius r suffice. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, the
+printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as printed. Theorem 1 is
+Lemma 1 with eps / 2.
+
+Lemma 2. (i) The supremum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with the
+variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The supremum is
+2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed is
+eps sqrt(S) / (2 W).
+
+Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of both suprema, so both hold with eps / 2 and
+delta / 2. This makes the first term of (11) as printed and the second 64 W^2 / eps^2 (...)^2;
+printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3 is Lemma 1 with eps / 5,
+four times, and Theorem 2 with eps / 5.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+
+from precbench.errors import InputError
+from precbench.papers.mixtures import draw_mixture_pair
+from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share
+from precbench.solvers.ball import minimise_over_ball
+
+__all__ = ["Bounds", "pair_bounds"]
+
+Sizes = Annotated[list[Points], Field(min_length=2)]
+_Row = tuple[str, str, float, float, float, str, float]
+_COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"]
+
+
+class Bounds(NamedTuple):
+    """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta.
+
+    Attributes
+    ----------
+    radius : float
+        W.
+    n_features : int
+        D.
+    covered : float
+        Radius of the ball, or sphere, that is covered in Lemma 1.
+    in_lemma, in_theorem : float
+        What stands before W / sqrt(S) in Lemma 2 (ii), and in that which (11) and (17) contain.
+    """
+
+    radius: float
+    n_features: int
+    covered: float
+    in_lemma: float
+    in_theorem: float
+
+    def uniform(self, n: int, delta: float) -> float:
+        """Return the eps of Lemma 1, for classes of n / 2 rows."""
+        from scipy.optimize import brentq
+
+        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius
+
+        def excess(epsilon: float) -> float:
+            cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
+            return math.log(2 / delta) + cover - epsilon**2 * n / (8 * c_2**2)
+
+        high = 1.0
+        while excess(high) > 0:
+            high *= 2
+        return float(brentq(excess, 1e-9, high))
+
+    def quadratic(self, s: int, delta: float, norm: float) -> float:
+        """Return the eps of Lemma 2 (i), with the norm of Sigma_N."""
+        scale = math.log(2 * self.n_features / delta) / s
+        constant, linear = self._bernstein(norm)
+        half = linear * scale / 2
+        return half + math.sqrt(half**2 + constant * scale)
+
+    def of_quadratic(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+        """Return the right side of Lemma 2 (i)."""
+        constant, linear = self._bernstein(norm)
+        return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + linear * epsilon))
+
+    def _bernstein(self, norm: float) -> tuple[float, float]:
+        return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
+
+    def linear(self, s: int, delta: float, times: float) -> float:
+        """Return the eps of Lemma 2 (ii); `times` is one of the two attributes."""
+        return times * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
+
+    def of_linear(self, s: int, epsilon: NDArray, times: float) -> NDArray:
+        """Return the right side of Lemma 2 (ii)."""
+        beyond = np.maximum(epsilon * math.sqrt(s) / (times * self.radius) - 1, 0)
+        return 2 * np.exp(-(beyond**2) / 2)
+
+    def theorem_2(self, s: int, delta: float, norm: float) -> float:
+        """Return the eps of (12) whose two terms in (11) are at most S."""
+        terms = self.quadratic(s, delta / 2, norm), self.linear(s, delta / 2, self.in_theorem)
+        return 2 * max(terms)
+
+    def of_theorem_2(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+        """Return the delta whose two terms in (11) are at most S."""
+        quadratic = self.of_quadratic(s, epsilon / 2, norm)
+        return 2 * np.maximum(quadratic, self.of_linear(s, epsilon / 2, self.in_theorem))
+
+
+def bounds_of(radius: float, n_features: int) -> dict[str, Bounds]:
+    """Return the bounds ``re-derived`` and ``printed``."""
+    return {
+        "re-derived": Bounds(radius, n_features, radius, 4, 4),
+        "printed": Bounds(radius, n_features, 1, 2, 1),
+    }
+
+
+def pair_bounds(
+    problem: MixtureProblem,
+    features: Count,
+    population: Points,
+    rows: Sizes,
+    pairs: Sizes,
+    draws: Points,
+    radius: PositiveFloat,
+    delta: Share,
+    points: Points,
+    coins: Points,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare lemmas and theorems with how far BBR and LCBR stray from what they estimate.
+
+    The distribution is a finite population, rows of a Gaussian mixture divided by the largest norm,
+    so that X is 1 and all expectations are sums.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    features : int
+    population : int
+        Rows of each class.
+    rows : list of int
+        Sizes N of samples, half of them positive, drawn with replacement; the last is the largest.
+    pairs : list of int
+        The S of LCBR; the last is the largest.
+    draws : int
+        How many samples of each size, and how often S pairs of one of them.
+    radius : float
+        W.
+    delta : float
+        The probability with which a deviation may exceed its bound.
+    points : int
+        Places eps at which probabilities are compared.
+    coins : int
+        S of one more sample: half of each class at 1 and half at -1, on a line. ``S mu_S`` is then
+        the sum of 2 S fair coins, whose distribution is known.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``what``, ``statement``, ``rows``, ``pairs``, ``epsilon``, ``quantity``, ``value``. What
+        there is:
+
+        ``deviation``
+            ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement
+            gives for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the
+            supremum is measured. ``w = 0``: how far the risk of no learning lies above the least
+            of a sample.
+        ``slope``
+            Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1; -1/2 is
+            ``stated``.
+        ``probability``
+            That a deviation is at least ``epsilon``, ``measured`` as the share of the draws, and
+            what the statement gives; of the largest N. ``Lemma 2 (ii), coins``: exact.
+        ``largest ratio``
+            Of the exact probability to those of the lemma.
+
+    Raises
+    ------
+    InputError
+        If a size is odd.
+
+    Notes
+    -----
+    gultekin, Lemmas 1 and 2, Theorems 1 to 3.
+    """
+    for n in rows:
+        if n % 2:
+            raise InputError(f"half of {n} rows can't be positive: choose an even number")
+    bounds = bounds_of(radius, features)
+    mixture = draw_mixture_pair(
+        problem.components, problem.sigma, features, np.random.default_rng([seed, 0])
+    )
+    X, y = mixture.sample(population, population, np.random.default_rng([seed, 1]))
+    X /= np.linalg.norm(X, axis=1).max()
+    whole = _Sample(X[y > 0], X[y < 0])
+    found: list[_Row] = []
+    of_zero: dict[int, float] = {}
+    for n in rows:
+        rng = np.random.default_rng([seed, 2, n])
+        sample = whole.drawn(n // 2, rng)
+        risk = sample.risk()
+        norm, of_zero[n] = risk.norm, -risk(risk.minimiser(radius))
+        of_samples = _strayed_samples(whole, n, pairs, draws, radius, rng)
+        of_pairs = {s: _strayed_pairs(sample, s, draws, radius, rng) for s in pairs}
+        found += _uniform(of_samples, n, delta, bounds)
+        found += _of_theorem_3(of_samples, n, pairs, delta, bounds)
+        for s, strayed in of_pairs.items():
+            found += _of_theorem_2(strayed, n, s, delta, norm, bounds)
+    found += _slopes(found, rows[-1])
+    nan = np.nan
+    found += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in of_zero.items()]
+    for s, strayed in of_pairs.items():
+        found += _probabilities(strayed, rows[-1], s, delta, norm, points, bounds)
+    found += _coins(coins, points, radius)
+    return pd.DataFrame(found, columns=_COLUMNS)
+
+
+class _Risk(NamedTuple):
+    """R(w) = w' second w / 2 - mean' w."""
+
+    mean: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def __call__(self, w: NDArray) -> float:
+        return float(w @ self.second @ w / 2 - self.mean @ w)
+
+    def __sub__(self, other: "_Risk") -> "_Risk":
+        return _Risk(self.mean - other.mean, self.second - other.second)
+
+    @property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.second, 2))
+
+    def minimiser(self, radius: float) -> NDArray[np.float64]:
+        return minimise_over_ball(self.second, self.mean, radius, mean_in_range=True)
+
+
+class _Sample(NamedTuple):
+    pos: NDArray[np.float64]
+    neg: NDArray[np.float64]
+
+    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
+        """Draw n rows of each class with replacement."""
+        return _Sample(*(part[rng.integers(len(part), size=n)] for part in self))
+
+    def risk(self) -> _Risk:
+        """Return the risk over all pairs, by the moments of the classes."""
+        pos, neg = (part.mean(axis=0) for part in self)
+        squares = [part.T @ part / len(part) for part in self]
+        cross = np.outer(pos, neg)
+        return _Risk(pos - neg, squares[0] + squares[1] - cross - cross.T)
+
+    def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _Risk:
+        """Return the risk over the pairs that `LCBR` draws with this generator."""
+        numbers = rng.integers(len(self.pos) * len(self.neg), size=n_pairs)
+        i, j = np.divmod(numbers, len(self.neg))
+        z = self.pos[i] - self.neg[j]
+        return _Risk(z.mean(axis=0), z.T @ z / n_pairs)
+
+
+class _Samples(NamedTuple):
+    """How far samples stray, by draws; those of Theorem 3 also by S."""
+
+    supremum: NDArray[np.float64]
+    theorem_1: NDArray[np.float64]
+    theorem_3: NDArray[np.float64]
+    norm: NDArray[np.float64]
+
+
+def _strayed_samples(
+    whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
+) -> _Samples:
+    risk = whole.risk()
+    best = risk.minimiser(radius)
+    found = []
+    for _ in range(draws):
+        sample = whole.drawn(n // 2, rng)
+        of_sample = sample.risk()
+        off, w = of_sample - risk, of_sample.minimiser(radius)
+        supremum = radius**2 * off.norm / 2 + radius * float(np.linalg.norm(off.mean))
+        cheap = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        excess = [risk(v) - risk(best) for v in cheap]
+        found.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
+    return _Samples(*(np.array(values) for values in zip(*found, strict=True)))
+
+
+class _Pairs(NamedTuple):
+    """How far the pairs of one sample stray, by draws."""
+
+    quadratic: NDArray[np.float64]
+    linear: NDArray[np.float64]
+    theorem_2: NDArray[np.float64]
+
+
+def _strayed_pairs(
+    sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
+) -> _Pairs:
+    risk = sample.risk()
+    least = risk(risk.minimiser(radius))
+    found = []
+    for _ in range(draws):
+        drawn = sample.risk_of(s, rng)
+        off = drawn - risk
+        linear = 2 * radius * float(np.linalg.norm(off.mean))
+        found.append((radius**2 * off.norm, linear, risk(drawn.minimiser(radius)) - least))
+    return _Pairs(*np.array(found).T)
+
+
+def _uniform(strayed: _Samples, n: int, delta: float, bounds: dict[str, Bounds]) -> Iterator[_Row]:
+    for statement, values, times in (
+        ("Lemma 1", strayed.supremum, 1),
+        ("Theorem 1", strayed.theorem_1, 2),
+    ):
+        given = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
+        yield from _compared(statement, n, np.nan, values, delta, given)
+
+
+def _of_theorem_3(
+    strayed: _Samples, n: int, pairs: list[int], delta: float, bounds: dict[str, Bounds]
+) -> Iterator[_Row]:
+    norm = float(strayed.norm.max())
+    for s, values in zip(pairs, strayed.theorem_3.T, strict=True):
+        given = {  # p* is half of delta, the exponential of (18) the other half
+            name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
+            for name, b in bounds.items()
+        }
+        yield from _compared("Theorem 3", n, s, values, delta, given)
+
+
+def _of_theorem_2(
+    strayed: _Pairs, n: int, s: int, delta: float, norm: float, bounds: dict[str, Bounds]
+) -> Iterator[_Row]:
+    quadratic = {name: b.quadratic(s, delta, norm) for name, b in bounds.items()}
+    yield from _compared("Lemma 2 (i)", n, s, strayed.quadratic, delta, quadratic)
+    linear = {name: b.linear(s, delta, b.in_lemma) for name, b in bounds.items()}
+    yield from _compared("Lemma 2 (ii)", n, s, strayed.linear, delta, linear)
+    both = {name: b.theorem_2(s, delta, norm) for name, b in bounds.items()}
+    yield from _compared("Theorem 2", n, s, strayed.theorem_2, delta, both)
+
+
+def _compared(
+    statement: str, n: int, s: float, values: NDArray, delta: float, given: dict[str, float]
+) -> Iterator[_Row]:
+    measured = {"measured": float(np.quantile(values, 1 - delta))}
+    for quantity, value in (measured | given).items():
+        yield "deviation", statement, n, s, np.nan, quantity, value
+
+
+def _slopes(found: list[_Row], n: int) -> list[_Row]:
+    table = pd.DataFrame(found, columns=_COLUMNS)
+    of_pairs = table["pairs"].notna()
+    curves = table[~of_pairs | (table["rows"] == n)]
+    slopes = []
+    for (statement, quantity), curve in curves.groupby(["statement", "quantity"], sort=False):
+        sizes = curve["pairs"].fillna(curve["rows"])
+        slope = float(np.polyfit(np.log(sizes), np.log(curve["value"]), 1)[0])
+        nan = np.nan
+        slopes.append(("slope", str(statement), nan, nan, nan, str(quantity), slope))
+    return [*slopes, ("slope", "", nan, nan, nan, "stated", -0.5)]
+
+
+def _probabilities(
+    strayed: _Pairs,
+    n: int,
+    s: int,
+    delta: float,
+    norm: float,
+    points: int,
+    bounds: dict[str, Bounds],
+) -> Iterator[_Row]:
+    derived = bounds["re-derived"]
+    statements: list[tuple[str, NDArray, float, Callable[[Bounds, NDArray], NDArray]]] = [
+        (
+            "Lemma 2 (i)",
+            strayed.quadratic,
+            derived.quadratic(s, delta, norm),
+            lambda b, epsilon: b.of_quadratic(s, epsilon, norm),
+        ),
+        (
+            "Lemma 2 (ii)",
+            strayed.linear,
+            derived.linear(s, delta, derived.in_lemma),
+            lambda b, epsilon: b.of_linear(s, epsilon, b.in_lemma),
+        ),
+        (
+            "Theorem 2",
+            strayed.theorem_2,
+            derived.theorem_2(s, delta, norm),
+            lambda b, epsilon: b.of_theorem_2(s, epsilon, norm),
+        ),
+    ]
+    for statement, values, end, given in statements:
+        epsilon = np.geomspace(np.median(values), end, points)
+        curves = {"measured": (values >= epsilon[:, np.newaxis]).mean(axis=1)}
+        curves |= {name: given(b, epsilon) for name, b in bounds.items()}
+        yield from _curves(statement, n, s, epsilon, curves)
+
+
+def _curves(
+    statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
+) -> Iterator[_Row]:
+    for quantity, values in curves.items():
+        for at, value in zip(epsilon, np.minimum(values, 1), strict=True):
+            yield "probability", statement, n, s, float(at), quantity, float(value)
+
+
+def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
+    """Compare P(2 W |sum of 2 S coins| / S >= eps), which is exact, with Lemma 2 (ii)."""
+    from scipy.stats import binom
+
+    heads = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
+    epsilon = 4 * radius * heads / s  # so many more heads than S make twice as much in the sum
+    exact = 2 * binom.sf(s + heads - 1, 2 * s, 0.5)
+    curves = {"measured": exact}
+    for name, b in bounds_of(radius, 1).items():
+        curves[name] = b.of_linear(s, epsilon, b.in_lemma)
+        ratio = float(np.max(exact / curves[name]))
+        yield "largest ratio", "Lemma 2 (ii), coins", np.nan, s, np.nan, name, ratio
+    yield from _curves("Lemma 2 (ii), coins", np.nan, s, epsilon, curves)

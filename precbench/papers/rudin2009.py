@@ -1,0 +1,332 @@
+"""The pictures and tables of rudin2009 that need no data: what they show, as tidy tables.
+
+References
+----------
+rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
+    top of the list", JMLR 10, 2009.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, PositiveFloat
+
+from precbench.errors import InputError
+from precbench.metrics import auc, r_max
+from precbench.papers.types import Count, Points, Seed, Share
+from precbench.surrogates import ir_pair_contributions, pair_contributions
+from precbench.yaml.models import Name, Section
+
+__all__ = [
+    "KINDS",
+    "Measures",
+    "RankedList",
+    "discount_factors",
+    "lemma_7",
+    "one_dimensional",
+    "pair_shares",
+    "ranked_lists",
+]
+
+Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+"""For each label, a function of labels and scores."""
+
+_SIGNIFICANCE = 0.01
+
+
+class RankedList(Section):
+    """Labels (the greater is the positive class) with their scores, in the same order."""
+
+    labels: list[int]
+    scores: list[float]
+    divisor: PositiveFloat = 1.0
+    """Of all scores, so that a file can say 1/14."""
+
+
+def ranked_lists(
+    lists: Annotated[dict[Name, RankedList], Field(min_length=1)],
+    scales: Annotated[list[PositiveFloat], Field(min_length=1)],
+    measures: Measures,
+) -> pd.DataFrame:
+    """Measure ranked lists, with their scores multiplied by each scale.
+
+    Parameters
+    ----------
+    lists : dict of str to RankedList
+    scales : list of float
+        A loss other than zero-one depends on the scale of the scores.
+    measures : mapping of str to callable
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``list``, ``scale``, ``measure``, ``value``.
+
+    Raises
+    ------
+    InputError
+        If labels or scores are malformed, or a measure does not fit them.
+
+    Notes
+    -----
+    rudin2009, Tables 1 and 2.
+    """
+    rows = []
+    for name, ranked in lists.items():
+        for scale, (label, measure) in itertools.product(scales, measures.items()):
+            try:
+                value = measure(ranked.labels, scale * np.array(ranked.scores) / ranked.divisor)
+            except InputError as error:
+                raise InputError(f"{label} of {name}: {error}") from None
+            rows.append((name, scale, label, value))
+    return pd.DataFrame(rows, columns=["list", "scale", "measure", "value"])
+
+
+def pair_shares(
+    labels: list[int],
+    scores: list[float],
+    powers: Annotated[list[PositiveFloat], Field(min_length=1)],
+    ir: bool,
+) -> pd.DataFrame:
+    """Divide the objectives among the pairs of a positive and a negative.
+
+    Parameters
+    ----------
+    labels : list of int
+    scores : list of float
+    powers : list of float
+        The p of each p-norm push.
+    ir : bool
+        Whether to add the IR push.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``objective`` (``p=4``, ..., ``IR``), ``positive`` and ``negative`` (their ranks within
+        their class, as text, 1 is the highest score), ``value`` (the share of the objective).
+        The rank ``all`` stands for the sum over that class.
+
+    Raises
+    ------
+    InputError
+        If labels or scores are malformed.
+
+    Notes
+    -----
+    rudin2009, Figures 1 and 4.
+    """
+    objectives = {f"p={p:g}": pair_contributions(labels, scores, p, shares=True) for p in powers}
+    if ir:
+        objectives["IR"] = ir_pair_contributions(labels, scores, shares=True)
+    rows = [
+        (name, positive, negative, value)
+        for name, shares in objectives.items()
+        for positive, negative, value in _with_sums(shares)
+    ]
+    return pd.DataFrame(rows, columns=["objective", "positive", "negative", "value"])
+
+
+def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
+    for (i, k), share in np.ndenumerate(shares):
+        yield str(i + 1), str(k + 1), share
+    for i, share in enumerate(shares.sum(axis=1)):
+        yield str(i + 1), "all", share
+    for k, share in enumerate(shares.sum(axis=0)):
+        yield "all", str(k + 1), share
+
+
+def discount_factors(z_min: PositiveFloat, z_max: PositiveFloat, points: Points) -> pd.DataFrame:
+    """Compare the discounting factors of the DCG, the average reciprocal rank and the IR push.
+
+    Parameters
+    ----------
+    z_min, z_max : float
+    points : int
+        Number of equidistant places in between, the ends included.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``curve``, ``z``, ``value``; and the fact in how large a share of these z the curves lie
+        above each other as the paper says, with no z.
+
+    Raises
+    ------
+    InputError
+        If the range is empty.
+
+    Notes
+    -----
+    rudin2009, Figure 3.
+    """
+    if z_max <= z_min:
+        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}")
+    z = np.linspace(z_min, z_max, points)
+    dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
+    in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))
+    curves = {"1/ln(1+z)": dcg, "1/z": reciprocal, "-ln(1+z)": ir}
+    return _curves("z", z, curves, {"share of z in the order of the caption": in_order})
+
+
+def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: Points) -> pd.DataFrame:
+    """Compare both bounds of Lemma 7 with what they bound, for a fixed a and b in [0, 1].
+
+    Parameters
+    ----------
+    p, a : float
+    points : int
+        Number of equidistant b, 0 and 1 included.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``curve``, ``b``, ``value``; and two facts, with no b: in how large a share of [0, 1] the
+        bound |a - b| a^(1/p - 1) is the smaller one, and in how large a share of the points
+        the lemma holds.
+
+    Notes
+    -----
+    rudin2009, Lemma 7 and Figure 8. Dividing both bounds by |a - b|^(1/p) shows that the first
+    is the smaller one exactly where |a - b| < a, so for b between 0 and 2 a.
+    """
+    b = np.linspace(0, 1, points)
+    bounded = np.abs(a ** (1 / p) - b ** (1 / p))
+    root = np.abs(a - b) ** (1 / p)
+    least = np.minimum(np.abs(a - b) * a ** (1 / p - 1), root)
+    curves = {
+        "|a^(1/p) - b^(1/p)|": bounded,
+        "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": least,
+        "|a - b|^(1/p)": root,
+    }
+    facts = {
+        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),
+        # At b = 0 both sides are equal, but for rounding.
+        "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
+    }
+    return _curves("b", b, curves, facts)
+
+
+def _curves(
+    name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
+) -> pd.DataFrame:
+    parts = [pd.DataFrame({"curve": curve, name: x, "value": y}) for curve, y in curves.items()]
+    of_all = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
+    return pd.concat([*parts, of_all], ignore_index=True)
+
+
+def one_dimensional(
+    epsilon: Share,
+    m: Points,
+    repetitions: Count,
+    test_size: Points,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Choose by R_max between an increasing and a decreasing function of one number.
+
+    The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
+    it positives on [-2, -1] and half of it negatives on [1, 2]. A training set chooses the
+    function with the smaller R_max; a tie chooses the decreasing one, which is right for R_max.
+
+    Parameters
+    ----------
+    epsilon : float
+        Share of the distribution that lies outside of [-1, 1].
+    m : int
+        Rows of a training set.
+    repetitions : int
+        Training sets that are drawn.
+    test_size : int
+        Rows of the one test set.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``part``, ``function`` (``increasing``, ``decreasing`` or empty), ``quantity``, ``value``.
+        Measures of training sets are means; ``training sets that miss epsilon`` are those without
+        a row outside of [-1, 1]. I is the number of positives, so that R_max / I is at most 1.
+        The fact ``consistent with at least (1 - epsilon)^m`` is 1 unless so few sets choose the
+        increasing function that a one-sided binomial test at 1 % rejects it.
+
+    Raises
+    ------
+    InputError
+        If a set happens to have rows of one class only.
+
+    Notes
+    -----
+    rudin2009, section 10.1.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = pd.DataFrame(_compared(*_drawn(rng, epsilon, m)) for _ in range(repetitions))
+    test = pd.Series(_compared(*_drawn(rng, epsilon, test_size)))
+    bound = (1 - epsilon) ** m
+    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
+    supported = _is_at_least(bound, len(chosen), repetitions)
+    up = "increasing"
+    rows: list[tuple[str, str, str, float]] = [
+        ("distribution", "", "positives on [-2, -1]", epsilon / 2),
+        ("distribution", "", "negatives on [-1, 0]", (1 - epsilon) / 2),
+        ("distribution", "", "positives on [0, 1]", (1 - epsilon) / 2),
+        ("distribution", "", "negatives on [1, 2]", epsilon / 2),
+        ("training sets", "", "(1 - epsilon)^m", bound),
+        ("training sets", "", "share that miss epsilon", drawn["missed"].mean()),
+        ("training sets", "", "share with a tie", drawn["tied"].mean()),
+        ("training sets", up, "share that choose it", drawn["chosen"].mean()),
+        ("training sets", up, "consistent with at least (1 - epsilon)^m", float(supported)),
+        ("training sets", up, "R_max / I where chosen", chosen.mean()),
+        ("training sets", up, "5 % quantile of AUC", float(drawn["increasing AUC"].quantile(0.05))),
+    ]
+    parts = {
+        "training sets": drawn.mean(),
+        "training sets that miss epsilon": drawn[drawn["missed"]].mean(),
+        "test set": test,
+    }
+    rows += [
+        (part, function, quantity, float(measured[f"{function} {quantity}"]))
+        for part, measured in parts.items()
+        for function in ("increasing", "decreasing")
+        for quantity in ("R_max / I", "AUC")
+    ]
+    return pd.DataFrame(rows, columns=["part", "function", "quantity", "value"])
+
+
+def _drawn(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
+    """Draw labels and places from the distribution."""
+    ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
+    interval = np.searchsorted(ends, rng.random(n), side="right")
+    return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
+
+
+def _compared(labels: NDArray, x: NDArray) -> dict[str, float]:
+    n_pos = np.sum(labels == 1)
+    scores = {"increasing": x, "decreasing": -x}
+    worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
+    areas = {f"{function} AUC": auc(labels, s) for function, s in scores.items()}
+    return {
+        "missed": bool(np.all(np.abs(x) <= 1)),
+        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
+        "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
+        **worst,
+        **areas,
+    }
+
+
+def _is_at_least(probability: float, successes: int, trials: int) -> bool:
+    """Tell whether so few successes are no evidence against at least this probability."""
+    from scipy.stats import binom
+
+    return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)
+
+
+KINDS: dict[str, Callable[..., pd.DataFrame]] = {
+    "ranked-lists": ranked_lists,
+    "pair-contributions": pair_shares,
+    "discount-factors": discount_factors,
+    "lemma-7": lemma_7,
+    "one-dimensional": one_dimensional,
+}

@@ -1,0 +1,158 @@
+"""The illustrations of kar2014."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from precbench.report.figures import solver_styles
+from precbench.report.studies.result import Kind, Shown, listed
+from precbench.report.tables import Cell, Table, three_digits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+__all__ = ["KINDS"]
+
+_NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC"}
+
+
+def _panels(
+    figure: "SubFigure", table: pd.DataFrame, column: str
+) -> Iterator[tuple["Axes", pd.DataFrame]]:
+    """Yield axes with what they show: a row of panels an objective, a column a data set."""
+    places = sorted(table[column].unique())
+    objectives, datasets = (list(dict.fromkeys(table[c])) for c in ("objective", "dataset"))
+    shape = len(objectives), len(datasets)
+    grid = figure.subplots(*shape, sharex=True, sharey="row", squeeze=False)
+    for panels, objective in zip(grid, objectives, strict=True):
+        for axes, dataset in zip(panels, datasets, strict=True):
+            rows = table[(table["objective"] == objective) & (table["dataset"] == dataset)]
+            axes.set(xscale="log", yscale="log", title=f"{_NAMES[str(objective)]}, {dataset}")
+            yield axes, rows
+            axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+            axes.set_xticks([], minor=True)
+
+
+def _tables_by(shown: Shown, column: str, quantities: list[str], note: str) -> Iterator[Table]:
+    """Lay out quantities beside each other, a line for each entry of a column of numbers."""
+    others = [c for c in shown.values if c not in (column, "quantity", "value")]
+    for key, rows in shown.values.dropna(subset=column).groupby(others, sort=False):
+        wide = rows.pivot(index=column, columns="quantity", values="value")
+        header = [quantity for quantity in quantities if quantity in wide]
+        yield Table(
+            title=f"{shown.title}: {', '.join(map(str, key))}",
+            stand_in=False,
+            header=[column, *header],
+            rows=[
+                [Cell(f"{at:,.0f}"), *(Cell(three_digits(value)) for value in values)]
+                for at, values in zip(wide.index, wide[header].to_numpy(), strict=True)
+            ],
+            notes=[note],
+        )
+
+
+# Regret
+
+_QUANTITIES = [
+    *("regret", "regret, at most", "bound", "sqrt(s) times the bound", "proof of Lemma 13"),
+    *("w = 0", "rate", "constant"),
+]
+
+
+def _regret_tables(shown: Shown) -> Iterator[Table]:
+    note = (
+        "At most: with all that the certified gaps leave open. w = 0: the regret of not learning. "
+        "Constant: that regret, at most, divided by the rate."
+    )
+    yield from _tables_by(shown, "horizon", _QUANTITIES, note)
+    facts = shown.values[shown.values["horizon"].isna()]
+    yield listed(shown, facts, ["quantity"], "Ratios to the distance of the two weights.")
+
+
+def _draw_regret(figure: "SubFigure", shown: Shown) -> None:
+    table = shown.values.dropna(subset="horizon")
+    ways = list(dict.fromkeys(table["rows"]))
+    colours, lines = solver_styles(ways), dict[str, Any]()
+    for axes, rows in _panels(figure, table, "horizon"):
+        for way in ways:
+            of_way = rows[rows["rows"] == way]
+            for quantity, dashes in (("regret, at most", "-"), ("bound", "--")):
+                curve = of_way[of_way["quantity"] == quantity]
+                [lines[f"{quantity.partition(',')[0]}, {way}"]] = axes.plot(
+                    curve["horizon"],
+                    curve["value"],
+                    color=colours[way].color,
+                    linestyle=dashes,
+                    marker=colours[way].marker if dashes == "-" else "",
+                )
+        idle = rows[(rows["rows"] == ways[0]) & (rows["quantity"] == "w = 0")]
+        [lines["w = 0"]] = axes.plot(idle["horizon"], idle["value"], color="0.6", linewidth=0.8)
+    _label(figure, "T (rows)", "regret")
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
+
+
+# Uniform convergence
+
+
+def _convergence_tables(shown: Shown) -> Iterator[Table]:
+    note = "Deviation: the 95 % quantile over samples of the largest over all w."
+    yield from _tables_by(shown, "size", ["deviation", "rate", "constant"], note)
+    slopes = shown.values[shown.values["size"].isna()]
+    yield listed(shown, slopes, ["quantity", "dataset", "objective"])
+
+
+def _draw_convergence(figure: "SubFigure", shown: Shown) -> None:
+    lines: dict[str, Any] = {}
+    looks = solver_styles(["deviation", "slope"])
+    slopes = shown.values.set_index(["quantity", "dataset", "objective"])["value"]
+    for axes, rows in _panels(figure, shown.values.dropna(subset="size"), "size"):
+        curve = rows[rows["quantity"] == "deviation"]
+        slope = slopes["slope", rows["dataset"].iloc[0], rows["objective"].iloc[0]]
+        size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
+        [lines["deviation"]] = axes.plot(
+            size, deviation, marker="o", color=looks["deviation"].color
+        )
+        [lines["slope -1/2 from the first size"]] = axes.plot(
+            size, deviation[0] * np.sqrt(size[0] / size), "--", color="0.4"
+        )
+        axes.text(0.95, 0.9, f"slope {slope:.2f}", ha="right", transform=axes.transAxes, fontsize=8)
+    _label(figure, "s (rows of the sample)", "deviation")
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
+
+
+def _label(figure: "SubFigure", x: str, y: str) -> None:
+    """Name the axes of the lowest and of the leftmost panels."""
+    for axes in figure.axes:
+        place: Any = axes.get_subplotspec()
+        if place.is_last_row():
+            axes.set_xlabel(x)
+        if place.is_first_col():
+            axes.set_ylabel(y)
+
+
+KINDS = {
+    "regret": Kind(
+        text=("dataset", "objective", "rows", "quantity"),
+        numbers=("horizon",),
+        tables=_regret_tables,
+        draw=_draw_regret,
+        size=(7.6, 6.4),
+        caption="Regret of follow the regularised leader in a ball of radius {radius}, with all "
+        "that the certified gaps leave open, and the bound of Theorem 1; grey: that of w = 0, "
+        "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
+        "rows, pAUC the share {beta} of the negatives.",
+    ),
+    "uniform-convergence": Kind(
+        text=("dataset", "objective", "quantity"),
+        numbers=("size",),
+        tables=_convergence_tables,
+        draw=_draw_convergence,
+        size=(7.6, 6.4),
+        caption="How far the surrogate of a sample strays from that of all rows, at the worst of "
+        "{weights} weights in a ball of radius {radius}: the 95 % quantile over {samples} samples. "
+        "Prec@k takes the share {top} of the rows, pAUC the share {beta} of the negatives.",
+    ),
+}

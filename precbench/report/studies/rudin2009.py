@@ -1,0 +1,296 @@
+"""The illustrations of rudin2009."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from precbench.metrics import SMALLER_IS_BETTER
+from precbench.report.figures import solver_styles
+from precbench.report.studies.result import Kind, Shown, listed
+from precbench.report.tables import Cell, Table
+from precbench.results import metric_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+__all__ = ["KINDS"]
+
+_TEX = {
+    "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
+    "1/z": r"$1/z$, of the average reciprocal rank",
+    "-ln(1+z)": r"$-\ln(1+z)$, of the IR push",
+    "|a^(1/p) - b^(1/p)|": r"$|a^{1/p}-b^{1/p}|$",
+    "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": r"$\min(|a-b|\,a^{1/p-1},\ |a-b|^{1/p})$",
+    "|a - b|^(1/p)": r"$|a-b|^{1/p}$",
+}
+_RISK = re.compile(r"pnorm_risk\(p=(?P<p>[0-9.e+-]+)(?:, loss=(?P<loss>[a-z-]+))?\)")
+
+
+# Ranked lists
+
+
+def _comparable(shown: Shown) -> list[list[str]]:
+    """Return the lists in groups of the same length and number of positives."""
+    groups: dict[Any, list[str]] = {}
+    for name, ranked in shown.parameters["lists"].items():
+        groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
+    return list(groups.values())
+
+
+def _ranked_tables(shown: Shown) -> Iterator[Table]:
+    for scale, of_scale in shown.values.groupby("scale", sort=False):
+        for lists in _comparable(shown):
+            rows = of_scale[of_scale["list"].isin(lists)]
+            wide = rows.pivot(index="measure", columns="list", values="value")[lists]
+            yield Table(
+                title=f"{shown.title}: {', '.join(lists)}, scores times {scale:g}",
+                stand_in=False,
+                header=["", *lists],
+                rows=[
+                    _ranked_row(measure, wide.loc[measure].tolist())
+                    for measure in dict.fromkeys(rows["measure"])
+                ],
+                notes=["Bold: the list that the measure prefers."],
+            )
+
+
+def _ranked_row(measure: str, values: list[float]) -> list[Cell]:
+    best = min(values) if measure.partition("(")[0] in SMALLER_IS_BETTER else max(values)
+    bold = [value == best and len(set(values)) > 1 for value in values]
+    cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
+    return [Cell(metric_name(measure)), *cells]
+
+
+def _draw_ranked(figure: "SubFigure", shown: Shown) -> None:
+    """Draw the risks that have a power p, for every list after the first of its composition."""
+    groups = [group for group in _comparable(shown) if len(group) > 1]
+    table = _with_powers(shown.values)
+    if table.empty or not groups:
+        figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
+        return
+    losses, scales = (list(dict.fromkeys(table[column])) for column in ("loss", "scale"))
+    colours, lines = solver_styles(losses), {}
+    panels = figure.subplots(len(scales), len(groups), sharex=True, sharey="col", squeeze=False)
+    for row, scale in zip(panels, scales, strict=True):
+        for axes, (first, *others) in zip(row, groups, strict=True):
+            dashes = solver_styles(others)
+            for other, loss in itertools.product(others, losses):
+                rows = table[(table["scale"] == scale) & (table["loss"] == loss)]
+                norms = rows.pivot(index="p", columns="list", values="norm")
+                [lines[f"{other}, {loss}"]] = axes.plot(
+                    norms[other] / norms[first],
+                    **colours[loss]._replace(linestyle=dashes[other].linestyle)._asdict(),
+                )
+            axes.axhline(1, color="black", linewidth=0.8, zorder=1)
+            axes.set(title=f"scores times {scale:g}", ylabel=f"relative to {first}")
+    for axes in panels[-1]:
+        axes.set_xlabel("p")
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
+
+
+def _with_powers(values: pd.DataFrame) -> pd.DataFrame:
+    """Return the risks R with a power p, with their ``loss``, ``p`` and ``norm``, R^(1/p)."""
+    arguments = values["measure"].str.extract(_RISK)
+    table = values.assign(p=arguments["p"].astype(float), loss=arguments["loss"])
+    table = table.dropna(subset="p").fillna({"loss": "zero-one"})
+    return table.assign(norm=table["value"] ** (1 / table["p"]))
+
+
+# Contributions of pairs
+
+
+def _pair_tables(shown: Shown) -> Iterator[Table]:
+    for of, other in (("negative", "positive"), ("positive", "negative")):
+        sums = shown.values[shown.values[other] == "all"]
+        yield Table(
+            title=f"{shown.title}: share of each {of}",
+            stand_in=False,
+            header=["", *dict.fromkeys(sums[of])],
+            rows=[
+                [Cell(str(name)), *(Cell(f"{value:.1%}") for value in rows["value"])]
+                for name, rows in sums.groupby("objective", sort=False)
+            ],
+            notes=[f"Columns: the rank of the {of} among the {of}s; 1 has the highest score."],
+        )
+
+
+def _draw_pairs(figure: "SubFigure", shown: Shown) -> None:
+    pairs = shown.values[~(shown.values[["positive", "negative"]] == "all").any(axis=1)]
+    pairs = pairs.astype({"positive": int, "negative": int})
+    names = list(dict.fromkeys(pairs["objective"]))
+    panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
+    for axes in panels.flat[len(names) :]:
+        axes.remove()
+    for axes, name in zip(panels.flat, names, strict=False):
+        rows = pairs[pairs["objective"] == name]
+        shares = rows.pivot(index="positive", columns="negative", values="value")
+        largest = rows["value"].max()
+        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)
+        axes.imshow(
+            shares, cmap="gray", vmin=0, vmax=largest, origin="lower", extent=extent, aspect="equal"
+        )
+        title = "IR push" if name == "IR" else name.replace("=", " = ")
+        axes.set_title(f"{title} (white: {largest:.1%})")
+        axes.set(xticks=shares.columns, yticks=shares.index)
+        axes.grid(False)
+    for axes in panels[-1]:
+        axes.set_xlabel("negative (1: highest score)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("positive (1: highest score)")
+
+
+# Curves
+
+
+def _curve_tables(shown: Shown) -> Iterator[Table]:
+    [x] = KINDS[shown.kind].numbers
+    yield listed(shown, shown.values[shown.values[x].isna()], ["curve"])
+
+
+def _draw_curves(axes: "Axes", shown: Shown, x: str) -> None:
+    table = shown.values.dropna(subset=x)
+    looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
+    for (name, rows), look in zip(table.groupby("curve", sort=False), looks.values(), strict=True):
+        axes.plot(
+            rows[x],
+            rows["value"],
+            color=look.color,
+            linestyle=look.linestyle,
+            label=_TEX[str(name)],
+        )
+    axes.set_xlabel(x)
+    axes.margins(x=0)
+
+
+def _draw_discounts(figure: "SubFigure", shown: Shown) -> None:
+    axes = figure.add_subplot()
+    _draw_curves(axes, shown, "z")
+    axes.set_ylabel("discounting factor")
+    axes.legend()
+
+
+def _draw_lemma(figure: "SubFigure", shown: Shown) -> None:
+    axes = figure.add_subplot()
+    a = shown.parameters["a"]
+    axes.axvspan(0, min(2 * a, 1), color="0.94", linewidth=0, zorder=0)
+    _draw_curves(axes, shown, "b")
+    axes.set_ylabel("bounds and what they bound")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+# One dimension
+
+_COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
+
+
+def _one_dimensional_tables(shown: Shown) -> Iterator[Table]:
+    note = "I is the number of positives; measures of training sets are means."
+    yield listed(shown, shown.values, ["part", "function", "quantity"], note)
+
+
+def _draw_one_dimensional(figure: "SubFigure", shown: Shown) -> None:
+    left, middle, right = figure.subplots(1, 3, width_ratios=[4, 3, 4])
+    value = shown.values.set_index(["part", "function", "quantity"])["value"]
+    _draw_distribution(left, value["distribution"][""])
+    _draw_choices(middle, value["training sets"])
+    _draw_measures(right, value)
+
+
+def _draw_distribution(axes: "Axes", masses: pd.Series) -> None:
+    for start, (label, mass) in zip((-2, -1, 0, 1), masses.items(), strict=True):
+        sign = str(label).partition(" ")[0]
+        axes.bar(
+            start,
+            mass,
+            1,
+            align="edge",
+            color=_COLOURS[sign].color,
+            label=sign if start < 0 else "",
+        )
+        axes.text(start + 0.5, mass * 1.1, f"{100 * mass:.3g} %", ha="center", fontsize=8)
+    axes.set(yscale="log", ylim=(masses.min() / 10, masses.max() * 10), xticks=range(-2, 3))
+    axes.set(xlabel="x", ylabel="density (log scale)", title="distribution")
+    axes.legend(loc="upper center", ncols=2, handlelength=1)
+
+
+def _draw_choices(axes: "Axes", values: pd.Series) -> None:
+    bars = {
+        "(1 − ε)$^m$": values["", "(1 - epsilon)^m"],
+        "miss ε": values["", "share that miss epsilon"],
+        "choose\nincreasing": values["increasing", "share that choose it"],
+    }
+    drawn = axes.bar(list(bars), list(bars.values()), color="0.75")
+    axes.bar_label(drawn, fmt="%.3f", fontsize=8)
+    axes.set(ylim=(0, 1.1), title="share of the training sets")
+    axes.grid(axis="x", visible=False)
+
+
+def _draw_measures(axes: "Axes", value: pd.Series) -> None:
+    parts = {"train": "training sets that miss epsilon", "test": "test set"}
+    names = ["R_max / I", "AUC"]
+    for i, function in enumerate(("increasing", "decreasing")):
+        heights = [value[part, function, name] for name in names for part in parts.values()]
+        places = np.arange(len(heights)) + 0.4 * i - 0.2
+        drawn = axes.bar(places, heights, 0.38, color=_COLOURS[function].color, label=function)
+        axes.bar_label(drawn, fmt="%.2g", fontsize=8)
+    ticks = [f"{name}\n{part}" for name in ("$R_{\\max}/I$", "AUC") for part in parts]
+    axes.set_xticks(range(len(ticks)), ticks)
+    axes.set(ylim=(0, 1.3), title="both functions")
+    axes.legend(loc="upper center", ncols=2, handlelength=1)
+    axes.grid(axis="x", visible=False)
+
+
+KINDS = {
+    "ranked-lists": Kind(
+        text=("list", "measure"),
+        numbers=("scale",),
+        tables=_ranked_tables,
+        draw=_draw_ranked,
+        size=(6.4, 5.8),
+        caption="The p-th root of each risk, divided by that of the first list with as many "
+        "positives and negatives. Where a curve is below 1, the objective prefers its list.",
+    ),
+    "pair-contributions": Kind(
+        text=("objective", "positive", "negative"),
+        numbers=(),
+        tables=_pair_tables,
+        draw=_draw_pairs,
+        size=(6.4, 6.0),
+        caption="Share of the objective that falls to a pair, with the exponential loss. Lighter "
+        "is larger: black is 0, and white the largest share of each panel.",
+    ),
+    "discount-factors": Kind(
+        text=("curve",),
+        numbers=("z",),
+        tables=_curve_tables,
+        draw=_draw_discounts,
+        size=(6.4, 3.6),
+        caption="What a positive example at rank z is worth, for the IR push at reverse height z.",
+    ),
+    "lemma-7": Kind(
+        text=("curve",),
+        numbers=("b",),
+        tables=_curve_tables,
+        draw=_draw_lemma,
+        size=(6.4, 3.6),
+        caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
+    ),
+    "one-dimensional": Kind(
+        text=("part", "function", "quantity"),
+        numbers=(),
+        tables=_one_dimensional_tables,
+        draw=_draw_one_dimensional,
+        size=(8.4, 3.2),
+        caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
+        "an increasing and a decreasing function has the smaller R_max. Middle: training sets of m "
+        "= {m} rows that miss it, and that choose the increasing function. Right: training sets "
+        "that miss it, and the test set; I is the number of positives.",
+    ),
+}

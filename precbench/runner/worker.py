@@ -1,0 +1,298 @@
+"""What a worker process does with one trial, from the data to the record."""
+
+import contextlib
+import faulthandler
+import functools
+import gc
+import itertools
+import json
+import os
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from precbench.data import Dataset
+from precbench.errors import PrecbenchError
+from precbench.experiment import Trial
+from precbench.experiment.samples import Training, training
+from precbench.metrics import METRICS, SMALLER_IS_BETTER, ceil_share
+from precbench.runner.recorder import Recorder
+from precbench.solvers import SOLVERS, LinearRanker
+from precbench.store import Store
+
+_GRACE_SECONDS = 5.0
+_UNKNOWN_LENGTH_FACTOR = 1.3
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A trial with all that its worker needs besides.
+
+    Attributes
+    ----------
+    trial : Trial
+    key : str
+    folder : str
+        Of the experiment's results.
+    dataset : Dataset
+        Passed on as memory maps: joblib copies no large array.
+    limit : float
+        Seconds of training after which the solver is stopped and its last iterate counts.
+    timing : {"sequential", "parallel"}
+    environment : str
+        Id of the machine record.
+    run : str
+        Id of the run, by which its records are told from earlier ones of the same key.
+    """
+
+    trial: Trial
+    key: str
+    folder: str
+    dataset: Dataset
+    limit: float
+    timing: str
+    environment: str
+    run: str
+
+    @property
+    def mark(self) -> Path:
+        """The file that says that the trial is being worked on, and how far it is."""
+        return Store(self.folder).running / f"{self.key}.json"
+
+
+class TrialTimeoutError(Exception):
+    """The trial has used up its time."""
+
+
+def base_record(job: Job) -> dict[str, Any]:
+    """Return the fields of a record that are known before the trial is run."""
+    trial = job.trial
+    return {
+        "key": job.key,
+        "experiment": trial.experiment,
+        "label": trial.label,
+        "solver": trial.solver,
+        "dataset": trial.dataset.name,
+        "split": trial.split.index,
+        "seed": trial.seed,
+        "sweep": None if trial.sweep is None else list(trial.sweep),
+        "timing": job.timing,
+        "environment": job.environment,
+        "run": job.run,
+        "limit": None if trial.limit is None else trial.limit.model_dump(),
+    }
+
+
+def run_job(job: Job) -> str:
+    """Run a trial and write its record, whatever happens; return its status.
+
+    Interruption (Ctrl-C) and the death of the process leave no record but the mark.
+    """
+    _write_mark(job)
+    record, arrays = base_record(job), None
+    try:
+        with _hard_limit(job.trial.timeout):
+            outcome, arrays = _trained(job)
+        record |= outcome
+    except TrialTimeoutError:
+        record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
+    except (Exception, MemoryError) as error:
+        record |= {"status": "failed", "reason": _reason(error)}
+    Store(job.folder).write(record, arrays)
+    job.mark.unlink(missing_ok=True)
+    return str(record["status"])
+
+
+def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    trial = job.trial
+    rows = training(trial, job.dataset)
+    whole = rows.whole
+    _warm_up()
+    tuning = _tune(trial, rows, job.limit)
+    params = {**trial.params, **tuning.chosen}
+    solver = _solver(trial, params)
+    total = params["epochs"] * whole.n_rows if "epochs" in params else None
+    recorder = Recorder(
+        **_checkpoint_schedule(trial, params, whole.n_rows),
+        limit=job.limit,
+        beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            whole.train(solver, recorder)
+    finally:
+        gc.enable()
+    arrays = recorder.finish(solver)
+    finite = bool(np.isfinite(arrays["coef"]).all())
+    return {
+        "status": "ok" if finite else "diverged",
+        "reason": "" if finite else "the scores have overflowed: scale the features",
+        "description": trial.description(job.dataset.sha256, solver.algorithm_version),
+        "title": job.dataset.title,
+        "stand_in": job.dataset.stand_in,
+        "n_train": whole.n_rows,
+        "chosen": tuning.chosen,
+        "tuning_seconds": tuning.seconds,
+        "stopped": recorder.stopped or tuning.stopped,
+        "seconds": recorder.seconds,
+        "limit_seconds": job.limit,
+        "fitted": _scalars(solver),
+        "warnings": sorted({str(warning.message) for warning in caught}),
+    }, arrays
+
+
+def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
+    solver = SOLVERS[trial.solver](**params)
+    if "random_state" in solver.get_params():
+        solver.set_params(random_state=trial.seed)
+    return solver
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Run the kernels once in this process, so that no trial pays for what is loaded late.
+
+    What is loaded by then is taken out of the garbage collector's sight, which each trial waits
+    for.
+    """
+    X = np.random.default_rng(0).standard_normal((64, 2))
+    for name in ("perceptron-avg", "sgd-avg", "cutting-plane"):
+        SOLVERS[name]().fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+    gc.collect()
+    gc.freeze()
+
+
+class _Tuning(NamedTuple):
+    chosen: dict[str, Any]
+    seconds: float
+    stopped: str
+
+
+def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
+    """Choose the parameters that do best on the validation part; of ties, the middle one.
+
+    The candidates share a limit of the same length as the training's.
+    """
+    if not trial.candidates:
+        return _Tuning({}, 0.0, "")
+    start = time.perf_counter()
+    measure = METRICS[trial.metric.name]
+    sign = -1 if trial.metric.name in SMALLER_IS_BETTER else 1
+    names, stopped = list(trial.candidates), ""
+    tried: list[tuple[float, dict[str, Any]]] = []
+    grid = list(itertools.product(*trial.candidates.values()))
+    for values in grid:
+        candidate = dict(zip(names, values, strict=True))
+        solver = _solver(trial, {**trial.params, **candidate})
+        deadline = _Deadline(limit / len(grid))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows.fitting.train(solver, deadline)
+        stopped = "tuning limit" if deadline.passed else stopped
+        if not np.isfinite(solver.coef_).all():
+            continue
+        intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
+        [scores] = rows.validation.scores(solver.coef_[np.newaxis], intercepts)
+        value = sign * measure(rows.validation.y, scores, **trial.metric.params)
+        tried.append((value, candidate))
+    if not tried:
+        raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
+    best = max(value for value, _ in tried)
+    tied = [candidate for value, candidate in tried if value == best]
+    return _Tuning(tied[len(tied) // 2], time.perf_counter() - start, stopped)
+
+
+class _Deadline:
+    """A trace that ends a fit after so many seconds."""
+
+    def __init__(self, seconds: float):
+        self._end = time.perf_counter() + seconds
+        self.passed = False
+
+    def __call__(self, _: LinearRanker) -> bool:
+        self.passed = time.perf_counter() > self._end
+        return self.passed
+
+
+def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
+    """Return what tells the recorder where the checkpoints before the last one lie."""
+    wanted = trial.checkpoints
+    if isinstance(wanted, tuple):
+        return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in wanted]}
+    if wanted == 1:
+        return {"first_rows": None}
+    if isinstance(wanted, str):
+        return {"first_rows": 1, "factor": 1.0}
+    if "epochs" not in params:
+        return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
+    first = min(params.get("batch_size", 1), n_train)
+    total = params["epochs"] * n_train
+    factor = max(1.001, (total / first) ** (1 / max(1, wanted - 1)))
+    return {"first_rows": first, "factor": factor}
+
+
+def _scalars(solver: LinearRanker) -> dict[str, Any]:
+    """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
+    names = [name for name in dir(solver) if name.endswith("_") and not name.startswith("_")]
+    values = {name: getattr(solver, name) for name in names}
+    return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
+
+
+@contextlib.contextmanager
+def _hard_limit(seconds: float) -> Iterator[None]:
+    """Raise after so many seconds; if compiled code does not let go, end the process a bit later.
+
+    The parent then finds the mark and no record.
+    """
+
+    def ring(*_: Any) -> None:
+        raise TrialTimeoutError
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, previous)
+        silent.close()
+
+
+def _write_mark(
+    job: Job, rows_seen: int = 0, seconds: float = 0.0, total: int | None = None
+) -> None:
+    state = {
+        "label": job.trial.label,
+        "dataset": job.trial.dataset.name,
+        "split": job.trial.split.index,
+        "rows_seen": rows_seen,
+        "total": total,
+        "seconds": seconds,
+    }
+    with contextlib.suppress(OSError):  # a full disk is told when the record is written
+        job.mark.parent.mkdir(parents=True, exist_ok=True)
+        job.mark.write_text(json.dumps(state), encoding="utf-8")
+
+
+def _reason(error: BaseException) -> str:
+    """Return one line: the sentence of our own errors, else kind, text and place."""
+    if isinstance(error, PrecbenchError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}" if str(error) else "out of memory"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,1 @@
+"""Reads YAML files strictly: plain data with places, and typed sections."""

@@ -1,0 +1,105 @@
+"""Strict sections of YAML files, as frozen pydantic models that tell mistakes in plain words.
+
+A check returns what is wrong; an empty list means that all is well.
+"""
+
+import reprlib
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from precbench.yaml.document import Keys, did_you_mean
+
+Problem = tuple[Keys, str]
+"""Where, seen from the piece that is checked, and what."""
+
+Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+_Item = TypeVar("_Item")
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise the error of a pydantic validator if there are problems.
+
+    Pydantic puts the path of the validated piece before each of theirs.
+    """
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
+        )
+        for path, text in dict.fromkeys(problems)
+    ]
+    if details:
+        raise ValidationError.from_exception_data("config", details)
+
+
+def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
+    """Return problems that all stand at one place."""
+    return [(path, text) for text in texts]
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> list[str]:
+    """Return the complaint about a name that is not known, with the nearest one that is."""
+    known = list(known)
+    return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, known)}"]
+
+
+def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
+    """Return the sentence for one error of pydantic; `known` are the keys that are allowed."""
+    kind, found = error["type"], reprlib.repr(error["input"])
+    if kind == "problem":
+        return error["msg"]
+    if kind == "extra_forbidden":
+        return f"unknown key{did_you_mean(error['loc'][-1], known)}"
+    if kind == "missing":
+        return "is missing"
+    if kind in ("model_type", "dict_type"):
+        return f"should be a mapping (key: value), found {found}"
+    if kind == "tuple_type":
+        return f"should be a list, found {found}"
+    if kind == "string_pattern_mismatch":
+        return f"may hold letters, digits, - and _ only, found {found}"
+    if kind == "path_type":
+        return f"should be the name of a file, found {found}"
+    if kind == "literal_error":
+        options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        near = did_you_mean(error["input"], options)
+        return f"{found} is none of {', '.join(options)}{near}"
+    return f"{error['msg'].replace('Input should', 'should')}, found {found}"
+
+
+def _not_empty(items: Any) -> Any:
+    refuse(at((), [] if items else ["should not be empty"]))
+    return items
+
+
+Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
+
+
+class Section(BaseModel):
+    """A mapping of the config: unknown keys are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_plain_words(cls, value: Any, handler: Any) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            found = error.errors()
+        return refuse((cls._path(e["loc"]), in_plain_words(e, cls.model_fields)) for e in found)
+
+    @classmethod
+    def _path(cls, loc: Keys) -> Keys:
+        """Return where a field stands in the file."""
+        return loc

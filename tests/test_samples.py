@@ -1,0 +1,97 @@
+"""The rows of a trial: gathered once, scaled from the training part, the same for every solver."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from precbench.data import Dataset
+from precbench.data.preprocess import Scaler
+from precbench.experiment import load_experiment
+from precbench.experiment.samples import test_part as gather_test
+from precbench.experiment.samples import training_part
+from precbench.experiment.sections import Fourier
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.standard_normal((9000, 7))
+SPARSE = csr_matrix(np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0))
+
+
+def dataset(X):
+    y = np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0)
+    return Dataset("toy", "toy", X, y, "")
+
+
+def dense(X):
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+@pytest.fixture
+def trials(small):
+    def make(**changes):
+        return load_experiment(small(protocol="{n_splits: 1}", **changes)).trials()
+
+    return make
+
+
+@pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("fitted_on", ["train", "all"])
+def test_both_parts_are_scaled_alike(trials, X, fitted_on):
+    before = X.copy()
+    plain, scaled = (
+        trials(scaling=kind, scaling_fitted_on=fitted_on)[0] for kind in ("none", "unit")
+    )
+    raw, (raw_test, _) = training_part(plain, dataset(X)), gather_test(plain, dataset(X))
+    part, (X_test, y_test) = training_part(scaled, dataset(X)), gather_test(scaled, dataset(X))
+    scaler = Scaler("unit").fit(raw.X if fitted_on == "train" else X)
+    for found, rows in ((part.X, raw.X), (X_test, raw_test)):
+        assert_array_equal(dense(found), dense(scaler.transform_in_place(rows.copy())))
+    assert len(part.y) + len(y_test) == len(DENSE)
+    assert abs(X - before).max() == 0
+
+
+def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
+    parts = [training_part(trial, dataset(DENSE)) for trial in trials()]
+    assert {bool(trial.candidates) for trial in trials()} == {True, False}
+    for part in parts[1:]:
+        assert_array_equal(part.X, parts[0].X)
+        assert part.n_fit == parts[0].n_fit == round(0.8 * len(part.y))
+
+
+@pytest.mark.parametrize("gamma", [0.3, None])
+def test_random_features_follow_the_scaling(trials, gamma):
+    [plain, *_] = trials(scaling="none")
+    fourier = Fourier(n_components=20, gamma=gamma)
+    mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
+    raw, (raw_test, y_test) = (
+        training_part(plain, dataset(DENSE)),
+        gather_test(plain, dataset(DENSE)),
+    )
+    sampler = RBFSampler(gamma=gamma or "scale", n_components=20, random_state=plain.seed)
+    twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
+    for trial in mapped:  # the same features for every solver
+        part, (X_test, y) = training_part(trial, dataset(DENSE)), gather_test(trial, dataset(DENSE))
+        assert_allclose(part.X, twin.transform(raw.X), atol=1e-12)
+        assert_allclose(X_test, twin.transform(raw_test), atol=1e-12)
+        assert_array_equal(part.y, raw.y)
+        assert_array_equal(y, y_test)
+    sparse = training_part(replace(plain, fourier=fourier), dataset(SPARSE)).X
+    filled = training_part(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).X
+    assert_allclose(sparse, filled, atol=1e-12)
+
+
+def test_one_copy_of_each_part(trials):
+    X = RNG.standard_normal((100_000, 20))
+    trial = trials(scaling="standardise")[0]
+    training_part(trial, dataset(X[:500]))  # imports
+    tracemalloc.start()
+    training_part(trial, dataset(X))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.95 * X.nbytes  # the training part is 0.7 of it

@@ -1,0 +1,159 @@
+"""The loader: what it reads, what it refuses, and where it says so."""
+
+import time
+
+import pytest
+
+from precbench.errors import InputError
+from precbench.yaml.document import did_you_mean, load, parse
+
+
+def complaint(text):
+    with pytest.raises(InputError) as caught:
+        parse(text, "a.yaml")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-3", 1e-3),
+        ("-1.5E+2", -150.0),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("0", 0),
+        ("-12", -12),
+        ("0.25", 0.25),
+        ("true", True),
+        ("false", False),
+        ("null", None),
+        ("~", None),
+        ("''", ""),
+        ("yes", "yes"),
+        ("NO", "NO"),
+        ("on", "on"),
+        ("True", "True"),
+        ("1:30", "1:30"),
+        ("2024-01-01", "2024-01-01"),
+        ("1_000", "1_000"),
+        ("'010'", "010"),
+        ('"1"', "1"),
+        ("a: b", {"a": "b"}),
+        ("1: 2", {"1": 2}),
+        ("a:", {"a": None}),
+        ("[]", []),
+        (
+            "a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n",
+            {"a": {"b": [1, {"c": 2.0}], "d": None}, "e": "1\n"},
+        ),
+    ],
+)
+def test_values(text, value):
+    data = parse(text).data
+    assert data == value
+    assert type(data) is type(value)
+
+
+def test_every_key_and_item_has_a_place():
+    where = parse("a: 1\nb:\n  - x\n  - {c: [1, 2]}\nd:\n").where
+    assert where == {
+        (): (1, 1),
+        ("a",): (1, 1),
+        ("b",): (2, 1),
+        ("b", 0): (3, 5),
+        ("b", 1): (4, 5),
+        ("b", 1, "c"): (4, 6),
+        ("b", 1, "c", 0): (4, 10),
+        ("b", 1, "c", 1): (4, 13),
+        ("d",): (5, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11: b.a: duplicate key 'a', first in line 2"),
+        ("a: 1\na: 2", "a.yaml:2:1: a: duplicate key 'a', first in line 1"),
+        ("a: &x 1", "a.yaml:1:4: a: not allowed here: the anchor &x"),
+        ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4: a: not allowed here: the tag"),
+        ("a: !x 1", "the tag !x"),
+        ("a: 010", "a.yaml:1:4: a: not allowed here: 010"),
+        ("a: 0x1F", "0x1F"),
+        ("a: 00.5", "00.5"),
+        ("a: .inf", "numbers must be finite"),
+        ("a: 1e999", "too large"),
+        ("a: 12345678901234567890", "more than 18 digits"),
+        ("? [1]\n: 2", "a key that is not plain text"),
+        ("a: 1\n---\nb: 2", "a.yaml:2:1: not allowed here: a second document"),
+        ("a: [1", "while parsing a flow sequence"),
+        ("a: 1\n\tb: 2", "a.yaml:2:1: found"),
+        ("a: \x07", "a.yaml:1:4: a character YAML does not allow"),
+        ("a:\n- b\n c: d", "a.yaml:3:3: mapping values"),
+    ],
+)
+def test_refused(text, expected):
+    assert expected in complaint(text)
+
+
+def test_all_mistakes_are_told_at_once():
+    text = complaint("a: 010\nb: 1\nb: &x 2\nc: .nan\n")
+    assert [line.split(" ")[0] for line in text.splitlines()] == [
+        "a.yaml:1:4:",
+        "a.yaml:3:1:",
+        "a.yaml:3:4:",
+        "a.yaml:4:4:",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x]\n" + "\n".join(f"k{i}: [*a, *a, *a]" for i in range(30)),
+        "[" * 2000 + "]" * 2000,
+        "\n".join(" " * i + "a:" for i in range(300)),
+        "{" * 400_000,
+        "- 010\n" * 100_000,
+        "? " * 2000,
+    ],
+    ids=["aliases", "brackets", "blocks", "braces", "mistakes", "keys"],
+)
+def test_bombs_end_in_a_short_message_within_a_second(text):
+    start = time.perf_counter()
+    message = complaint(text)
+    assert time.perf_counter() - start < 1
+    assert message.count("\n") < 20
+    assert len(message) < 3000
+
+
+def test_depth_up_to_the_limit():
+    data = parse("[" * 20 + "]" * 20).data
+    for _ in range(19):
+        [data] = data
+    assert data == []
+    assert "more than 20 levels" in complaint("[" * 21 + "]" * 21)
+
+
+def test_files(tmp_path):
+    path = tmp_path / "a.yaml"
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        load(path)
+    path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9\r\nb: 2\r\n")
+    assert load(path).data == {"a": "é", "b": 2}
+    path.write_bytes(b"a: 1\nb: \xff")
+    with pytest.raises(InputError, match=r"a\.yaml:2:4: not UTF-8"):
+        load(path)
+    path.write_bytes(b"# " + b"x" * 10_000_000)
+    with pytest.raises(InputError, match="larger than 1,000,000 bytes"):
+        load(path)
+
+
+def test_refusal_sorts_and_falls_back_to_the_parent():
+    document = parse("a: {b: 1}\nc: [1, 2]", "a.yaml")
+    error = document.refusal([(("c", 1), "two"), (("a", "x", "y"), "one"), (("c", 1), "two")])
+    assert str(error) == "a.yaml:1:1: a.x.y: one\na.yaml:2:8: c[1]: two"
+
+
+def test_did_you_mean():
+    assert did_you_mean("epoch", ["epochs", "eta0"]) == " (did you mean 'epochs'?)"
+    assert did_you_mean("c", ["C", "tol"]) == " (did you mean 'C'?)"
+    assert did_you_mean("zzz", ["C", "tol"]) == ""
