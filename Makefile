@@ -39,13 +39,9 @@ $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
 	$(BIN)/precbench run configs/kdd08.yaml --jobs $(JOBS)
 
-# Tests that watch clocks, memory or processes run with nothing beside them.
-ALONE = tests/test_run.py tests/test_stream_run.py tests/test_cli.py tests/test_memory.py \
-    tests/test_reference.py tests/data/test_stream.py
-
-test: $(VENV)/.dev  ## Run the tests.
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(addprefix --ignore=,$(ALONE))
-	$(BIN)/python -m pytest $(ALONE)
+test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside them.
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m "not alone"
+	$(BIN)/python -m pytest -m alone
 
 lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .

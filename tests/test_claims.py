@@ -57,9 +57,7 @@ from precbench.data import DATASETS
 from precbench.errors import InputError
 from precbench.experiment import Illustration, list_configs, load_config
 from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_tables
-from tests.conftest import ROOT
-from tests.test_cli import refused
-from tests.test_run import invoke, run
+from tests.helpers import ROOT, invoke, refused, run
 
 check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
 REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}

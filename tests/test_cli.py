@@ -24,7 +24,7 @@ from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.locations import shipped
 from precbench.solvers import SOLVERS
-from tests.test_run import invoke, run
+from tests.helpers import invoke, refused, run
 
 COMMANDS = ["", "run", "plot", "check", "list", "fit", "score", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
@@ -38,16 +38,6 @@ TABLE_OPTIONS = {
     "categorical": "one-hot",
     "missing": "median",
 }
-
-
-def refused(arguments, code=2):
-    """Return the sentence with which a command is refused."""
-    result = invoke(*arguments)
-    assert result.exit_code == code, result.output
-    assert not isinstance(result.exception, Exception)
-    assert "Traceback" not in result.output
-    assert len(result.stderr.strip().splitlines()) == 1 or result.stderr.startswith("Usage")
-    return result.stderr
 
 
 def as_options(options):
@@ -102,6 +92,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.alone
 def test_help_is_there_at_once():
     """Little longer than the library of the command line itself takes to be imported."""
 
@@ -445,6 +436,7 @@ def test_a_full_disk_while_saving(files, monkeypatch):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_fit(files, end):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})

@@ -5,15 +5,14 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from precbench.cli import app
 from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 from precbench.model import Model
 from precbench.runner.recorder import Recorder
 from precbench.solvers import OnePMB
 from precbench.store import Store
+from tests.helpers import run
 
 
 def problem():
@@ -40,7 +39,7 @@ def test_metrics_of_a_run_see_it(small, tmp_path):
         metrics="[f1, auc]",
         protocol="{n_splits: 1}",
     )
-    result = CliRunner().invoke(app, ["run", str(config), "--out", str(tmp_path / "out")])
+    result = run(config, tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
     table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")

@@ -4,22 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from typer.testing import CliRunner
 
-from precbench.cli import app
 from precbench.data import load_dataset
 from precbench.metrics import precision_at_k
 from precbench.solvers import CuttingPlane, OnePMB, SGDAtK
 from precbench.surrogates import SURROGATES, margins
-
-
-def run(name, out, *options):
-    result = CliRunner().invoke(app, ["run", name, "--out", str(out), *options])
-    assert result.exit_code == 0, result.output
+from tests.helpers import run
 
 
 def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_path):
-    run("kar2015/counterexample", tmp_path)
+    assert run("kar2015/counterexample", tmp_path).exit_code == 0
     table = pd.read_csv(tmp_path / "kar2015-counterexample" / "results.csv")
     final = table[table["final"]].set_index("solver")["value"]
     assert final.to_dict() == {
@@ -45,7 +39,7 @@ def test_appendix_a_on_the_ball(isolated):
 
 
 def test_the_theorems_hold(isolated, tmp_path):
-    run("kar2015/bounds", tmp_path, "--smoke", "--jobs", "2")
+    assert run("kar2015/bounds", tmp_path, "--smoke", "--jobs", "2").exit_code == 0
     table = pd.read_csv(tmp_path / "kar2015-bounds-smoke" / "bounds.csv")
     kinds = {"Theorem 7", "Theorem 9", "Corollary 8", "Corollary 10"}
     explicit = table[table["theorem"].isin(kinds)]

@@ -1,10 +1,11 @@
 """A trial copies the training rows once and nothing else of their size."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from tests.helpers import printed_number
 
 PROGRAM = """
 import sys
@@ -13,10 +14,6 @@ from precbench.data import Dataset
 from precbench.experiment import load_experiment
 from precbench.runner.worker import Job, run_job
 from precbench.store import Store
-
-def peak():  # ru_maxrss would begin at that of the parent process
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 config, folder, label, npy = sys.argv[1:]
 X = np.load(npy, mmap_mode="r")
@@ -30,6 +27,13 @@ print((peak() - before) * 1024 / X.nbytes)
 """
 
 
+@pytest.fixture(scope="module")
+def rows_of_96_mb(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((200_000, 60)))
+    return path
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 @pytest.mark.parametrize(
     ("label", "most"),
@@ -41,10 +45,8 @@ print((peak() - before) * 1024 / X.nbytes)
         ("linear-svm", 3.5),  # LIBLINEAR keeps rows of its own, 16 bytes a value
     ],
 )
-def test_peak_memory_of_a_trial(small, tmp_path, label, most):
+def test_peak_memory_of_a_trial(small, tmp_path, rows_of_96_mb, label, most):
     """All rows mapped (1.0) and the training part (0.7), within 2.5 of the matrix."""
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "X.npy", rng.standard_normal((200_000, 60)))
     config = small(
         solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, "
         "cutting-plane: {max_iter: 5}, logistic-regression: {max_iter: 5}, "
@@ -53,10 +55,4 @@ def test_peak_memory_of_a_trial(small, tmp_path, label, most):
         protocol="{n_splits: 1}",
         scaling="standardise",
     )
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, config, tmp_path / "out", label, tmp_path / "X.npy"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(done.stdout) <= most
+    assert printed_number(PROGRAM, config, tmp_path / "out", label, rows_of_96_mb) <= most

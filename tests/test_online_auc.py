@@ -12,14 +12,13 @@ from scipy import sparse
 from scipy.optimize import brentq, minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from typer.testing import CliRunner
 
-from precbench.cli import app
 from precbench.errors import InputError
 from precbench.metrics import auc
 from precbench.solvers import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.passes import visiting_order
 from precbench.solvers.streaming import fit_pieces
+from tests.helpers import run
 
 SOLVERS = {
     "oam-sequential": OAM("sequential", C=2**-6, reservoir_size=8),
@@ -463,7 +462,7 @@ def test_they_run_in_an_experiment(small, tmp_path):
     """Without a batch size the first checkpoint is at the first row."""
     solvers = "{oam: , pgd: {eta0: {tune: [0.01, 0.1]}}, adaoam: , spam: }"
     config = small(common="{}", solvers=solvers, metrics="[auc]")
-    result = CliRunner().invoke(app, ["run", str(config), "--out", str(tmp_path / "out")])
+    result = run(config, tmp_path / "out")
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     assert sorted(set(table["rows_seen"]))[:2] == [0, 1]

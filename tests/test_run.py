@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from precbench.cli import app
 from precbench.experiment import list_configs, load_experiment
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
@@ -21,24 +19,7 @@ from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.solvers import SGDAtK
 from precbench.store import Store
-
-TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run"]
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def run(config, out, *options):
-    return invoke("run", config, "--out", out, *options)
-
-
-def numbers(folder):
-    return pd.read_csv(folder / "results.csv").drop(columns=TIMES)
-
-
-def records(folder):
-    return {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
+from tests.helpers import invoke, numbers, records, run
 
 
 def test_a_run_ends_with_tables_and_plots(small, tmp_path):
@@ -109,6 +90,7 @@ def test_a_failed_trial_leaves_the_others_alone(small, tmp_path):
     assert "5000" in (tmp_path / "out" / "small" / "summary.md").read_text()
 
 
+@pytest.mark.alone
 def test_a_trial_beyond_its_time_is_a_record(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {epochs: 100000000}}", timeout="2.0")
     result = run(config, tmp_path / "out", "--seeds", "0")
@@ -118,6 +100,7 @@ def test_a_trial_beyond_its_time_is_a_record(small, tmp_path):
     assert set(table[table["solver"] == "perceptron-avg"]["status"]) == {"ok"}
 
 
+@pytest.mark.alone
 def test_a_limit_stops_a_solver_and_its_last_iterate_counts(small, tmp_path):
     config = small(solvers="{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}")
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
@@ -126,6 +109,7 @@ def test_a_limit_stops_a_solver_and_its_last_iterate_counts(small, tmp_path):
     assert 0.3 <= table["wall_seconds"].max() < 2
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("option", ["--force", "--timing"])
 def test_what_is_done_survives_an_interrupted_repetition(small, tmp_path, option):
     config, out = small(solvers=SLOW), tmp_path / "out"
@@ -276,9 +260,8 @@ def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
 
 
-SLOW = (
-    "{perceptron-avg: {epochs: 30000}, sgd-avg: {epochs: 30001}, perceptron-max: {epochs: 30002}}"
-)
+# Some 0.3 s a trial, long beside the 20 ms between two looks of `wait_for`.
+SLOW = "{perceptron-avg: {epochs: 6000}, sgd-avg: {epochs: 6001}, perceptron-max: {epochs: 6002}}"
 
 
 def wait_for(condition, seconds=60):
@@ -293,6 +276,7 @@ def undisturbed(tmp_path_factory):
     return tmp_path_factory.mktemp("undisturbed")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_goes_on_where_it_was(small, tmp_path, end, undisturbed):
     config, out = small(solvers=SLOW), tmp_path / "out"
@@ -328,8 +312,9 @@ def alive(pids):
     return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]
 
 
+@pytest.mark.alone
 def test_no_worker_outlives_a_killed_run(small, tmp_path):
-    config, out = small(solvers=SLOW), tmp_path / "out"
+    config, out = small(solvers="{sgd-avg: {epochs: 100000000}}"), tmp_path / "out"
     process = subprocess.Popen(command(config, out, "--jobs", "2"))
     marks = out / "small" / "running"
     wait_for(lambda: len(list(marks.glob("*.json"))) == 2)
@@ -438,6 +423,7 @@ def test_records_hold_what_is_promised_and_nothing_private(small, tmp_path):
     assert all(c["eta0"] in (0.1, 1.0) for c in chosen)
 
 
+@pytest.mark.alone
 def test_the_clock_stands_still_in_the_trace():
     recorder = Recorder(first_rows=50, factor=1.0001)
     rng = np.random.default_rng(0)

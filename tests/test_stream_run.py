@@ -1,7 +1,6 @@
 """Experiments on streamed rows: like any other, but the rows are never in memory as a whole."""
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from precbench.errors import InputError
 from precbench.experiment import load_experiment, samples
 from precbench.experiment.samples import check_division, read_data, sample, training
 from precbench.store import Store
-from tests.test_run import numbers, records, run
+from tests.helpers import numbers, printed_number, records, run
 
 SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
 
@@ -73,6 +72,7 @@ def test_another_buffer_is_another_trial(streamed, tmp_path):
     assert "0 of them done already" in run(streamed(datasets=larger), tmp_path / "out").output
 
 
+@pytest.mark.alone
 def test_a_limit_and_a_timeout_stop_a_stream(streamed, tmp_path):
     endless = "{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}"
     assert run(streamed(solvers=endless), tmp_path / "out", "--seeds", "0").exit_code == 0
@@ -214,10 +214,6 @@ from precbench.runner.worker import Job, run_job
 from precbench.score import write_results
 from precbench.store import Store, environment
 
-def peak():  # ru_maxrss would begin at that of the parent process
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-
 config, folder, warm = sys.argv[1:]
 def whole_run(config, folder):
     plan, store = make_plan(load_experiment(config)), Store(folder)
@@ -255,11 +251,4 @@ def test_a_run_on_a_file_larger_than_its_memory(streamed, tmp_path):
         scaling="standardise",
     )
     assert X.nbytes > 3 * (5 * 2097152 + 32 * 262144 + 30 * n_rows)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, config, tmp_path / "out", warm],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) <= 1, done.stdout
+    assert printed_number(PROGRAM, config, tmp_path / "out", warm) <= 1

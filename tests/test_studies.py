@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.published import BoundClaim
 from precbench.claims.verdicts import Verdict
-from precbench.cli import app
 from precbench.errors import InputError
 from precbench.experiment import Illustration, list_configs, load_config, load_experiment
 from precbench.locations import shipped
@@ -23,6 +21,7 @@ from precbench.report.folder import folder_tables
 from precbench.report.studies import KINDS
 from precbench.solvers import FTRL
 from precbench.yaml.document import load
+from tests.helpers import invoke
 
 CONFIGS = [
     "kar2014/regret",
@@ -66,10 +65,6 @@ def one(table, **where):
         table = table[table[column] == value]
     [value] = table["value"]
     return value
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -10,36 +10,12 @@ import pytest
 
 from precbench.data.cards import fetch as fetching
 from precbench.data.cards import registry
-from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import add_files, fetch, info, verify
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
+from tests.helpers import TOY_SVM as TEXT
+from tests.helpers import make_card
 
-TEXT = b"1 1:1\n-1 2:1\n" * 50
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
-
-
-def make_card(**changes):
-    file = {
-        "name": "toy.svm",
-        "sha256": hashlib.sha256(TEXT).hexdigest(),
-        "bytes": len(TEXT),
-    } | changes.pop("file", {})
-    fields = {
-        "name": "toy",
-        "title": "Toy",
-        "folder": "toys",
-        "format": "svmlight",
-        "files": [file],
-        "positive": 1,
-        "rows": 100,
-        "features": 2,
-        "positives": 50,
-        "scaling": "none",
-        "licence": "none",
-        "citation": "none",
-        "stand_in": {"density": 1.0, "noise": 0.5},
-    }
-    return Card.model_validate(fields | changes, strict=False)
 
 
 @pytest.fixture

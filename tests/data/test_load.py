@@ -12,7 +12,7 @@ from precbench.data.cards import load
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.synthetic import generate
 from precbench.errors import DataUnavailableError, InputError
-from tests.data.test_fetch import make_card
+from tests.helpers import make_card
 
 AT_HAND = {
     "letter": np.ndarray,

@@ -49,6 +49,7 @@ def test_there_is_a_linear_signal_and_noise(name):
     assert 0.4 < np.mean(y[top] > 0) <= 1.0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("name", "seconds"), [("kdd08", 2), ("covtype", 4)])
 def test_the_large_ones_are_quick(name, seconds):
     start = time.process_time()

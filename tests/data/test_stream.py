@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import subprocess
 import sys
 from functools import partial
 
@@ -19,6 +18,7 @@ from precbench.data.splits import in_share
 from precbench.errors import InputError
 from precbench.solvers import OnePMB, SGDAtK
 from precbench.solvers.streaming import fit_pieces
+from tests.helpers import printed_number
 
 RNG = np.random.default_rng(0)
 N_ROWS, N_FEATURES = 700, 5
@@ -294,10 +294,7 @@ import numpy as np
 from precbench.data import open_stream
 from precbench.solvers import SGDAtK
 from precbench.solvers.streaming import fit_pieces
-
-def peak():  # ru_maxrss would begin at that of the parent process
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+from tests.helpers import printed_number
 
 path, labels, block, buffer = sys.argv[1], sys.argv[2] or None, *map(int, sys.argv[3:])
 sizes = {"block_bytes": block, "buffer_bytes": buffer}
@@ -336,10 +333,4 @@ def test_memory_stays_under_the_bound(tmp_path, kind):
         entries = " ".join(f"{i}:0.{i % 10}{i % 7}1" for i in places)
         path.write_text("".join(f"{label} {entries}\n" for label in y))
     assert path.stat().st_size > 3 * (5 * buffer + 32 * block)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, path, labels, str(block), str(buffer)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(done.stdout) <= 1, done.stdout
+    assert printed_number(PROGRAM, path, labels, block, buffer) <= 1

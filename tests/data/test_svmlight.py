@@ -242,6 +242,7 @@ def test_pieces_need_rows():
         next(iter_svmlight(io.BytesIO(GOOD), 0, n_features=3))
 
 
+@pytest.mark.alone
 def test_speed(mirror, tmp_path):
     """At least 8 times scikit-learn's speed is the aim; half of that is never acceptable."""
     path = tmp_path / "ijcnn1"

@@ -1,0 +1,84 @@
+"""What several test modules use: the command line in process, results of a run, a toy card."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+from typer.testing import CliRunner
+
+from precbench.cli import app
+from precbench.data.cards.card import Card
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run"]
+PEAK = """
+def peak():  # in KiB; ru_maxrss would begin at that of the parent process
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+"""
+TOY_SVM = b"1 1:1\n-1 2:1\n" * 50
+
+
+def invoke(*arguments):
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def run(config, out, *options):
+    """Run an experiment in this process."""
+    return invoke("run", config, "--out", out, *options)
+
+
+def refused(arguments, code=2):
+    """Return the sentence with which a command is refused."""
+    result = invoke(*arguments)
+    assert result.exit_code == code, result.output
+    assert not isinstance(result.exception, Exception)
+    assert "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1 or result.stderr.startswith("Usage")
+    return result.stderr
+
+
+def numbers(folder):
+    """Return results.csv without its times."""
+    return pd.read_csv(folder / "results.csv").drop(columns=TIMES)
+
+
+def records(folder):
+    """Return the record files of a run, each with the time of its last change."""
+    return {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
+
+
+def printed_number(program, *arguments):
+    """Run a program, which may call ``peak()``, in a process of its own; return what it prints."""
+    command = [sys.executable, "-c", PEAK + program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+def make_card(**changes):
+    """Return the card of a data set of 100 rows, with some fields changed."""
+    file = {
+        "name": "toy.svm",
+        "sha256": hashlib.sha256(TOY_SVM).hexdigest(),
+        "bytes": len(TOY_SVM),
+    } | changes.pop("file", {})
+    fields = {
+        "name": "toy",
+        "title": "Toy",
+        "folder": "toys",
+        "format": "svmlight",
+        "files": [file],
+        "positive": 1,
+        "rows": 100,
+        "features": 2,
+        "positives": 50,
+        "scaling": "none",
+        "licence": "none",
+        "citation": "none",
+        "stand_in": {"density": 1.0, "noise": 0.5},
+    }
+    return Card.model_validate(fields | changes, strict=False)
