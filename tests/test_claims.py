@@ -41,6 +41,7 @@ from precbench.claims.published import (
     OrderClaim,
     RatioClaim,
     Reading,
+    StatementClaim,
 )
 from precbench.claims.verdicts import (
     MIN_REPETITIONS,
@@ -326,7 +327,7 @@ def judged(claims, *folders, values=None):
 
 def claim(kind, printed, **fields):
     model = {"mean": MeanClaim, "order": OrderClaim, "ratio": RatioClaim, "exact": ExactClaim}
-    model |= {"fact": FactClaim, "bound": BoundClaim}
+    model |= {"fact": FactClaim, "bound": BoundClaim, "statement": StatementClaim}
     number = fields.pop("number", 0)
     about = {
         "id": f"toy/table-1/{number}",
@@ -336,7 +337,7 @@ def claim(kind, printed, **fields):
         "config": "letter",
         "kind": kind,
     }
-    if kind not in ("exact", "bound"):
+    if kind not in ("exact", "bound", "statement"):
         about["dataset"] = "housing"
     if kind in ("mean", "order"):
         about["metric"] = "auc"
@@ -888,11 +889,29 @@ def test_what_earns_no_verdict(tmp_path, published_claim):
         assert "no auc of a on housing (test part)" in not_judged([published_claim], lacks) or (
             "no auc of b on housing (test part)" in not_judged([published_claim], lacks)
         )
-    said = published_claim.model_copy(update={"untested": "a picture"})
-    assert not_judged([said], good) == "a picture"
+    later = published_claim.model_copy(update={"untested": "no experiment times it"})
+    reason = not_judged([later], good, verdict=Verdict.NO_CONFIG)
+    assert reason == "no experiment times it"
     later = published_claim.model_copy(update={"config": "kar2099/fig1"})
     reason = not_judged([later], good, verdict=Verdict.NO_CONFIG)
     assert reason == "there is no config kar2099/fig1 yet"
+
+
+def test_statements_are_not_testable():
+    """Whatever was measured, and whether or not a config stands beside them."""
+    for config in ("letter", "kar2099/fig1"):
+        formula = claim("statement", "1 / n", reason="a formula", config=config)
+        [row] = judged([formula])
+        assert (row.verdict, row.reason, row.kind) == ("not testable", "a formula", "statement")
+        assert row.runs == 0 and row.measured == "" and row.deviation == ""
+    slip = claim("statement", "1 / n", reason="a formula", deviations=["half-scores"])
+    [row] = judged([slip])
+    assert row.verdict is Verdict.NOT_TESTABLE and row.deviation == "half-scores"
+    [row] = judged([claim("statement", "O(n)", untested="no experiment varies n")])
+    assert row.verdict is Verdict.NO_CONFIG and row.reason == "no experiment varies n"
+    for fields in ({}, {"reason": "a formula", "untested": "no experiment varies n"}):
+        with pytest.raises(ValueError, match="needs either a reason"):
+            claim("statement", "1 / n", **fields)
 
 
 def test_one_stand_in_split_spoils_all(tmp_path):
@@ -944,8 +963,9 @@ def test_what_counts_as_worse():
         elif after in decided:
             [change] = found
             assert change.worse == (decided.index(after) > decided.index(before))
-        else:  # an exact number can always be computed
-            assert [change.worse for change in found] == [True] * (kind == "exact")
+        else:  # an exact number can always be computed; results are no reason for a fixed verdict
+            fixed = after in (Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
+            assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
     assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
 
 
@@ -958,6 +978,9 @@ def test_an_update_keeps_what_was_not_measured():
     assert new == [old[0], now[1], now[2], now[3]]
     few, none = row_of("d", Verdict.INCONCLUSIVE, runs=5), row_of("d", Verdict.NO_DATA)
     assert updated([none], [few]) == [few] == updated([few], [none])
+    statement = row_of("d", Verdict.NOT_TESTABLE, "statement")
+    assert updated([statement], [row_of("d", Verdict.REPRODUCED)]) == [statement]
+    assert updated([none], [statement]) == [none]
     found = {c.id.split("/")[-1]: (c.before, c.after, c.worse) for c in rewritten(new, old)}
     assert found == {
         "b": ("trend only", "not reproduced", True),
@@ -989,14 +1012,18 @@ def test_tables_of_the_ledger():
     ledger.append(LedgerRow("toy/table-2/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
     counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
     assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
-    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7"]
-    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7"]
+    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7", "8"]
+    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7", "8"]
     shown = {row[0].text for table in open_tables(ledger) for row in table.rows}
-    told = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA, Verdict.NO_CONFIG}
-    assert shown == {row.id for row in ledger if row.verdict in told}
+    measured = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA}
+    measured -= {Verdict.NO_CONFIG, Verdict.NOT_TESTABLE}
+    assert shown == {row.id for row in ledger if row.verdict in measured}
     assert open_tables(ledger)[-1].title == "Not reproduced: 4"
     missing = [[cell.text for cell in row] for row in missing_table(ledger).rows]
-    assert missing == [["toy", "no data | why", "6"], ["toy", "no config | why", "7"]]
+    assert missing == [
+        ["toy", "no data", "no data | why", "6"],
+        ["toy", "no config", "no config | why", "7"],
+    ]
     bars = Counter(
         len(re.findall(r"(?<!\\)\|", line))
         for line in ledger_markdown(ledger).split("## All claims")[1].splitlines()
@@ -1028,7 +1055,7 @@ def decidable(claims):
     """Yield the claims that a run can decide, with their configs."""
     configs = {name: load_config(name) for name in list_configs()}
     for c in claims:
-        if c.config in configs and not c.untested:
+        if c.config in configs and not c.untested and not isinstance(c, StatementClaim):
             yield c, configs[c.config]
 
 
@@ -1137,6 +1164,9 @@ def test_the_reference_is_of_these_claims(claims, reference):
         assert row.verdict is not Verdict.REPRODUCED or not names
         if row.verdict.rank is None:
             assert row.reason, c.id
+        statement = isinstance(c, StatementClaim) and not c.untested
+        assert (row.verdict is Verdict.NOT_TESTABLE) == statement, c.id
+        assert (row.verdict is Verdict.NO_CONFIG) == bool(c.untested), c.id
         if isinstance(c, MeanClaim) and row.verdict.rank is not None:
             assert row.runs >= (MIN_SPLITS if c.averaged else MIN_REPETITIONS)
             assert row.percentile is not None or c.averaged
@@ -1342,6 +1372,7 @@ def test_check_passes_on_what_made_the_reference(checked, claims):
     found = verdicts(ledger)
     assert list(found) == [c.id for c in claims]
     assert found[CELL] in REPRODUCED and found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
+    assert found["rudin2009/figure-7/curves"] is Verdict.NOT_TESTABLE
     table_5 = [v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)]
     assert len(table_5) == 49
     assert set(table_5) <= REPRODUCED | {Verdict.NO_DATA}

@@ -20,6 +20,7 @@ from precbench.claims.published import (
     OrderClaim,
     RatioClaim,
     Reading,
+    StatementClaim,
 )
 from precbench.claims.verdicts import (
     LEVEL,
@@ -58,7 +59,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     cells: list[_Draws] = []
     for claim in claims:
         try:
-            _refuse_untested(claim)
+            _refuse_without_config(claim)
             if isinstance(claim, MeanClaim) and not claim.averaged:
                 cells.append(_draws(claim, evidence))
             else:
@@ -73,13 +74,13 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
 
 
 class _NoConfigError(Exception):
-    """The experiment that could decide does not exist yet."""
+    """No experiment measures it yet; the text says what is lacking."""
 
 
-def _refuse_untested(claim: Claim) -> None:
+def _refuse_without_config(claim: Claim) -> None:
     if claim.untested:
-        raise MissingError(claim.untested)
-    if not (shipped("configs") / f"{claim.config}.yaml").exists():
+        raise _NoConfigError(claim.untested)
+    if not isinstance(claim, StatementClaim) and not (shipped("configs") / f"{claim.config}.yaml").exists():
         raise _NoConfigError(f"there is no config {claim.config} yet")
 
 
@@ -279,6 +280,11 @@ def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, Verdict.NOT_REPRODUCED, **about)
 
 
+def _judge_statement(claim: StatementClaim, evidence: Evidence) -> LedgerRow:
+    deviation = " ".join(claim.deviations)
+    return _row(claim, Verdict.NOT_TESTABLE, reason=claim.reason, deviation=deviation)
+
+
 _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     ExactClaim: _judge_exact,
     BoundClaim: _judge_bound,
@@ -286,6 +292,7 @@ _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     OrderClaim: _judge_order,
     RatioClaim: _judge_ratio,
     FactClaim: _judge_fact,
+    StatementClaim: _judge_statement,
 }
 
 

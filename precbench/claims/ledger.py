@@ -92,8 +92,8 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
     Returns
     -------
     list of Change
-        An exact number counts also when it was decided then and is not now, for it needs neither
-        data nor a run.
+        What was decided and is not now is worse if the results are no excuse: an exact number
+        needs neither data nor a run, and "no config" and "not testable" do not depend on them.
     """
     found = []
     before = {row.id: row for row in reference}
@@ -104,20 +104,33 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         if row.verdict.rank is not None:
             worse = row.verdict.rank > old.verdict.rank
             found.append(Change(row.id, old.verdict, row.verdict, worse))
-        elif row.kind == "exact":
+        elif row.kind == "exact" or row.verdict.is_fixed:
             found.append(Change(row.id, old.verdict, row.verdict, worse=True))
     return found
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference: what is decided now, else what was, else what has more runs."""
+    """Return the new reference.
+
+    Parameters
+    ----------
+    ledger, reference : iterable of LedgerRow
+
+    Returns
+    -------
+    list of LedgerRow
+        Each claim as it is decided now or cannot be decided at all; else as it was decided
+        before; else the row with more runs.
+    """
     before = {row.id: row for row in reference}
 
     def weight(row: LedgerRow) -> tuple[bool, int]:
         return row.verdict.rank is not None, row.runs
 
     return [
-        row if row.verdict.rank is not None else max(row, before.get(row.id, row), key=weight)
+        row
+        if row.verdict.rank is not None or row.verdict.is_fixed
+        else max(row, before.get(row.id, row), key=weight)
         for row in ledger
     ]
 

@@ -7,7 +7,7 @@ beside none.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     Discriminator,
@@ -16,6 +16,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from precbench.claims.verdicts import parse_printed
@@ -33,6 +34,7 @@ __all__ = [
     "MeanClaim",
     "OrderClaim",
     "RatioClaim",
+    "StatementClaim",
     "load_claims",
     "load_deviations",
 ]
@@ -73,7 +75,7 @@ class _Claim(Section):
     protocol : str
         How the paper measured, as far as it says.
     untested : str
-        Why nothing can be measured at all.
+        Why no experiment decides it yet.
     """
 
     id: ClaimId
@@ -248,7 +250,26 @@ class FactClaim(_Claim):
     ours: int | None = None
 
 
-Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim
+class StatementClaim(_Claim):
+    """A sentence, definition or formula that no other kind of claim holds.
+
+    Attributes
+    ----------
+    reason : str
+        Why no run can decide it. If a run could, but none does yet, `untested` says so instead.
+    """
+
+    kind: Literal["statement"]
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _says_why(self) -> Self:
+        if bool(self.reason) == bool(self.untested):
+            refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
+        return self
+
+
+Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim | StatementClaim
 _CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
 Fields = dict[str, Any]
 
@@ -399,7 +420,7 @@ def _not_a_number(claim: Claim) -> list[str]:
     if isinstance(claim, ExactClaim):
         in_words = claim.argmin is not None or (claim.expected, claim.at_least) != (None, None)
     else:
-        in_words = isinstance(claim, OrderClaim | BoundClaim)
+        in_words = isinstance(claim, OrderClaim | BoundClaim | StatementClaim)
         in_words |= isinstance(claim, RatioClaim) and claim.read_as is not None
     if claim.untested or in_words:
         return []

@@ -38,7 +38,12 @@ LEVEL = 0.05
 
 
 class Verdict(StrEnum):
-    """What a run says about a claim; the first four from best to worst."""
+    """What the results say about a claim; the first four are decisions, from best to worst.
+
+    Without a decision: too few runs (inconclusive), no results or no data set to compare with
+    (no data), no experiment that measures it yet (no config), or a statement that no run can
+    decide (not testable). The last two do not depend on the results.
+    """
 
     REPRODUCED = "reproduced"
     WITH_DEVIATION = "reproduced with deviation"
@@ -47,12 +52,18 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     NO_DATA = "no data"
     NO_CONFIG = "no config"
+    NOT_TESTABLE = "not testable"
 
     @property
     def rank(self) -> int | None:
         """Place from best (0) to worst; None if nothing was decided."""
         decided = list(Verdict)[:4]
         return decided.index(self) if self in decided else None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it follows from the claim alone, whatever the results."""
+        return self in (Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
 
 
 class Printed(NamedTuple):

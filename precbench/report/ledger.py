@@ -73,14 +73,25 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Count what was not measured, by reason."""
+    """Count by reason what could be measured and was not.
+
+    Parameters
+    ----------
+    ledger : iterable of LedgerRow
+
+    Returns
+    -------
+    Table
+    """
     missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
-    reasons = Counter((row.paper, row.reason) for row in ledger if row.verdict in missing)
+    counts = Counter(
+        (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
+    )
     return Table(
-        title="Not compared",
+        title="Not measured",
         stand_in=False,
-        header=["paper", "because", "claims"],
-        rows=[[Cell(paper), Cell(why), Cell(str(n))] for (paper, why), n in reasons.items()],
+        header=["paper", "verdict", "because", "claims"],
+        rows=[[*map(Cell, about), Cell(str(n))] for about, n in counts.items()],
         notes=[],
     )
 
