@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
+from precbench.topk import ceil_share, check_beta, resolve_k
 
 __all__ = [
     "METRICS",
     "auc",
     "average_reciprocal_rank",
-    "ceil_share",
     "check_ranking",
     "dcg",
     "f1",
@@ -43,7 +43,6 @@ __all__ = [
     "prbep",
     "precision_at_k",
     "r_max",
-    "resolve_k",
     "roc_curve",
 ]
 
@@ -54,44 +53,6 @@ PairLoss = Literal["zero-one", "exponential", "logistic"]
 _CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
 _BLOCK_PAIRS = 2**20
 _SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
-
-
-def resolve_k(k: float | int, n_pos: int) -> int:
-    """Turn a share of the positives or a count into a count.
-
-    Parameters
-    ----------
-    k : float or int
-        A float in (0, 1] is a share of the positives, an int of at least 1 a count.
-    n_pos : int
-        Number of positives.
-
-    Returns
-    -------
-    int
-        ``max(1, ceil(k * n_pos))`` for a share, `k` itself for a count; at most `n_pos`.
-        Rounding noise does not reach the ceil: 0.07 of 100 positives are 7.
-
-    Raises
-    ------
-    InputError
-        If `k` is neither, or exceeds the number of positives.
-    """
-    if isinstance(k, numbers.Integral) and not isinstance(k, bool) and k >= 1:
-        count = int(k)
-    elif isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < k <= 1:
-        count = ceil_share(k, n_pos)
-    else:
-        raise InputError(
-            f"k = {k} is neither a share of the positives (a float in (0, 1]) "
-            "nor a count (an int of at least 1); give one of the two"
-        )
-    if count > n_pos:
-        raise InputError(
-            f"k = {count} exceeds the number of positives, {n_pos}; "
-            "give a smaller count or a share in (0, 1]"
-        )
-    return count
 
 
 def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray]:
@@ -156,30 +117,6 @@ def _positive(labels: NDArray) -> NDArray[np.bool_]:
             "name the positive class and map all others to one value"
         )
     return labels == max(first, second)
-
-
-def ceil_share(share: float, n: int) -> int:
-    """Return a share, or a multiple, of n things as a count, rounded up.
-
-    Parameters
-    ----------
-    share : float
-        Above 0.
-    n : int
-
-    Returns
-    -------
-    int
-        At least 1.
-    """
-    # 0.07 * 100 is 7.000000000000001 in floating point; the guard keeps such noise below the ceil.
-    return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
-
-
-def _check_beta(beta: float) -> float:
-    if isinstance(beta, bool) or not isinstance(beta, numbers.Real) or not 0 < beta <= 1:
-        raise InputError(f"beta = {beta} is not a share of the negatives; give a number in (0, 1]")
-    return float(beta)
 
 
 def precision_at_k(
@@ -306,7 +243,7 @@ def partial_auc(
             f"tied_pairs = {tied_pairs!r} is unknown; give 'half', 'correct' or 'error'"
         )
     n_pos = int(positive.sum())
-    n_top = ceil_share(_check_beta(beta), scores.size - n_pos)
+    n_top = ceil_share(check_beta(beta), scores.size - n_pos)
     below, up_to = (counts[-n_top:] for counts in _positives_below(positive, scores))
     won, tied = int((n_pos - up_to).sum()), int((up_to - below).sum())
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
@@ -364,7 +301,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     -----
     McClish, "Analyzing a portion of the ROC curve", Medical Decision Making 9(3), 1989.
     """
-    beta = _check_beta(beta)
+    beta = check_beta(beta)
     fpr, tpr, _ = roc_curve(y_true, y_score)
     inside = fpr <= beta
     x = np.append(fpr[inside], beta)

@@ -25,7 +25,6 @@ functions", NIPS 2014 (kar2014); Joachims, "A support vector method for multivar
 measures", ICML 2005.
 """
 
-import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -33,9 +32,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precbench.errors import InputError
-from precbench.metrics import check_ranking, resolve_k
-from precbench.surrogates import SURROGATES, first_rows
+from precbench.metrics import check_ranking
+from precbench.surrogates import SURROGATES
+from precbench.topk import ceil_share, check_beta, first_rows, resolve_k
 
 __all__ = ["AUC", "F1", "OBJECTIVES", "Objective", "PartialAUC", "PrecisionAtK"]
 
@@ -169,16 +168,12 @@ class PartialAUC(Objective):
     name = "pauc"
 
     def __post_init__(self):
-        is_number = isinstance(self.beta, numbers.Real) and not isinstance(self.beta, bool)
-        if not is_number or not 0 < self.beta <= 1:
-            raise InputError(
-                f"beta = {self.beta} is not a share of the negatives; give a number in (0, 1]"
-            )
+        check_beta(self.beta)
 
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-        neg = first_rows(scores, neg, resolve_k(float(self.beta), neg.size))
+        neg = first_rows(scores, neg, ceil_share(self.beta, neg.size))
         value, gradient = pair_hinges(scores, pos, neg)
         n_pairs = pos.size * neg.size
         return value / n_pairs, gradient / n_pairs

@@ -43,7 +43,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precbench.metrics import check_ranking, resolve_k
+from precbench.metrics import check_ranking
+from precbench.topk import first_rows, resolve_k
 
 __all__ = [
     "SURROGATES",
@@ -53,7 +54,6 @@ __all__ = [
     "RampSurrogate",
     "StructSurrogate",
     "Surrogate",
-    "first_rows",
     "ir_pair_contributions",
     "ir_push",
     "margins",
@@ -79,31 +79,6 @@ def _ranked_rows(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]
 
 def _prefix_sums(values: NDArray) -> NDArray:
     return np.concatenate(([0.0], np.cumsum(values)))
-
-
-def first_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the first of some rows, the highest score first, then the lower index.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    rows : ndarray of intp
-        Ascending.
-    count : int
-        At most the number of rows.
-
-    Returns
-    -------
-    ndarray of intp, shape (count,)
-        In any order. In linear time.
-    """
-    if count == 0:
-        return rows[:0]
-    of_rows = scores[rows]
-    bar = np.partition(of_rows, -count)[-count]
-    above, tied = rows[of_rows > bar], rows[of_rows == bar]
-    return np.concatenate((above, tied[: count - above.size]))
 
 
 def _most_violating(scores: NDArray, positive: NDArray[np.bool_], k: int) -> tuple[NDArray, int]:

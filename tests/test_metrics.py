@@ -23,9 +23,9 @@ from precbench.metrics import (
     prbep,
     precision_at_k,
     r_max,
-    resolve_k,
     roc_curve,
 )
+from precbench.topk import resolve_k
 
 # Every member of METRICS with one choice of its required parameters.
 PARAMS = {

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precbench.errors import InputError
-from precbench.metrics import f1, f1_max, precision_at_k, resolve_k
+from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.solvers import (
     BBR,
@@ -41,6 +41,7 @@ from precbench.solvers.base import memory_limit
 from precbench.solvers.minibatch import reservoir_sample
 from precbench.solvers.passes import OnlineRanker, visiting_order
 from precbench.surrogates import SURROGATES
+from precbench.topk import resolve_k
 from tests.twins import minibatch_path
 
 MINIBATCH = {

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from precbench.metrics import resolve_k
 from precbench.objectives import AUC, Objective, PartialAUC
 from precbench.surrogates import SURROGATES
+from precbench.topk import resolve_k
 
 
 def perceptron_coefficients(scores, positive, k, variant):

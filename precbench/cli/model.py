@@ -17,8 +17,9 @@ from precbench.data.own.read import read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
 from precbench.data.splits import split_rows
 from precbench.errors import InputError
-from precbench.metrics import auc, precision_at_k, resolve_k
+from precbench.metrics import auc, precision_at_k
 from precbench.model import Model, make_solver
+from precbench.topk import resolve_k
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 

@@ -17,11 +17,11 @@ from pydantic import Field, PositiveFloat
 
 from precbench.data import load_dataset
 from precbench.errors import InputError
-from precbench.metrics import resolve_k
 from precbench.objectives import PartialAUC
 from precbench.papers.types import Count, Points, Seed, Share
 from precbench.solvers import FTRL
 from precbench.surrogates import SURROGATES
+from precbench.topk import resolve_k
 
 __all__ = ["KINDS", "regret", "uniform_convergence"]
 

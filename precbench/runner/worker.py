@@ -22,10 +22,11 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.samples import Training, training
-from precbench.metrics import METRICS, SMALLER_IS_BETTER, ceil_share
+from precbench.metrics import METRICS, SMALLER_IS_BETTER
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
+from precbench.topk import ceil_share
 
 _GRACE_SECONDS = 5.0
 _UNKNOWN_LENGTH_FACTOR = 1.3

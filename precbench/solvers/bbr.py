@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 
 from precbench.errors import InputError
 from precbench.kernels import moments
-from precbench.metrics import ceil_share
 from precbench.solvers.ball import minimise_along_axes
 from precbench.solvers.base import (
     LinearRanker,
@@ -23,6 +22,7 @@ from precbench.solvers.base import (
     require_memory,
     warn_of_overflow,
 )
+from precbench.topk import ceil_share
 
 __all__ = ["BBR", "LCBR"]
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
-from precbench.metrics import resolve_k
 from precbench.objectives import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import (
     K_CONSTRAINT,
@@ -24,7 +23,7 @@ from precbench.solvers.base import (
     weighted_sum,
 )
 from precbench.solvers.bundle import Bundle, Point
-from precbench.surrogates import first_rows
+from precbench.topk import first_rows, resolve_k
 
 __all__ = ["CuttingPlane"]
 

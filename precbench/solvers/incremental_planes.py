@@ -10,8 +10,8 @@ from scipy import sparse
 from precbench.objectives import pair_hinges
 from precbench.solvers.base import Rows, as_rows, linear_scores, weighted_sum
 from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.minibatch import k_by_size
-from precbench.surrogates import SURROGATES, first_rows
+from precbench.surrogates import SURROGATES
+from precbench.topk import first_rows, k_by_size
 
 __all__ = ["Bound", "GrowingLoss", "GrowingPartialAUC", "GrowingStruct", "Planes"]
 

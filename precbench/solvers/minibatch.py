@@ -1,6 +1,5 @@
 """Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB."""
 
-import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
@@ -12,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.errors import InputError
 from precbench.kernels import minibatch
-from precbench.metrics import resolve_k
 from precbench.solvers.base import K_CONSTRAINT, Rows
 from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle, visiting_order
+from precbench.topk import k_by_size, resolve_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
 
@@ -147,15 +146,6 @@ class MiniBatchRanker(PassRanker):
         if eta0 is None:
             return np.ones(n_batches)
         return eta0 / np.sqrt(np.arange(self.t_ + 1, self.t_ + n_batches + 1))
-
-
-@functools.lru_cache(maxsize=8, typed=True)
-def k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
-    """Return the count that k means among n rows, for n = 0, ..., length; at most n."""
-    counts = [0]
-    for n in range(1, length + 1):
-        counts.append(resolve_k(min(k, n) if isinstance(k, Integral) else k, n))
-    return np.array(counts, dtype=np.int32)
 
 
 class PerceptronAtK(OnlineRanker, MiniBatchRanker):
