@@ -80,7 +80,8 @@ class _NoConfigError(Exception):
 def _refuse_without_config(claim: Claim) -> None:
     if claim.untested:
         raise _NoConfigError(claim.untested)
-    if not isinstance(claim, StatementClaim) and not (shipped("configs") / f"{claim.config}.yaml").exists():
+    config = shipped("configs") / f"{claim.config}.yaml"
+    if not isinstance(claim, StatementClaim) and not config.exists():
         raise _NoConfigError(f"there is no config {claim.config} yet")
 
 
