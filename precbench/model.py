@@ -17,7 +17,7 @@ from precbench.data.own.read import Encoding
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers import SOLVERS, LinearRanker
-from precbench.solvers.base import as_rows, linear_scores
+from precbench.solvers.rows import as_rows, linear_scores
 from precbench.yaml.document import did_you_mean
 
 __all__ = ["Model", "make_solver"]

@@ -35,9 +35,9 @@ from precbench.solvers import (
     SGDAtK,
     TwoPMB,
 )
-from precbench.solvers.base import as_rows
 from precbench.solvers.bbr import ClassMoments
 from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
+from precbench.solvers.rows import as_rows
 
 DENSE = {
     "102,294 x 117": (102_294, 117, 0.0061),

@@ -196,7 +196,7 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
         whole = risk_of(X, y, **params).at(w)
         with monkeypatch.context() as patch:
             patch.setattr("precbench.solvers.push_risks._EVALUATED", 13)
-            patch.setattr("precbench.solvers.base.Rows.per_slice", lambda self: 52)
+            patch.setattr("precbench.solvers.rows.Rows.per_slice", lambda self: 52)
             pieces = risk_of(X, y, **params).at(w)
             column = X[:, 1].copy()
             step = risk_of(X, y, **params).step_along(pieces, column)

@@ -35,9 +35,9 @@ from precbench.solvers import (
     SGDAtK,
     TwoPMB,
 )
-from precbench.solvers import base as base_module
+from precbench.solvers import memory as memory_module
 from precbench.solvers import minibatch as minibatch_module
-from precbench.solvers.base import memory_limit
+from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import reservoir_sample
 from precbench.solvers.passes import OnlineRanker, visiting_order
 from precbench.surrogates import SURROGATES
@@ -349,9 +349,9 @@ def test_a_refused_fit_leaves_no_weights_for_its_rows(name):
         (OAM(reservoir_size=100_000), r"two reservoirs of 100,000 rows take 1,490\.1"),
     ],
 )
-def test_too_many_features_are_told_with_both_sizes(solver, needed):
+def test_too_many_features_are_reported_with_both_sizes(solver, needed):
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
-    says = f"1,000,000 features: {needed} GiB, and this process may have .* GiB; "
+    says = f"1,000,000 features: {needed} GiB, and this process may use .* GiB; "
     with pytest.raises(InputError, match=says):
         solver.fit(X, [1, -1])
     if hasattr(solver, "partial_fit"):
@@ -361,7 +361,7 @@ def test_too_many_features_are_told_with_both_sizes(solver, needed):
 
 def test_the_limit_of_the_process_counts():
     program = (
-        "import resource; from precbench.solvers.base import memory_limit; "
+        "import resource; from precbench.solvers.memory import memory_limit; "
         "_, hard = resource.getrlimit(resource.RLIMIT_AS); "
         "resource.setrlimit(resource.RLIMIT_AS, (2**32, hard)); print(memory_limit())"
     )
@@ -373,7 +373,7 @@ def test_the_limit_of_the_process_counts():
 
 def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
     granted = tmp_path / "memory.max"
-    monkeypatch.setattr(base_module, "_CONTAINER_LIMIT", granted)
+    monkeypatch.setattr(memory_module, "_CONTAINER_LIMIT", granted)
     whole = memory_limit()
     for text, limit in (("max\n", whole), ("1048576\n", 2**20), (f"{2**62}\n", whole)):
         granted.write_text(text)

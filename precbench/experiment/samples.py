@@ -16,7 +16,8 @@ from precbench.data.stream.row_stream import Keep, RowStream
 from precbench.errors import InputError
 from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
 from precbench.experiment.trial import Split, Trial
-from precbench.solvers.base import Rows, Trace, as_rows, linear_scores
+from precbench.solvers.base import Trace
+from precbench.solvers.rows import Rows, as_rows, linear_scores
 from precbench.solvers.streaming import fit_pieces
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None

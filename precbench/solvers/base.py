@@ -1,17 +1,13 @@
 """What every solver shares: a linear score, input checks, and how training is observed."""
 
-import os
-import resource
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
@@ -19,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
-from precbench.kernels import cutting_plane
+from precbench.solvers.rows import as_rows, linear_scores
 
 Trace = Callable[["LinearRanker"], bool | None]
 """Called with the solver at the start of training and between slices of work.
@@ -35,58 +31,6 @@ K_CONSTRAINT = [
 ]
 """What `k` may be: a share of the positives or a count of rows."""
 
-_NO_INDEX = np.empty(0, dtype=np.int32)
-SLICE_VALUES = 2**24
-"""Numbers that a kernel reads in a small fraction of 0.1 s."""
-
-_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
-class Rows(NamedTuple):
-    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
-
-    data: NDArray[np.float64]
-    indices: NDArray[np.int32]
-    indptr: NDArray[np.int32]
-    n_rows: int
-
-    def per_slice(self) -> int:
-        """Rows that a kernel visits in a small fraction of 0.1 s."""
-        return max(1, SLICE_VALUES * self.n_rows // max(1, self.data.size))
-
-
-def as_rows(X: Any) -> Rows:
-    """Wrap a float64 matrix, C-contiguous or CSR, without copying its values."""
-    if not sparse.issparse(X):
-        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
-    X = with_short_indices(X)
-    return Rows(X.data, X.indices, X.indptr, X.shape[0])
-
-
-def memory_limit() -> int:
-    """Return the bytes that this process may take: all of the machine's, or a limit on it."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        limits.append(soft)
-    try:
-        granted = _CONTAINER_LIMIT.read_text().strip()
-    except OSError:
-        granted = "max"
-    if granted.isdecimal():
-        limits.append(int(granted))
-    return min(limits)
-
-
-def require_memory(n_numbers: int, n_features: int, what: str) -> None:
-    """Refuse so many features if what a solver holds, so many float64, is more than it may."""
-    needed, limit = 8 * n_numbers, memory_limit()
-    if needed > limit:
-        raise InputError(
-            f"X has {n_features:,} features: {what} take {needed / 2**30:,.1f} GiB, and this "
-            f"process may have {limit / 2**30:,.1f} GiB; select or project the features"
-        )
-
 
 def warn_of_overflow() -> None:
     """Tell the caller of a fit that its weights are lost."""
@@ -95,40 +39,6 @@ def warn_of_overflow() -> None:
         ConvergenceWarning,
         stacklevel=5,
     )
-
-
-def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of rows: equal ones for equal rows, and on every machine the same."""
-    scores, length = np.empty(rows.n_rows), rows.per_slice()
-    for start in range(0, rows.n_rows, length):
-        stop = min(rows.n_rows, start + length)
-        cutting_plane.linear_scores(*rows[:3], w, start, stop, scores)
-    return scores
-
-
-def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``sum_i coef[i] * row i``, on every machine the same."""
-    out, length = np.zeros(n_features), rows.per_slice()
-    for start in range(0, rows.n_rows, length):
-        stop = min(rows.n_rows, start + length)
-        cutting_plane.add_rows(*rows[:3], coef, start, stop, out)
-    return out
-
-
-def with_short_indices(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return a CSR matrix whose indices are int32 and within its shape."""
-    if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
-        raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
-            "take at most 2**31 - 1: train on fewer rows, or in pieces with partial_fit"
-        )
-    X.check_format(full_check=True)  # the kernels trust every index
-    if X.indices.dtype == X.indptr.dtype == np.int32:
-        return X
-    short = sparse.csr_matrix(X.shape)
-    short.data = X.data
-    short.indices, short.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return short
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator, ABC):

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
-from precbench.solvers.base import LinearRanker, Trace, with_short_indices
+from precbench.solvers.base import LinearRanker, Trace
+from precbench.solvers.rows import with_short_indices
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 
@@ -37,8 +37,7 @@ class ClassifierRanker(LinearRanker):
         """Return the unfitted classifier."""
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        if issparse(X):
-            X = with_short_indices(X)
+        X = with_short_indices(X)
         self.coef_ = np.zeros(X.shape[1])
         self.n_iter_ = self.n_rows_seen_ = 0
         if trace is not None and trace(self):

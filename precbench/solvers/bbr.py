@@ -14,14 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.solvers.ball import minimise_along_axes
-from precbench.solvers.base import (
-    LinearRanker,
-    Rows,
-    Trace,
-    as_rows,
-    require_memory,
-    warn_of_overflow,
-)
+from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.memory import require_memory
+from precbench.solvers.rows import Rows, as_rows
 from precbench.topk import ceil_share
 
 __all__ = ["BBR", "LCBR"]

@@ -17,12 +17,10 @@ from precbench.solvers.base import (
     K_CONSTRAINT,
     LinearRanker,
     Trace,
-    as_rows,
-    linear_scores,
     warn_of_overflow,
-    weighted_sum,
 )
 from precbench.solvers.bundle import Bundle, Point
+from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 from precbench.topk import first_rows, resolve_k
 
 __all__ = ["CuttingPlane"]

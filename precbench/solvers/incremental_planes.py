@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from precbench.objectives import pair_hinges
-from precbench.solvers.base import Rows, as_rows, linear_scores, weighted_sum
 from precbench.solvers.bundle import Bundle, Point
+from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
 from precbench.surrogates import SURROGATES
 from precbench.topk import first_rows, k_by_size
 

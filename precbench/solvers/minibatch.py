@@ -11,8 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.errors import InputError
 from precbench.kernels import minibatch
-from precbench.solvers.base import K_CONSTRAINT, Rows
+from precbench.solvers.base import K_CONSTRAINT
 from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle, visiting_order
+from precbench.solvers.rows import Rows
 from precbench.topk import k_by_size, resolve_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]

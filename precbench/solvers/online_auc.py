@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import online_auc
-from precbench.solvers.base import SLICE_VALUES, Rows, require_memory
+from precbench.solvers.memory import require_memory
 from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle
+from precbench.solvers.rows import VALUES_PER_SLICE, Rows
 
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 
@@ -37,7 +38,7 @@ class OnlineAUCRanker(OnlineRanker):
         """Return about how many numbers a step reads."""
 
     def _slice_length(self, rows: Rows) -> int:
-        return min(rows.per_slice(), max(1, SLICE_VALUES // self._values_per_row()))
+        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // self._values_per_row()))
 
 
 class OAM(OnlineAUCRanker):

@@ -11,7 +11,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Rows, Trace, as_rows, warn_of_overflow
+from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.rows import Rows, as_rows
 
 __all__ = ["OnlineRanker", "PassRanker", "Shuffle", "visiting_order"]
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow, with_short_indices
+from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
 from precbench.solvers.push_risks import (
     Classes,
     ExponentialRisk,
@@ -25,6 +25,7 @@ from precbench.solvers.push_risks import (
     Point,
     Risk,
 )
+from precbench.solvers.rows import with_short_indices
 
 __all__ = ["IRPush", "PNormPush", "RankBoost"]
 
@@ -46,7 +47,7 @@ class PushRanker(LinearRanker):
         """Return what is minimised."""
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        self._train(self._risk(_short(X), labels), trace)
+        self._train(self._risk(with_short_indices(X), labels), trace)
 
     def _train(self, risk: Risk, trace: Trace | None) -> None:
         self.coef_ = np.zeros(risk.X.shape[1])
@@ -275,7 +276,7 @@ class PairPushRanker(PushRanker):
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)
         sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
-        risk = PairwiseRisk(_short(X), above, self.p, self.loss == "logistic", sides)
+        risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         self._train(risk, trace)
         return self
 
@@ -420,10 +421,6 @@ class RankBoost(PairPushRanker):
         self.method = method
         self.max_iter = max_iter
         self.tol = tol
-
-
-def _short(X: Any) -> Any:
-    return with_short_indices(X) if sparse.issparse(X) else X
 
 
 def _checked_relation(pairs: Any, n_samples: int) -> sparse.csc_array:

@@ -11,7 +11,7 @@ from scipy.optimize import brentq, linprog
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from precbench.kernels import push
-from precbench.solvers.base import as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 __all__ = [
     "Classes",

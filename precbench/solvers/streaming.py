@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.solvers.base import Trace, as_rows
+from precbench.solvers.base import Trace
 from precbench.solvers.passes import OnlineRanker
+from precbench.solvers.rows import as_rows
 
 __all__ = ["OnlineRanker", "fit_pieces"]
 

@@ -1,0 +1,87 @@
+"""Rows of a matrix as the kernels take them, and products with a vector."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from precbench.errors import InputError
+from precbench.kernels import cutting_plane
+
+__all__ = [
+    "VALUES_PER_SLICE",
+    "Rows",
+    "as_rows",
+    "linear_scores",
+    "weighted_sum",
+    "with_short_indices",
+]
+
+VALUES_PER_SLICE = 2**24
+"""Number of values that a kernel reads in a small fraction of 0.1 s."""
+
+_NO_INDEX = np.empty(0, dtype=np.int32)
+
+
+class Rows(NamedTuple):
+    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
+
+    data: NDArray[np.float64]
+    indices: NDArray[np.int32]
+    indptr: NDArray[np.int32]
+    n_rows: int
+
+    def per_slice(self) -> int:
+        """Return the number of rows that a kernel visits in a small fraction of 0.1 s."""
+        return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size))
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap a float64 matrix, C-contiguous or CSR, without copying its values."""
+    if not sparse.issparse(X):
+        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
+    X = with_short_indices(X)
+    return Rows(X.data, X.indices, X.indptr, X.shape[0])
+
+
+def with_short_indices(X: Any) -> Any:
+    """Return a CSR matrix with int32 indices, all within its shape; a dense matrix as it is.
+
+    Raises
+    ------
+    InputError
+        If the matrix has more columns or entries than int32 can count.
+    """
+    if not sparse.issparse(X):
+        return X
+    if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
+        raise InputError(
+            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
+            "take at most 2**31 - 1: train on fewer rows, or in pieces with partial_fit"
+        )
+    X.check_format(full_check=True)  # the kernels trust every index
+    if X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    short = sparse.csr_matrix(X.shape)
+    short.data = X.data
+    short.indices, short.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return short
+
+
+def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``X @ w``: equal scores for equal rows, and the same bits on every machine."""
+    scores, length = np.empty(rows.n_rows), rows.per_slice()
+    for start in range(0, rows.n_rows, length):
+        stop = min(rows.n_rows, start + length)
+        cutting_plane.linear_scores(*rows[:3], w, start, stop, scores)
+    return scores
+
+
+def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+    """Return ``X.T @ coef``, the same bits on every machine."""
+    out, length = np.zeros(n_features), rows.per_slice()
+    for start in range(0, rows.n_rows, length):
+        stop = min(rows.n_rows, start + length)
+        cutting_plane.add_rows(*rows[:3], coef, start, stop, out)
+    return out
