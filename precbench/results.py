@@ -171,7 +171,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Read what an illustration left: ``illustration.json`` and ``values.csv``.
+    """Read the files of a study: ``illustration.json`` and ``values.csv``.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
 
 
 def read_about(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what an illustration is: ``illustration.json``.
+    """Read the description of a study: ``illustration.json``.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ from precbench.claims.verdicts import (
 )
 from precbench.data import DATASETS
 from precbench.errors import InputError
-from precbench.experiment import Illustration, list_configs, load_config
+from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_tables
 from tests.helpers import ROOT, invoke, refused, run
 
@@ -1081,7 +1081,7 @@ NOT_AT_HAND = ("ppi", "kdd08", "covtype")  # files that people must bring themse
 def test_measured_claims_name_what_exists(claims):
     found = 0
     for c, config in decidable(claims):
-        if isinstance(config, Illustration):
+        if isinstance(config, Study):
             assert isinstance(c, ExactClaim | BoundClaim), c.id
             continue
         found += 1
@@ -1112,7 +1112,7 @@ def test_exact_claims_name_one_value(claims, computed):
         if not isinstance(c, ExactClaim) or config.name not in computed:
             continue
         found += 1
-        assert isinstance(config, Illustration), c.id
+        assert isinstance(config, Study), c.id
         table = computed[config.name]
         for reading in c.readings:
             cell = {**c.cell, **reading.cell}

@@ -482,7 +482,7 @@ def cache(files, monkeypatch):
 LETTER_SHA256 = "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"
 
 
-def test_an_illustration_takes_its_data_from_a_mirror(cache, mirror, tmp_path):
+def test_study_takes_its_data_from_a_mirror(cache, mirror, tmp_path):
     text = (shipped("configs") / "kar2014" / "uniform-convergence.yaml").read_text()
     config = tmp_path / "c.yaml"
     config.write_text(text.replace("[margin-noisy]", "[letter]"))  # at smoke size

@@ -1,4 +1,4 @@
-"""Gaussian mixtures, and the illustrations of gultekin that are made of them."""
+"""Gaussian mixtures, and the studies of gultekin that are made of them."""
 
 import itertools
 import math
@@ -14,12 +14,12 @@ from scipy.stats import multivariate_normal, norm, ortho_group
 from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.metrics import auc
-from precbench.papers import ILLUSTRATIONS
+from precbench.papers import STUDIES
 from precbench.papers.gultekin_bounds import _coins, _Sample, bounds_of
 from precbench.papers.mixtures import MixturePair, draw_mixture_pair
 from precbench.papers.types import MixtureProblem
-from precbench.report.studies import KINDS
-from precbench.report.studies.result import Shown
+from precbench.report.studies import PRESENTATIONS
+from precbench.report.studies.result import Result
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.ball import minimise_over_ball
 
@@ -222,7 +222,7 @@ def test_equal_seeds_give_equal_values_but_for_times(figure):
     )
     assert not figure.duplicated(list(figure.columns[:-1])).any()
     other = load_config("gultekin/fig1").smoke_size()
-    changed = ILLUSTRATIONS["gaussian-mixtures"](**{**other.arguments(), "seed": 1})
+    changed = STUDIES["gaussian-mixtures"](**{**other.arguments(), "seed": 1})
     assert not np.allclose(without_times(changed)["value"], without_times(figure)["value"])
 
 
@@ -230,7 +230,7 @@ def test_other_sizes_move_nothing(figure):
     """Values belong to what they are of, not to the order in which they were found."""
     config = load_config("gultekin/fig1").smoke_size()
     fewer = {"pairs": [500], "problems": config.arguments()["problems"][1:]}
-    table = ILLUSTRATIONS["gaussian-mixtures"](**{**config.arguments(), **fewer})
+    table = STUDIES["gaussian-mixtures"](**{**config.arguments(), **fewer})
     keys = list(figure.columns[:-1])
     both = without_times(table).merge(without_times(figure), on=keys)
     assert len(both) == len(without_times(table))
@@ -281,11 +281,13 @@ def test_shares_are_those_of_the_solvers(figure):
 def test_a_time_that_does_not_show_is_a_gap(figure):
     table = figure[figure["statistic"] != "accumulation"]
     one = table[(table["part"] == "speed") & (table["components"] == 1)].head(1)
-    shown = Shown(
+    result = Result(
         pd.concat([table, one.assign(statistic="accumulation", value=170.0)]),
         *("", "", None, "gaussian-mixtures", {}, True),
     )
-    [speed] = [t for t in KINDS["gaussian-mixtures"].tables(shown) if "times as fast" in t.title]
+    [speed] = [
+        t for t in PRESENTATIONS["gaussian-mixtures"].tables(result) if "times as fast" in t.title
+    ]
     cells = {tuple(c.text for c in row) for row in speed.rows}
     assert ("bbr", "speed-up", "accumulation", "170", "–", "–") in cells
 
@@ -323,7 +325,7 @@ def test_speed_ups_are_ratios_of_seconds(figure):
 def test_what_can_not_be_compared_is_told(changes, says):
     config = load_config("gultekin/fig1").smoke_size()
     with pytest.raises(InputError, match=says):
-        ILLUSTRATIONS["gaussian-mixtures"](**{**config.arguments(), **changes})
+        STUDIES["gaussian-mixtures"](**{**config.arguments(), **changes})
 
 
 # --- bounds ---
@@ -453,4 +455,4 @@ def test_the_printed_vector_bound_is_false(bounds):
 def test_an_odd_size_is_told():
     config = load_config("gultekin/bound").smoke_size()
     with pytest.raises(InputError, match="half of 21 rows can't be positive"):
-        ILLUSTRATIONS["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})
+        STUDIES["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})

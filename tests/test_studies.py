@@ -1,4 +1,4 @@
-"""Illustrations: their numbers, their configs, and the way to files, tables and figures."""
+"""Studies: their numbers, their configs, and the way to files, tables and figures."""
 
 import itertools
 import json
@@ -14,11 +14,11 @@ from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.published import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
-from precbench.experiment import Illustration, list_configs, load_config, load_experiment
+from precbench.experiment import Study, list_configs, load_config, load_experiment
 from precbench.locations import shipped
-from precbench.papers import ILLUSTRATIONS, kar2014
+from precbench.papers import STUDIES, kar2014
 from precbench.report.folder import folder_tables
-from precbench.report.studies import KINDS
+from precbench.report.studies import PRESENTATIONS
 from precbench.solvers import FTRL
 from precbench.yaml.document import load
 from tests.helpers import invoke
@@ -37,7 +37,7 @@ TIMED = ["gultekin/fig1"]  # equal but for times: tests/test_mixtures.py
 SMALL = """\
 name: small
 title: A small one
-illustration: lemma-7
+study: lemma-7
 parameters: {p: 4, a: 0.4, points: 11}
 """
 TABLE_1 = {
@@ -57,7 +57,7 @@ logistic f2: 34.09 167.90 836.46 4.22e3 2.15e4 1.110e5 5.79e5 3.05e6 1.63e7 8.74
 
 def values(config, **changes):
     loaded = load_config(config)
-    return ILLUSTRATIONS[loaded.illustration](**{**loaded.arguments(), **changes})
+    return STUDIES[loaded.kind](**{**loaded.arguments(), **changes})
 
 
 def one(table, **where):
@@ -170,7 +170,7 @@ def test_discounting_factors():
     assert one(table, curve="-ln(1+z)", z=10.0) == pytest.approx(-math.log(11))
     assert one(table, curve="share of z in the order of the caption") == 1.0
     with pytest.raises(InputError, match="z_max = 1 should exceed z_min = 2"):
-        ILLUSTRATIONS["discount-factors"](z_min=2, z_max=1, points=3)
+        STUDIES["discount-factors"](z_min=2, z_max=1, points=3)
 
 
 @pytest.mark.parametrize(("p", "a"), [(4, 0.4), (1.5, 0.7), (64, 0.01)])
@@ -290,7 +290,7 @@ def test_streams_that_are_too_short():
 @pytest.mark.parametrize("name", CONFIGS)
 def test_equal_arguments_give_equal_tables_with_one_row_per_number(name):
     config = load_config(name).smoke_size()
-    kind = ILLUSTRATIONS[config.illustration]
+    kind = STUDIES[config.kind]
     first, second = kind(**config.arguments()), kind(**config.arguments())
     pd.testing.assert_frame_equal(first, second, check_exact=True)
     assert first.columns[-1] == "value" and np.isfinite(first["value"]).all()
@@ -300,23 +300,31 @@ def test_equal_arguments_give_equal_tables_with_one_row_per_number(name):
 # Configs
 
 
-def test_every_illustration_is_configured_and_drawn():
+def test_every_study_is_configured_and_drawn():
     loaded = [load_config(name) for name in list_configs()]
-    illustrations = [config for config in loaded if isinstance(config, Illustration)]
-    assert {config.illustration for config in illustrations} == set(ILLUSTRATIONS) == set(KINDS)
+    studies = [config for config in loaded if isinstance(config, Study)]
+    assert {config.kind for config in studies} == set(STUDIES) == set(PRESENTATIONS)
     assert len({config.name for config in loaded}) == len(loaded)
 
 
-def test_an_illustration_is_no_experiment():
-    with pytest.raises(InputError, match=r"fig-3 is an illustration, and an experiment is wanted"):
+def test_former_key_is_still_accepted(tmp_path):
+    paths = [tmp_path / "new.yaml", tmp_path / "old.yaml"]
+    paths[0].write_text(SMALL)
+    paths[1].write_text(SMALL.replace("study:", "illustration:"))
+    new, old = map(load_config, paths)
+    assert isinstance(old, Study) and old == new
+
+
+def test_study_is_not_an_experiment():
+    with pytest.raises(InputError, match=r"fig-3 is a study, and an experiment is wanted"):
         load_experiment("rudin2009/fig-3")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("lemma-7", "lemma-8", "3:1: illustration: unknown illustration 'lemma-8' (did you mean"),
-        ("illustration:", "ilustration:", "3:1: ilustration: unknown key (did you mean 'illustr"),
+        ("lemma-7", "lemma-8", "3:1: study: unknown study 'lemma-8' (did you mean"),
+        ("study:", "stduy:", "3:1: stduy: unknown key (did you mean 'study'"),
         ("points:", "point:", "4:28: parameters.point: unknown key (did you mean 'points'?)"),
         ("points: 11", "points: 1", "4:28: parameters.points: should be greater than or equal to"),
         ("p: 4", "p: true", "4:14: parameters.p: should be a valid number, found True"),
@@ -335,7 +343,7 @@ def test_mistakes_are_told_where_they_stand(complaints, old, new, complaint):
 LISTS = """\
 name: small
 title: A small one
-illustration: ranked-lists
+study: ranked-lists
 parameters:
   lists:
     a:
@@ -399,7 +407,7 @@ def test_run_writes_what_plot_draws_again(name, tmp_path):
     [folder] = tmp_path.iterdir()
     assert folder.name == f"{load_config(name).name}-smoke"
     about = json.loads((folder / "illustration.json").read_text())
-    assert about["smoke"] and about["kind"] in ILLUSTRATIONS and about["schema"] == 1
+    assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
     kind = about["kind"]
     drawn = [folder / "tables.md", *(folder / f"figures/{kind}.{s}" for s in ("pdf", "png"))]
     before = [path.read_bytes() for path in drawn]

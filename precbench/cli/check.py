@@ -20,7 +20,7 @@ from precbench.claims.ledger import (
 from precbench.claims.published import BoundClaim, Claim, ExactClaim
 from precbench.cli.screen import screen
 from precbench.errors import InputError
-from precbench.experiment import Illustration, list_configs, load_config
+from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import (
     change_table,
     counts_table,
@@ -90,5 +90,5 @@ def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
     """Compute what is quick and needs no data, by name."""
     wanted = {claim.config for claim in claims if isinstance(claim, ExactClaim | BoundClaim)}
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
-    quick = (config for config in configs if isinstance(config, Illustration) and config.is_quick)
+    quick = (config for config in configs if isinstance(config, Study) and config.is_quick)
     return {config.name: config.compute() for config in quick}

@@ -14,13 +14,13 @@ import pandas as pd
 from precbench.cli.progress import Progress
 from precbench.cli.screen import screen
 from precbench.errors import InputError
-from precbench.experiment import Experiment, Illustration, Trial, load_config
+from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.papers.kar2015 import write_bounds
 from precbench.report.folder import folder_tables, write_report
 from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
-from precbench.runner.study import illustrate
+from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
 
@@ -57,7 +57,7 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
 
 
 def _prepared(
-    config: Experiment | Illustration, options: RunOptions, seeds: Sequence[int] | None
+    config: Experiment | Study, options: RunOptions, seeds: Sequence[int] | None
 ) -> Callable[[], dict[str, Any]]:
     """Check the options against a config, and return what runs it."""
     if isinstance(config, Experiment):
@@ -65,9 +65,9 @@ def _prepared(
         return partial(_run, config, part, options)
     if options.solvers or options.datasets or seeds is not None:
         raise InputError(
-            f"{config.name} is an illustration: it has no solvers, data sets or splits to choose"
+            f"{config.name} is a study: it has no solvers, data sets or splits to choose"
         )
-    return partial(_illustrate, config, options)
+    return partial(_run_study, config, options)
 
 
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
@@ -102,25 +102,25 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
 
 
-def _illustrate(illustration: Illustration, options: RunOptions) -> dict[str, Any]:
+def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
     say = _Voice(quiet=options.as_json)
-    store = Store(options.out / (illustration.name + "-smoke" * options.smoke))
-    say(f"{illustration.title} (an illustration)")
+    store = Store(options.out / (study.name + "-smoke" * options.smoke))
+    say(f"{study.title} (a study)")
     summary = {
-        "experiment": illustration.name,
+        "experiment": study.name,
         "folder": str(store.folder),
-        "illustration": illustration.illustration,
+        "illustration": study.kind,
         "trials": 0,
         "cached": 0,
         "stand_ins": [],
         "not_ok": {},
     }
     if options.dry_run:
-        say(f"  {illustration.illustration}: nothing to train")
+        say(f"  {study.kind}: computed in one piece")
         return summary
     with store.lock():
         store.sweep_temporaries()
-        illustrate(illustration, store, smoke=options.smoke, mirror=options.mirror)
+        run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         written = write_report(store.folder)
     say.present(store, written)
     return summary

@@ -6,17 +6,17 @@ each mistake with file, line and the nearest valid name.
 
 from precbench.experiment.config import Experiment, list_configs, load_config, load_experiment
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
-from precbench.experiment.study import Illustration
+from precbench.experiment.study import Study
 from precbench.experiment.trial import Split, Trial
 
 __all__ = [
     "Experiment",
     "FileData",
-    "Illustration",
     "Limit",
     "Metric",
     "NamedData",
     "Split",
+    "Study",
     "Trial",
     "list_configs",
     "load_config",

@@ -36,7 +36,7 @@ from precbench.experiment.sections import (
     Theorem,
     no_split,
 )
-from precbench.experiment.study import Illustration
+from precbench.experiment.study import STUDY_KEYS, Study
 from precbench.experiment.trial import Split, Trial
 from precbench.experiment.validation import (
     metric_defaults,
@@ -307,7 +307,7 @@ class Experiment(Section):
         )
 
 
-def load_config(config: str | Path) -> Experiment | Illustration:
+def load_config(config: str | Path) -> Experiment | Study:
     """Read a config.
 
     Parameters
@@ -317,8 +317,8 @@ def load_config(config: str | Path) -> Experiment | Illustration:
 
     Returns
     -------
-    Experiment or Illustration
-        The latter for a file with the key ``illustration``.
+    Experiment or Study
+        The latter for a file with the key ``study``.
 
     Raises
     ------
@@ -353,11 +353,11 @@ def load_experiment(config: str | Path) -> Experiment:
     Raises
     ------
     InputError
-        As for `load_config`, and if the config is an illustration.
+        As for `load_config`, and if the config is a study.
     """
     loaded = load_config(config)
-    if isinstance(loaded, Illustration):
-        raise InputError(f"{config} is an illustration, and an experiment is wanted here")
+    if isinstance(loaded, Study):
+        raise InputError(f"{config} is a study, and an experiment is wanted here")
     return loaded
 
 
@@ -368,7 +368,7 @@ def list_configs() -> list[str]:
     return sorted(name for name in names if not name.endswith(".published"))
 
 
-def from_document(document: Document, folder: Path) -> Experiment | Illustration:
+def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Check what a config file says.
 
     Parameters
@@ -379,18 +379,16 @@ def from_document(document: Document, folder: Path) -> Experiment | Illustration
 
     Returns
     -------
-    Experiment or Illustration
+    Experiment or Study
 
     Raises
     ------
     InputError
         With one line for each mistake.
     """
-    # The second key tells one whose first is misspelt.
-    trains_nothing = isinstance(document.data, dict) and (
-        "illustration" in document.data or "parameters" in document.data
-    )
-    kind = Illustration if trains_nothing else Experiment
+    # The last key marks a study whose first key is misspelt.
+    keys = set(document.data) if isinstance(document.data, dict) else set()
+    kind = Experiment if keys.isdisjoint({*STUDY_KEYS, "parameters"}) else Study
     try:
         return kind.model_validate(document.data, context=folder)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""A config without trials: one of `precbench.papers` with its parameters."""
+"""A config without trials: a function of `precbench.papers` with its parameters."""
 
 import inspect
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     Field,
     ValidationInfo,
     create_model,
@@ -15,60 +16,64 @@ from pydantic import (
 )
 
 from precbench.experiment.sections import Metric, MetricEntry
+from precbench.papers.types import Measures
 from precbench.yaml.models import Items, Name, Section, at, refuse, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
+STUDY_KEYS = ("study", "illustration")
+"""The key that makes a config a study, and its former name, which results and summaries keep."""
 
-class Illustration(Section):
-    """A config file with the key ``illustration``.
+
+class Study(Section):
+    """A config file with the key ``study``.
 
     Attributes
     ----------
     name, title : str
     source : str or None
         The figure, table or section of a paper.
-    illustration : str
-        The kind, a key of `precbench.papers.ILLUSTRATIONS`.
+    kind : str
+        A key of `precbench.papers.STUDIES`; the value of ``study`` in the file.
     parameters : dict
-        All arguments of its function, as the file says them.
+        All arguments of its function, as the file gives them.
     smoke : dict
-        Those of them that are replaced at the smoke size.
+        The arguments that are replaced at the smoke size.
     """
 
     name: Name
     title: str
     source: str | None = None
-    illustration: str
+    kind: str = Field(validation_alias=AliasChoices(*STUDY_KEYS))
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)
     smoke: dict[str, Any] = Field(default_factory=dict)
 
-    @field_validator("illustration")
+    @field_validator("kind")
     @classmethod
     def _exists(cls, kind: str) -> str:
-        from precbench.papers import ILLUSTRATIONS
+        from precbench.papers import STUDIES
 
-        refuse(at((), unknown("illustration", kind, ILLUSTRATIONS)))
+        refuse(at((), unknown("study", kind, STUDIES)))
         return kind
 
     @field_validator("parameters")
     @classmethod
-    def _fit_the_kind(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if "illustration" in info.data:
-            _arguments(info.data["illustration"], parameters)
+    def _match_the_function(cls, parameters: dict[str, Any], info: ValidationInfo) -> Any:
+        if "kind" in info.data:
+            _arguments(info.data["kind"], parameters)
         return parameters
 
     @field_validator("smoke")
     @classmethod
-    def _replaces_some(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if {"illustration", "parameters"} <= set(info.data):
-            _arguments(info.data["illustration"], {**info.data["parameters"], **smoke})
+    def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if {"kind", "parameters"} <= set(info.data):
+            _arguments(info.data["kind"], {**info.data["parameters"], **smoke})
         return smoke
 
     @model_validator(mode="after")
-    def _can_be_tried(self) -> "Illustration":
-        """Find by a try what is wrong with the parameters together."""
+    def _try_if_quick(self) -> "Study":
+        """Find by a trial computation parameters that are invalid only together."""
         if self.is_quick:
             try:
                 self.smoke_size().compute()
@@ -78,23 +83,23 @@ class Illustration(Section):
 
     @property
     def is_quick(self) -> bool:
-        """Whether it needs no data and seconds at most."""
+        """Whether it needs no data and a few seconds at most."""
         from precbench.papers import QUICK
 
-        return self.illustration in QUICK
+        return self.kind in QUICK
 
     def compute(self) -> "pd.DataFrame":
-        """Return the table of this illustration."""
-        from precbench.papers import ILLUSTRATIONS
+        """Return the table of this study."""
+        from precbench.papers import STUDIES
 
-        return ILLUSTRATIONS[self.illustration](**self.arguments())
+        return STUDIES[self.kind](**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments for the function of this kind."""
-        return _arguments(self.illustration, self.parameters)
+        """Return the arguments of the function, converted to the types that it wants."""
+        return _arguments(self.kind, self.parameters)
 
-    def smoke_size(self) -> "Illustration":
-        """Return the same illustration at its smoke size."""
+    def smoke_size(self) -> "Study":
+        """Return the same study at its smoke size."""
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 
@@ -105,12 +110,11 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _parameters_of(kind: str) -> type[Section]:
-    """Return the section that the signature of an illustration asks for."""
-    from precbench.papers import ILLUSTRATIONS
-    from precbench.papers.rudin2009 import Measures
+    """Return the section of a config that the signature of a study asks for."""
+    from precbench.papers import STUDIES
 
-    function = ILLUSTRATIONS[kind]
-    # A config says the names of metrics, as in an experiment; the function wants functions.
+    function = STUDIES[kind]
+    # A config names metrics, as an experiment does; the function takes callables.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[Items[MetricEntry], AfterValidator(_functions)]
     }

@@ -1,8 +1,9 @@
-"""What papers show and prove beside their experiments, as tidy tables.
+"""The figures, tables, lemmas and theorems that papers give beside their experiments, computed.
 
-`ILLUSTRATIONS` maps the name that configs use to a function, whose annotations are what a config
-is checked against. It returns a table with one number per row, in the last column ``value``; the
-other columns say which number it is. Equal arguments give equal tables, but for times.
+A *study* is a function that returns a tidy table with one number per row, in the last column
+``value``; the other columns say which number it is. `STUDIES` maps the kind that a config names
+to its function, whose annotations are what the parameters in the config are checked against.
+Equal arguments give equal tables, except for times.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,13 @@ import pandas as pd
 
 from precbench.papers import gultekin, kar2014, rudin2009
 
-__all__ = ["ILLUSTRATIONS", "QUICK"]
+__all__ = ["QUICK", "STUDIES"]
 
-ILLUSTRATIONS: dict[str, Callable[..., pd.DataFrame]] = {
-    **rudin2009.KINDS,
-    **kar2014.KINDS,
-    **gultekin.KINDS,
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    **rudin2009.STUDIES,
+    **kar2014.STUDIES,
+    **gultekin.STUDIES,
 }
 
-QUICK = frozenset(rudin2009.KINDS)
-"""Those that need seconds at most, and no data: made anew whenever they are judged."""
+QUICK = frozenset(rudin2009.STUDIES)
+"""Those that need no data and a few seconds at most: computed anew by every check."""

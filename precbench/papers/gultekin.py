@@ -23,7 +23,7 @@ from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
 
-__all__ = ["KINDS", "gaussian_mixtures"]
+__all__ = ["STUDIES", "gaussian_mixtures"]
 
 Counts = Annotated[list[Count], Field(min_length=1)]
 
@@ -276,7 +276,7 @@ def _ends(
         yield "skew", skewed.components, method, s, np.nan, "auc", name, larger
 
 
-KINDS: dict[str, Callable[..., pd.DataFrame]] = {
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     "gaussian-mixtures": gaussian_mixtures,
     "pair-bounds": pair_bounds,
 }

@@ -23,7 +23,7 @@ from precbench.solvers import FTRL
 from precbench.surrogates import SURROGATES
 from precbench.topk import resolve_k
 
-__all__ = ["KINDS", "regret", "uniform_convergence"]
+__all__ = ["STUDIES", "regret", "uniform_convergence"]
 
 Names = Annotated[list[str], Field(min_length=1)]
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
@@ -340,7 +340,7 @@ _MEASURES: dict[str, Callable[[float, float], _Measure]] = {
     ),
 }
 
-KINDS: dict[str, Callable[..., pd.DataFrame]] = {
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     "regret": regret,
     "uniform-convergence": uniform_convergence,
 }

@@ -22,7 +22,7 @@ from precbench.surrogates import ir_pair_contributions, pair_contributions
 from precbench.yaml.models import Name, Section
 
 __all__ = [
-    "KINDS",
+    "STUDIES",
     "Measures",
     "RankedList",
     "discount_factors",
@@ -323,7 +323,7 @@ def _is_at_least(probability: float, successes: int, trials: int) -> bool:
     return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)
 
 
-KINDS: dict[str, Callable[..., pd.DataFrame]] = {
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     "ranked-lists": ranked_lists,
     "pair-contributions": pair_shares,
     "discount-factors": discount_factors,

@@ -1,17 +1,22 @@
-"""What the parameters of illustrations may be; a config is checked against these."""
+"""Types of the parameters of studies; a config is checked against them."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
+from numpy.typing import ArrayLike
 from pydantic import Field, PositiveFloat
 
 from precbench.yaml.models import Section
 
-__all__ = ["Count", "MixtureProblem", "Points", "Seed", "Share"]
+__all__ = ["Count", "Measures", "MixtureProblem", "Points", "Seed", "Share"]
 
 Count = Annotated[int, Field(ge=1)]
 Points = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+"""Functions of labels and scores, by label; a config lists metrics as an experiment does."""
 
 
 class MixtureProblem(Section):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from precbench.report.figures import write_figures
 from precbench.report.studies import (
-    illustration_tables,
-    is_illustration,
-    write_illustration_report,
+    is_study,
+    study_tables,
+    write_study_report,
 )
 from precbench.report.studies.kar2015 import bounds_table, write_bounds_report
 from precbench.report.tables import Table, make_tables, write_tables
@@ -28,8 +28,8 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
     -------
     list of pathlib.Path
     """
-    if is_illustration(folder):
-        return write_illustration_report(folder)
+    if is_study(folder):
+        return write_study_report(folder)
     written = write_tables(folder) + write_figures(folder)
     return written + write_bounds_report(folder) if _has_bounds(folder) else written
 
@@ -46,8 +46,8 @@ def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
     -------
     list of Table
     """
-    if is_illustration(folder):
-        return illustration_tables(folder)
+    if is_study(folder):
+        return study_tables(folder)
     tables = make_tables(read_run(folder))
     return [*tables, bounds_table(folder)] if _has_bounds(folder) else tables
 

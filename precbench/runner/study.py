@@ -1,22 +1,20 @@
-"""Computes an illustration and leaves its numbers in a folder."""
+"""Computes a study and writes its numbers to a folder."""
 
 import json
 
 from precbench.data import load_dataset
-from precbench.experiment import Illustration
+from precbench.experiment import Study
 from precbench.store import SCHEMA, Store
 
-__all__ = ["illustrate"]
+__all__ = ["run_study"]
 
 
-def illustrate(
-    illustration: Illustration, store: Store, *, smoke: bool = False, mirror: str | None = None
-) -> int:
-    """Compute an illustration and write ``values.csv`` and ``illustration.json``.
+def run_study(study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None) -> int:
+    """Compute a study and write ``values.csv`` and ``illustration.json``.
 
     Parameters
     ----------
-    illustration : Illustration
+    study : Study
     store : Store
         Locked by the caller.
     smoke : bool, default=False
@@ -32,11 +30,11 @@ def illustrate(
     Raises
     ------
     DataUnavailableError
-        If a data set can't be had.
+        If a data set cannot be obtained.
     PrecbenchError
         If the disk is full, or the parameters do not go together.
     """
-    sized = illustration.smoke_size() if smoke else illustration
+    sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache
     values = sized.compute()
@@ -45,7 +43,7 @@ def illustrate(
         "name": sized.name,
         "title": sized.title,
         "source": sized.source,
-        "kind": sized.illustration,
+        "kind": sized.kind,
         "parameters": sized.parameters,
         "smoke": smoke,
     }

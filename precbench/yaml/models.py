@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
@@ -97,7 +98,16 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             found = error.errors()
-        return refuse((cls._path(e["loc"]), in_plain_words(e, cls.model_fields)) for e in found)
+        return refuse((cls._path(e["loc"]), in_plain_words(e, cls._keys())) for e in found)
+
+    @classmethod
+    def _keys(cls) -> list[str]:
+        """Return the keys that the file may have here."""
+        keys: list[Any] = []
+        for name, field in cls.model_fields.items():
+            alias = field.validation_alias or name
+            keys += alias.choices if isinstance(alias, AliasChoices) else [alias]
+        return keys
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:

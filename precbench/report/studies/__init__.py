@@ -1,4 +1,4 @@
-"""Illustrations: ``values.csv`` as tables and a figure, by what ``illustration.json`` says."""
+"""Studies: ``values.csv`` as tables and a figure, as ``illustration.json`` describes it."""
 
 import os
 import textwrap
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from precbench.errors import InputError
 from precbench.report.figures import LOOK
 from precbench.report.studies import gultekin, kar2014, rudin2009
-from precbench.report.studies.result import Shown
+from precbench.report.studies.result import Result
 from precbench.report.tables import Table, markdown_table
 from precbench.results import read_about, read_csv
 from precbench.store import SCHEMA
@@ -17,20 +17,20 @@ from precbench.store import SCHEMA
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "illustration_tables", "is_illustration", "write_illustration_report"]
+__all__ = ["PRESENTATIONS", "is_study", "study_tables", "write_study_report"]
 
 _LINE = 0.14  # inches
 
-KINDS = {**rudin2009.KINDS, **kar2014.KINDS, **gultekin.KINDS}
+PRESENTATIONS = {**rudin2009.PRESENTATIONS, **kar2014.PRESENTATIONS, **gultekin.PRESENTATIONS}
 
 
-def is_illustration(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder holds an illustration, and no experiment."""
+def is_study(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder holds a study, and no experiment."""
     return (Path(folder) / "illustration.json").is_file()
 
 
-def illustration_tables(folder: str | os.PathLike[str]) -> list[Table]:
-    """Lay out the numbers of an illustration for people.
+def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
+    """Lay out the numbers of a study.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ def illustration_tables(folder: str | os.PathLike[str]) -> list[Table]:
     InputError
         If a file is missing, malformed or of a newer precbench.
     """
-    shown = _read(folder)
-    return list(KINDS[shown.kind].tables(shown))
+    result = _read(folder)
+    return list(PRESENTATIONS[result.kind].tables(result))
 
 
-def write_illustration_report(folder: str | os.PathLike[str]) -> list[Path]:
+def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     """Write ``tables.md`` and ``figures/<kind>.pdf`` and ``.png``.
 
     Parameters
     ----------
     folder : path-like
-        As for `illustration_tables`.
+        As for `study_tables`.
 
     Returns
     -------
@@ -66,55 +66,55 @@ def write_illustration_report(folder: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     InputError
-        As for `illustration_tables`.
+        As for `study_tables`.
     """
     from matplotlib import style
 
-    folder, shown = Path(folder), _read(folder)
-    lines = [f"# {shown.title}", ""]
-    lines += [f"After {shown.source}.", ""] if shown.source else []
-    for table in KINDS[shown.kind].tables(shown):
+    folder, result = Path(folder), _read(folder)
+    lines = [f"# {result.title}", ""]
+    lines += [f"After {result.source}.", ""] if result.source else []
+    for table in PRESENTATIONS[result.kind].tables(result):
         lines += markdown_table(table)
     text = folder / "tables.md"
     text.write_text("\n".join(lines), encoding="utf-8")
-    paths = [folder / "figures" / f"{shown.kind}.{suffix}" for suffix in ("pdf", "png")]
+    paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
     paths[0].parent.mkdir(exist_ok=True)
     with style.context(["default", LOOK]):
-        figure = _drawn(shown)
+        figure = _drawn(result)
         figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(paths[1], metadata={"Software": "precbench"})
     return [text, *paths]
 
 
-def _read(folder: str | os.PathLike[str]) -> Shown:
+def _read(folder: str | os.PathLike[str]) -> Result:
     about = read_about(folder)
-    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in KINDS:
+    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in PRESENTATIONS:
         raise InputError(
             f"{Path(folder) / 'illustration.json'} was written by a newer precbench (schema "
             f"{about['schema']}, kind {about['kind']}): update precbench, or write elsewhere with "
             "--out"
         )
-    kind = KINDS[about["kind"]]
+    kind = PRESENTATIONS[about["kind"]]
     values = read_csv(Path(folder) / "values.csv", kind.text, (*kind.numbers, "value"))
     if about["smoke"]:
         about["title"] += ", smoke size"
-    return Shown(values, **{field.name: about[field.name] for field in fields(Shown)[1:]})
+    return Result(values, **{field.name: about[field.name] for field in fields(Result)[1:]})
 
 
-def _drawn(shown: Shown) -> "Figure":
+def _drawn(result: Result) -> "Figure":
     """Draw the title, the panels and the caption below each other."""
     from matplotlib.figure import Figure
 
-    kind = KINDS[shown.kind]
+    kind = PRESENTATIONS[result.kind]
     width, height = kind.size
-    caption = textwrap.wrap(kind.caption.format(**shown.parameters), round(width * 16.5))
+    caption = textwrap.wrap(kind.caption.format(**result.parameters), round(width * 16.5))
     foot = _LINE * (len(caption) + 0.5)
     figure = Figure(figsize=(width, height + foot), layout="constrained")
     # No frames: whether their edges are at 0 or at -0 differs from time to time.
     parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0, frameon=False)
     body, under = parts
     edge = 0.08 / width
-    body.suptitle(shown.title, x=edge, ha="left", fontsize=10, fontweight="bold")
-    kind.draw(body, shown)
+    body.suptitle(result.title, x=edge, ha="left", fontsize=10, fontweight="bold")
+    kind.draw(body, result)
     under.text(edge, 1, "\n".join(caption), va="top", fontsize=8, parse_math=False)
     return figure

@@ -1,4 +1,4 @@
-"""The illustrations of gultekin."""
+"""The studies of gultekin."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from precbench.report.figures import solver_styles
-from precbench.report.studies.result import Kind, Shown, listed
+from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.tables import Cell, Table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["KINDS"]
+__all__ = ["PRESENTATIONS"]
 
 
 # Gaussian mixtures
@@ -30,18 +30,18 @@ _DASHES: dict[str, Any] = {"likelihood-ratio": (0, (1, 1)), "optimum": "--", "bb
 _ROWS = (("risk", "risk"), ("auc", "AUC"), ("seconds", "CPU seconds"))
 
 
-def _mixture_tables(shown: Shown) -> Iterator[Table]:
-    table = shown.values
+def _mixture_tables(result: Result) -> Iterator[Table]:
+    table = result.values
     for measure, name in (*_ROWS, ("seconds with checks", "CPU seconds with checks of the input")):
         rows = table[(table["part"] == "pairs") & (table["measure"] == measure)]
-        yield _by_components(shown, rows, name)
+        yield _by_components(result, rows, name)
     for part, name in (("speed", "times as fast"), ("covariance", "not isotropic")):
         rows = table[(table["part"] == part) & table["components"].notna()]
-        yield _by_components(shown, rows, name, ["method", "measure", "statistic"])
+        yield _by_components(result, rows, name, ["method", "measure", "statistic"])
     skewed = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     wide = skewed.pivot(index="share", columns="method", values="value")
     yield Table(
-        title=f"{shown.title}: AUC by share of positives",
+        title=f"{result.title}: AUC by share of positives",
         stand_in=False,
         header=["", *(_METHODS[str(method)] for method in wide)],
         rows=[
@@ -53,14 +53,14 @@ def _mixture_tables(shown: Shown) -> Iterator[Table]:
 
 
 def _by_components(
-    shown: Shown, rows: pd.DataFrame, name: str, keys: list[str] | None = None
+    result: Result, rows: pd.DataFrame, name: str, keys: list[str] | None = None
 ) -> Table:
     """Lay out the problems beside each other."""
     rows = rows.assign(pairs=[f"{s:,.0f}" if s > 0 else "" for s in rows["pairs"]])
     keys = keys or ["method", "pairs", "statistic"]
     wide = rows.set_index([*keys, "components"])["value"].unstack(sort=False)
     return Table(
-        title=f"{shown.title}: {name}",
+        title=f"{result.title}: {name}",
         stand_in=False,
         header=["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
         rows=[
@@ -77,9 +77,9 @@ def _digits(value: float) -> str:
     return f"{value:.4f}" if 0.05 <= abs(value) < 1 else three_digits(value)
 
 
-def _draw_mixtures(figure: "SubFigure", shown: Shown) -> None:
-    table = shown.values[shown.values["statistic"].isin(["mean", "least"])]
-    problems = shown.parameters["problems"]
+def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
+    table = result.values[result.values["statistic"].isin(["mean", "least"])]
+    problems = result.parameters["problems"]
     grid = figure.add_gridspec(4, len(problems))
     letters, lines = iter("abcdefghijklmnopqrstuvwxyz"), dict[str, Any]()
     of_pairs = table[(table["part"] == "pairs") & (table["pairs"] != 1)]
@@ -96,7 +96,7 @@ def _draw_mixtures(figure: "SubFigure", shown: Shown) -> None:
                 axes.set_ylabel(name)
     axes = figure.add_subplot(grid[3, len(problems) // 2])
     _draw_methods(axes, table[table["part"] == "skew"], "share", lines)
-    k = shown.parameters["skewed"]["components"]
+    k = result.parameters["skewed"]["components"]
     axes.set(title=f"({next(letters)}) AUC, K = {k}", xlabel="ρ (share of positives)", ylabel="AUC")
     ordered = [label for label in _METHODS.values() if label in lines]
     aside = figure.add_subplot(grid[3, 0])
@@ -131,8 +131,8 @@ _PANELS = (
 _TAILS = ("Theorem 2", "Lemma 2 (ii), coins")
 
 
-def _bound_tables(shown: Shown) -> Iterator[Table]:
-    table = shown.values
+def _bound_tables(result: Result) -> Iterator[Table]:
+    table = result.values
     deviations = table[table["what"] == "deviation"]
     for statement, rows in deviations.groupby("statement", sort=False):
         wide = rows.fillna({"pairs": 0}).pivot(
@@ -140,7 +140,7 @@ def _bound_tables(shown: Shown) -> Iterator[Table]:
         )
         names = [name for name in _QUANTITIES if name in wide]
         yield Table(
-            title=f"{shown.title}: {statement}",
+            title=f"{result.title}: {statement}",
             stand_in=False,
             header=["N", "S", *names],
             rows=[
@@ -151,13 +151,13 @@ def _bound_tables(shown: Shown) -> Iterator[Table]:
         )
     others = table[table["what"].isin(["slope", "largest ratio"])]
     note = "Slopes in S, of Lemma 1 and Theorem 1 in N; ratios of a probability to its bound."
-    yield listed(shown, others, ["what", "statement", "quantity"], note)
+    yield value_table(result, others, ["what", "statement", "quantity"], note)
     tails = table[table["what"] == "probability"]
     for (tail, s), rows in tails.groupby(["statement", "pairs"], sort=False):
         wide = rows.pivot(index="epsilon", columns="quantity", values="value")
         names = [name for name in _QUANTITIES if name in wide]
         yield Table(
-            title=f"{shown.title}: probabilities of {tail}, S = {s:,.0f}",
+            title=f"{result.title}: probabilities of {tail}, S = {s:,.0f}",
             stand_in=False,
             header=["epsilon", *names],
             rows=[
@@ -172,8 +172,8 @@ def _cell(value: float) -> Cell:
     return Cell(f"{value:.3g}")
 
 
-def _draw_bounds(figure: "SubFigure", shown: Shown) -> None:
-    table, largest = shown.values, max(shown.parameters["rows"])
+def _draw_bounds(figure: "SubFigure", result: Result) -> None:
+    table, largest = result.values, max(result.parameters["rows"])
     grid, lines = figure.subplots(2, 4).flatten(), dict[str, Any]()
     colours = solver_styles(_QUANTITIES)
     of_zero = table.loc[table["statement"] == "w = 0", "value"].iloc[-1]
@@ -211,8 +211,8 @@ def _draw_quantities(
     axes.set_yscale("log")
 
 
-KINDS = {
-    "gaussian-mixtures": Kind(
+PRESENTATIONS = {
+    "gaussian-mixtures": Presentation(
         text=("part", "method", "measure", "statistic"),
         numbers=("components", "pairs", "share"),
         tables=_mixture_tables,
@@ -224,7 +224,7 @@ KINDS = {
         "moments where no loop is named; seconds are the least of the experiments, from the first "
         "call of the trace. Last panel: {skewed_pairs} pairs for LCBR.",
     ),
-    "pair-bounds": Kind(
+    "pair-bounds": Presentation(
         text=("what", "statement", "quantity"),
         numbers=("rows", "pairs", "epsilon"),
         tables=_bound_tables,

@@ -1,4 +1,4 @@
-"""The illustrations of kar2014."""
+"""The studies of kar2014."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from precbench.report.figures import solver_styles
-from precbench.report.studies.result import Kind, Shown, listed
+from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.tables import Cell, Table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["KINDS"]
+__all__ = ["PRESENTATIONS"]
 
 _NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC"}
 
@@ -36,14 +36,14 @@ def _panels(
             axes.set_xticks([], minor=True)
 
 
-def _tables_by(shown: Shown, column: str, quantities: list[str], note: str) -> Iterator[Table]:
+def _tables_by(result: Result, column: str, quantities: list[str], note: str) -> Iterator[Table]:
     """Lay out quantities beside each other, a line for each entry of a column of numbers."""
-    others = [c for c in shown.values if c not in (column, "quantity", "value")]
-    for key, rows in shown.values.dropna(subset=column).groupby(others, sort=False):
+    others = [c for c in result.values if c not in (column, "quantity", "value")]
+    for key, rows in result.values.dropna(subset=column).groupby(others, sort=False):
         wide = rows.pivot(index=column, columns="quantity", values="value")
         header = [quantity for quantity in quantities if quantity in wide]
         yield Table(
-            title=f"{shown.title}: {', '.join(map(str, key))}",
+            title=f"{result.title}: {', '.join(map(str, key))}",
             stand_in=False,
             header=[column, *header],
             rows=[
@@ -62,18 +62,18 @@ _QUANTITIES = [
 ]
 
 
-def _regret_tables(shown: Shown) -> Iterator[Table]:
+def _regret_tables(result: Result) -> Iterator[Table]:
     note = (
         "At most: with all that the certified gaps leave open. w = 0: the regret of not learning. "
         "Constant: that regret, at most, divided by the rate."
     )
-    yield from _tables_by(shown, "horizon", _QUANTITIES, note)
-    facts = shown.values[shown.values["horizon"].isna()]
-    yield listed(shown, facts, ["quantity"], "Ratios to the distance of the two weights.")
+    yield from _tables_by(result, "horizon", _QUANTITIES, note)
+    facts = result.values[result.values["horizon"].isna()]
+    yield value_table(result, facts, ["quantity"], "Ratios to the distance of the two weights.")
 
 
-def _draw_regret(figure: "SubFigure", shown: Shown) -> None:
-    table = shown.values.dropna(subset="horizon")
+def _draw_regret(figure: "SubFigure", result: Result) -> None:
+    table = result.values.dropna(subset="horizon")
     ways = list(dict.fromkeys(table["rows"]))
     colours, lines = solver_styles(ways), dict[str, Any]()
     for axes, rows in _panels(figure, table, "horizon"):
@@ -97,18 +97,18 @@ def _draw_regret(figure: "SubFigure", shown: Shown) -> None:
 # Uniform convergence
 
 
-def _convergence_tables(shown: Shown) -> Iterator[Table]:
+def _convergence_tables(result: Result) -> Iterator[Table]:
     note = "Deviation: the 95 % quantile over samples of the largest over all w."
-    yield from _tables_by(shown, "size", ["deviation", "rate", "constant"], note)
-    slopes = shown.values[shown.values["size"].isna()]
-    yield listed(shown, slopes, ["quantity", "dataset", "objective"])
+    yield from _tables_by(result, "size", ["deviation", "rate", "constant"], note)
+    slopes = result.values[result.values["size"].isna()]
+    yield value_table(result, slopes, ["quantity", "dataset", "objective"])
 
 
-def _draw_convergence(figure: "SubFigure", shown: Shown) -> None:
+def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     lines: dict[str, Any] = {}
     looks = solver_styles(["deviation", "slope"])
-    slopes = shown.values.set_index(["quantity", "dataset", "objective"])["value"]
-    for axes, rows in _panels(figure, shown.values.dropna(subset="size"), "size"):
+    slopes = result.values.set_index(["quantity", "dataset", "objective"])["value"]
+    for axes, rows in _panels(figure, result.values.dropna(subset="size"), "size"):
         curve = rows[rows["quantity"] == "deviation"]
         slope = slopes["slope", rows["dataset"].iloc[0], rows["objective"].iloc[0]]
         size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
@@ -133,8 +133,8 @@ def _label(figure: "SubFigure", x: str, y: str) -> None:
             axes.set_ylabel(y)
 
 
-KINDS = {
-    "regret": Kind(
+PRESENTATIONS = {
+    "regret": Presentation(
         text=("dataset", "objective", "rows", "quantity"),
         numbers=("horizon",),
         tables=_regret_tables,
@@ -145,7 +145,7 @@ KINDS = {
         "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
         "rows, pAUC the share {beta} of the negatives.",
     ),
-    "uniform-convergence": Kind(
+    "uniform-convergence": Presentation(
         text=("dataset", "objective", "quantity"),
         numbers=("size",),
         tables=_convergence_tables,

@@ -1,4 +1,4 @@
-"""What every illustration needs to be shown."""
+"""What the presentations of all studies share."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from precbench.report.tables import Cell, Table, three_digits
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-__all__ = ["Kind", "Shown", "listed"]
+__all__ = ["Presentation", "Result", "value_table"]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What an illustration left in its folder."""
+class Result:
+    """The files of a study: its numbers and their description."""
 
     values: pd.DataFrame
     name: str
@@ -28,22 +28,33 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How a kind of illustration is read and shown."""
+class Presentation:
+    """How a kind of study is read from ``values.csv``, tabulated and drawn.
+
+    Attributes
+    ----------
+    text, numbers : tuple of str
+        Columns other than ``value``.
+    tables, draw : callable
+    size : tuple of float
+        Width and height of the figure in inches, without its caption.
+    caption : str
+        With names of parameters in braces.
+    """
 
     text: tuple[str, ...]
     numbers: tuple[str, ...]
-    tables: Callable[[Shown], Iterator[Table]]
-    draw: Callable[["SubFigure", Shown], None]
+    tables: Callable[[Result], Iterator[Table]]
+    draw: Callable[["SubFigure", Result], None]
     size: tuple[float, float]
-    caption: str  # with the parameters in braces
+    caption: str
 
 
-def listed(shown: Shown, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
+def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
     """Lay out values below each other."""
     texts = zip(*(rows[column] for column in columns), strict=True)
     return Table(
-        title=shown.title,
+        title=result.title,
         stand_in=False,
         header=["", *columns[1:], "value"],
         rows=[

@@ -1,4 +1,4 @@
-"""The illustrations of rudin2009."""
+"""The studies of rudin2009."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ import pandas as pd
 
 from precbench.metrics import SMALLER_IS_BETTER
 from precbench.report.figures import solver_styles
-from precbench.report.studies.result import Kind, Shown, listed
+from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.tables import Cell, Table
 from precbench.results import metric_name
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["KINDS"]
+__all__ = ["PRESENTATIONS"]
 
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
@@ -35,21 +35,21 @@ _RISK = re.compile(r"pnorm_risk\(p=(?P<p>[0-9.e+-]+)(?:, loss=(?P<loss>[a-z-]+))
 # Ranked lists
 
 
-def _comparable(shown: Shown) -> list[list[str]]:
+def _comparable(result: Result) -> list[list[str]]:
     """Return the lists in groups of the same length and number of positives."""
     groups: dict[Any, list[str]] = {}
-    for name, ranked in shown.parameters["lists"].items():
+    for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
     return list(groups.values())
 
 
-def _ranked_tables(shown: Shown) -> Iterator[Table]:
-    for scale, of_scale in shown.values.groupby("scale", sort=False):
-        for lists in _comparable(shown):
+def _ranked_tables(result: Result) -> Iterator[Table]:
+    for scale, of_scale in result.values.groupby("scale", sort=False):
+        for lists in _comparable(result):
             rows = of_scale[of_scale["list"].isin(lists)]
             wide = rows.pivot(index="measure", columns="list", values="value")[lists]
             yield Table(
-                title=f"{shown.title}: {', '.join(lists)}, scores times {scale:g}",
+                title=f"{result.title}: {', '.join(lists)}, scores times {scale:g}",
                 stand_in=False,
                 header=["", *lists],
                 rows=[
@@ -67,10 +67,10 @@ def _ranked_row(measure: str, values: list[float]) -> list[Cell]:
     return [Cell(metric_name(measure)), *cells]
 
 
-def _draw_ranked(figure: "SubFigure", shown: Shown) -> None:
+def _draw_ranked(figure: "SubFigure", result: Result) -> None:
     """Draw the risks that have a power p, for every list after the first of its composition."""
-    groups = [group for group in _comparable(shown) if len(group) > 1]
-    table = _with_powers(shown.values)
+    groups = [group for group in _comparable(result) if len(group) > 1]
+    table = _with_powers(result.values)
     if table.empty or not groups:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
@@ -105,11 +105,11 @@ def _with_powers(values: pd.DataFrame) -> pd.DataFrame:
 # Contributions of pairs
 
 
-def _pair_tables(shown: Shown) -> Iterator[Table]:
+def _pair_tables(result: Result) -> Iterator[Table]:
     for of, other in (("negative", "positive"), ("positive", "negative")):
-        sums = shown.values[shown.values[other] == "all"]
+        sums = result.values[result.values[other] == "all"]
         yield Table(
-            title=f"{shown.title}: share of each {of}",
+            title=f"{result.title}: share of each {of}",
             stand_in=False,
             header=["", *dict.fromkeys(sums[of])],
             rows=[
@@ -120,8 +120,8 @@ def _pair_tables(shown: Shown) -> Iterator[Table]:
         )
 
 
-def _draw_pairs(figure: "SubFigure", shown: Shown) -> None:
-    pairs = shown.values[~(shown.values[["positive", "negative"]] == "all").any(axis=1)]
+def _draw_pairs(figure: "SubFigure", result: Result) -> None:
+    pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
     names = list(dict.fromkeys(pairs["objective"]))
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
@@ -148,13 +148,13 @@ def _draw_pairs(figure: "SubFigure", shown: Shown) -> None:
 # Curves
 
 
-def _curve_tables(shown: Shown) -> Iterator[Table]:
-    [x] = KINDS[shown.kind].numbers
-    yield listed(shown, shown.values[shown.values[x].isna()], ["curve"])
+def _curve_tables(result: Result) -> Iterator[Table]:
+    [x] = PRESENTATIONS[result.kind].numbers
+    yield value_table(result, result.values[result.values[x].isna()], ["curve"])
 
 
-def _draw_curves(axes: "Axes", shown: Shown, x: str) -> None:
-    table = shown.values.dropna(subset=x)
+def _draw_curves(axes: "Axes", result: Result, x: str) -> None:
+    table = result.values.dropna(subset=x)
     looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
     for (name, rows), look in zip(table.groupby("curve", sort=False), looks.values(), strict=True):
         axes.plot(
@@ -168,18 +168,18 @@ def _draw_curves(axes: "Axes", shown: Shown, x: str) -> None:
     axes.margins(x=0)
 
 
-def _draw_discounts(figure: "SubFigure", shown: Shown) -> None:
+def _draw_discounts(figure: "SubFigure", result: Result) -> None:
     axes = figure.add_subplot()
-    _draw_curves(axes, shown, "z")
+    _draw_curves(axes, result, "z")
     axes.set_ylabel("discounting factor")
     axes.legend()
 
 
-def _draw_lemma(figure: "SubFigure", shown: Shown) -> None:
+def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     axes = figure.add_subplot()
-    a = shown.parameters["a"]
+    a = result.parameters["a"]
     axes.axvspan(0, min(2 * a, 1), color="0.94", linewidth=0, zorder=0)
-    _draw_curves(axes, shown, "b")
+    _draw_curves(axes, result, "b")
     axes.set_ylabel("bounds and what they bound")
     axes.set_ylim(bottom=0)
     axes.legend()
@@ -190,14 +190,14 @@ def _draw_lemma(figure: "SubFigure", shown: Shown) -> None:
 _COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
 
 
-def _one_dimensional_tables(shown: Shown) -> Iterator[Table]:
+def _one_dimensional_tables(result: Result) -> Iterator[Table]:
     note = "I is the number of positives; measures of training sets are means."
-    yield listed(shown, shown.values, ["part", "function", "quantity"], note)
+    yield value_table(result, result.values, ["part", "function", "quantity"], note)
 
 
-def _draw_one_dimensional(figure: "SubFigure", shown: Shown) -> None:
+def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
     left, middle, right = figure.subplots(1, 3, width_ratios=[4, 3, 4])
-    value = shown.values.set_index(["part", "function", "quantity"])["value"]
+    value = result.values.set_index(["part", "function", "quantity"])["value"]
     _draw_distribution(left, value["distribution"][""])
     _draw_choices(middle, value["training sets"])
     _draw_measures(right, value)
@@ -247,8 +247,8 @@ def _draw_measures(axes: "Axes", value: pd.Series) -> None:
     axes.grid(axis="x", visible=False)
 
 
-KINDS = {
-    "ranked-lists": Kind(
+PRESENTATIONS = {
+    "ranked-lists": Presentation(
         text=("list", "measure"),
         numbers=("scale",),
         tables=_ranked_tables,
@@ -257,7 +257,7 @@ KINDS = {
         caption="The p-th root of each risk, divided by that of the first list with as many "
         "positives and negatives. Where a curve is below 1, the objective prefers its list.",
     ),
-    "pair-contributions": Kind(
+    "pair-contributions": Presentation(
         text=("objective", "positive", "negative"),
         numbers=(),
         tables=_pair_tables,
@@ -266,7 +266,7 @@ KINDS = {
         caption="Share of the objective that falls to a pair, with the exponential loss. Lighter "
         "is larger: black is 0, and white the largest share of each panel.",
     ),
-    "discount-factors": Kind(
+    "discount-factors": Presentation(
         text=("curve",),
         numbers=("z",),
         tables=_curve_tables,
@@ -274,7 +274,7 @@ KINDS = {
         size=(6.4, 3.6),
         caption="What a positive example at rank z is worth, for the IR push at reverse height z.",
     ),
-    "lemma-7": Kind(
+    "lemma-7": Presentation(
         text=("curve",),
         numbers=("b",),
         tables=_curve_tables,
@@ -282,7 +282,7 @@ KINDS = {
         size=(6.4, 3.6),
         caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
     ),
-    "one-dimensional": Kind(
+    "one-dimensional": Presentation(
         text=("part", "function", "quantity"),
         numbers=(),
         tables=_one_dimensional_tables,
