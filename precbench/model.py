@@ -1,6 +1,6 @@
 """A fitted ranking of one's own rows: from a file, to a file, and to the top of a list."""
 
-import errno
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from sklearn.utils import check_array
 
 from precbench.data.own.read import Encoding
 from precbench.data.preprocess import Scaler, Scaling
-from precbench.errors import InputError, PrecbenchError
+from precbench.errors import InputError, did_you_mean
+from precbench.files import write_whole, writing
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.rows import as_rows, linear_scores
-from precbench.yaml.document import did_you_mean
 
 __all__ = ["Model", "make_solver"]
 
@@ -228,24 +228,12 @@ class Model:
             **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
         }
         target = Path(path)
-        if target.is_dir():
-            raise InputError(f"the model cannot be written to {target}: a folder; name a file")
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with unfinished.open("wb") as stream:
-                np.savez(stream, **arrays)
-                stream.flush()
-                os.fsync(stream.fileno())
-            unfinished.replace(target)
-        except OSError as error:
-            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            kind = PrecbenchError if is_full else InputError
-            raise kind(
-                f"the model cannot be written to {target}: {error.strerror}; "
-                f"{'free some space, or ' if is_full else ''}choose another place"
-            ) from error
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with writing(target, "choose another place", refused=InputError):
+            if target.is_dir():
+                raise IsADirectoryError("it is a folder")
+            content = io.BytesIO()
+            np.savez(content, **arrays)
+            write_whole({target: content.getvalue()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -4,7 +4,6 @@
 first and the JSON last, so the JSON is the commit mark: whatever was killed before it never was.
 """
 
-import errno
 import fcntl
 import hashlib
 import io
@@ -23,7 +22,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from precbench.errors import InputError, PrecbenchError
+from precbench.errors import InputError
+from precbench.files import write_whole, writing
 
 SCHEMA = 1
 STATUSES = ("ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted")
@@ -83,7 +83,7 @@ class Store:
         InputError
             If another run holds it; the message names the process.
         """
-        with _disk(self.folder):
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             stream = (self.folder / ".lock").open("a+")
         with stream:
@@ -95,7 +95,7 @@ class Store:
                     f"{self.folder} is in use by process {stream.read().strip() or 'unknown'}: "
                     "wait until it is done, or write elsewhere with --out"
                 ) from None
-            with _disk(self.folder):
+            with writing(self.folder):
                 stream.truncate(0)
                 stream.write(str(os.getpid()))
                 stream.flush()
@@ -112,10 +112,9 @@ class Store:
         Raises
         ------
         PrecbenchError
-            If the disk is full.
+            If the disk is full, or the folder cannot be written.
         """
-        with _disk(self.folder):
-            _write_whole({self.folder / name: content.encode()})
+        _write({self.folder / name: content.encode()})
 
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
@@ -133,7 +132,7 @@ class Store:
         Raises
         ------
         PrecbenchError
-            If the disk is full.
+            If the disk is full, or the folder cannot be written.
         """
         if record["status"] not in STATUSES:
             raise ValueError(f"status {record['status']!r} is none of {', '.join(STATUSES)}")
@@ -141,10 +140,9 @@ class Store:
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: _npz(arrays)} if arrays else {}
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
-        with _disk(self._trials):
-            _write_whole(contents)
-            if not arrays:
-                npz_file.unlink(missing_ok=True)
+        _write(contents)
+        if not arrays:
+            npz_file.unlink(missing_ok=True)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return the record of this key, None if there is none.
@@ -213,9 +211,8 @@ class Store:
         """Store a machine record (see `environment`) once, and return its id."""
         name = hashlib.sha256(_canonical(_plain(description))).hexdigest()[:12]
         path = self.folder / "environments" / f"{name}.json"
-        with _disk(self.folder):
-            if not path.exists():
-                _write_whole({path: _json(description)})
+        if not path.exists():
+            _write({path: _json(description)})
         return name
 
     def sweep_temporaries(self) -> int:
@@ -319,47 +316,11 @@ def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     return content.getvalue()
 
 
-def _write_whole(contents: Mapping[Path, bytes]) -> None:
-    """Write files of one folder; the last is the commit mark of the others.
-
-    Nothing gets its name before everything is safely on the disk.
-    """
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
-    mark = list(contents)[-1]
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        for path, content in contents.items():
-            with temporary[path].open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-        if len(contents) > 1:
-            mark.unlink(missing_ok=True)  # an old mark must not vouch for new contents
-        for path in contents:
-            temporary[path].replace(path)
-    except BaseException:
-        for path in contents:
-            temporary[path].unlink(missing_ok=True)
-        raise
-    folder = os.open(mark.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the new names too must survive a power cut
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def _disk(place: Path) -> Iterator[None]:
-    """Turn what the disk refuses into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise PrecbenchError(
-                f"disk full while writing to {place}; finished trials are kept; "
-                "free space and run the same command again"
-            ) from error
-        raise PrecbenchError(f"cannot write to {place}: {error.strerror or error}") from error
+def _write(contents: Mapping[Path, bytes]) -> None:
+    [folder] = {path.parent for path in contents}
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(contents)
 
 
 def _no_constant(name: str) -> NoReturn:

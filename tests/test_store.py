@@ -149,7 +149,7 @@ def test_a_full_disk_keeps_what_was_there(store, monkeypatch, failing):
     with monkeypatch.context() as patch:
         patch.setattr(*((os, "fsync") if failing == "fsync" else (Path, "open")), full)
         with pytest.raises(
-            PrecbenchError, match=r"disk full .* finished trials are kept"
+            PrecbenchError, match=r"disk full .* what is finished is kept"
         ) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
     assert caught.value.exit_code == 1

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from precbench.errors import InputError
-from precbench.yaml.document import did_you_mean, load, parse
+from precbench.errors import InputError, did_you_mean
+from precbench.yaml.document import load, parse
 
 
 def complaint(text):

@@ -23,7 +23,7 @@ from precbench.claims.verdicts import parse_printed
 from precbench.errors import InputError
 from precbench.locations import shipped
 from precbench.yaml.document import Document, Keys, load
-from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
+from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
 
 __all__ = [
     "BoundClaim",
@@ -401,7 +401,7 @@ def load_deviations() -> dict[str, Deviation]:
         With one line for each mistake.
     """
     document = load(_deviations_file())
-    return _validated(_Deviations, document).deviations
+    return validated(document, _Deviations).deviations
 
 
 def _deviations_file() -> Path:
@@ -434,16 +434,9 @@ def _not_a_number(claim: Claim) -> list[str]:
     return [f"{claim.id}: should be above 0"] if needs_positive and value <= 0 else []
 
 
-def _validated(model: Any, document: Document) -> Any:
-    try:
-        return model.model_validate(document.data)
-    except ValidationError as error:
-        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
-
-
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """Yield each claim with its place in the file."""
-    published = _validated(_Published, document)
+    published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     problems: list[Problem] = []
     for keys, fields in _fields_of(published):

@@ -1,6 +1,5 @@
 """The command line. Nothing heavy is imported before a command needs it."""
 
-import errno
 import signal
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from precbench.errors import PrecbenchError
+from precbench.files import disk_full, is_full
 
 _EPILOG = """\
 Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, config or input;
@@ -31,13 +31,9 @@ class _Group(TyperGroup):
             print("precbench: interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if not is_full(error):
                 raise
-            print(
-                f"precbench: disk full{f' at {error.filename}' if error.filename else ''}; what is "
-                "finished is kept; free space and run the same command again",
-                file=sys.stderr,
-            )
+            print(f"precbench: {disk_full(error.filename or 'a file')}", file=sys.stderr)
             raise typer.Exit(1) from None
 
 

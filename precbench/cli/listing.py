@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from precbench.errors import InputError
-from precbench.yaml.document import did_you_mean
+from precbench.errors import InputError, did_you_mean
 
 
 def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> None:

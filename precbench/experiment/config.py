@@ -11,12 +11,11 @@ from pydantic import (
     Field,
     PositiveFloat,
     PositiveInt,
-    ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -45,8 +44,8 @@ from precbench.experiment.validation import (
     solver_defaults,
 )
 from precbench.locations import shipped
-from precbench.yaml.document import Document, Keys, did_you_mean, load
-from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
+from precbench.yaml.document import Document, Keys, load
+from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
 
 
 class Experiment(Section):
@@ -388,11 +387,9 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     """
     # The last key marks a study whose first key is misspelt.
     keys = set(document.data) if isinstance(document.data, dict) else set()
-    kind = Experiment if keys.isdisjoint({*STUDY_KEYS, "parameters"}) else Study
-    try:
-        return kind.model_validate(document.data, context=folder)
-    except ValidationError as error:
-        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
+    if keys.isdisjoint({*STUDY_KEYS, "parameters"}):
+        return validated(document, Experiment, folder)
+    return validated(document, Study, folder)
 
 
 def _seed(*identity: int | str) -> int:

@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from precbench.errors import did_you_mean
 from precbench.experiment.validation import (
     SOLVER_KEYS,
     metric_defaults,
@@ -29,7 +30,7 @@ from precbench.experiment.validation import (
     parameter_problems,
     solver_defaults,
 )
-from precbench.yaml.document import Keys, did_you_mean
+from precbench.yaml.document import Keys
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
 
 Scaling = Literal["none", "standardise", "unit"]

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from precbench.yaml.document import did_you_mean
+from precbench.errors import did_you_mean
 from precbench.yaml.models import Problem, at, in_plain_words
 
 _LARGEST_TRY = 100_000

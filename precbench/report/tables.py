@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from precbench.files import write_whole
 from precbench.metrics import SMALLER_IS_BETTER
 from precbench.results import Run, read_run
 
@@ -178,7 +179,7 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
         "summary.tex": _latex(run, tables),
     }
     for name, content in contents.items():
-        (run.folder / name).write_text(content, encoding="utf-8")
+        write_whole({run.folder / name: content.encode()})
     return [run.folder / name for name in contents]
 
 

@@ -6,7 +6,6 @@ file can neither run code nor exhaust memory: the data are built from the parser
 by its constructors.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -137,24 +136,6 @@ def parse(text: str, file: str = "<text>") -> Document:
     if builder.mistakes:
         raise InputError("\n".join(builder.mistakes))
     return Document(file, builder.data, builder.where)
-
-
-def did_you_mean(name: object, valid: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or nothing.
-
-    Parameters
-    ----------
-    name : object
-        What was found.
-    valid : iterable of str
-
-    Returns
-    -------
-    str
-    """
-    spelt = {other.lower(): other for other in valid}
-    near = difflib.get_close_matches(str(name).lower(), spelt, n=1)
-    return f" (did you mean {spelt[near[0]]!r}?)" if near else ""
 
 
 class _Builder:

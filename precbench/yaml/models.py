@@ -3,6 +3,7 @@
 A check returns what is wrong; an empty list means that all is well.
 """
 
+import re
 import reprlib
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar
@@ -19,7 +20,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from precbench.yaml.document import Keys, did_you_mean
+from precbench.errors import did_you_mean
+from precbench.yaml.document import Document, Keys
 
 Problem = tuple[Keys, str]
 """Where, seen from the piece that is checked, and what."""
@@ -78,6 +80,16 @@ def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
     return f"{error['msg'].replace('Input should', 'should')}, found {found}"
 
 
+def matching(pattern: str, complaint: str) -> AfterValidator:
+    """Return a check that text matches a regular expression as a whole."""
+
+    def check(text: str) -> str:
+        refuse(at((), [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"]))
+        return text
+
+    return AfterValidator(check)
+
+
 def _not_empty(items: Any) -> Any:
     refuse(at((), [] if items else ["should not be empty"]))
     return items
@@ -113,3 +125,32 @@ class Section(BaseModel):
     def _path(cls, loc: Keys) -> Keys:
         """Return where a field stands in the file."""
         return loc
+
+
+_Section = TypeVar("_Section", bound=Section)
+
+
+def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
+    """Return the section that a file consists of.
+
+    Parameters
+    ----------
+    document : Document
+    kind : type
+        A subclass of `Section`.
+    context : Any
+        Handed to the validators.
+
+    Returns
+    -------
+    Section
+
+    Raises
+    ------
+    InputError
+        With one line for each mistake, ``file:line:col: path: message``.
+    """
+    try:
+        return kind.model_validate(document.data, context=context)
+    except ValidationError as error:
+        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None

@@ -49,7 +49,7 @@ def test_every_card(name):
 
 
 def test_an_unknown_name_gets_the_nearest_one():
-    with pytest.raises(InputError, match="unknown data set 'ijcn1'; did you mean 'ijcnn1'"):
+    with pytest.raises(InputError, match=r"unknown data set 'ijcn1' \(did you mean 'ijcnn1'"):
         find_card("ijcn1")
     with pytest.raises(InputError, match="choose one of a9a, adult"):
         find_card("zzz")
@@ -58,23 +58,23 @@ def test_an_unknown_name_gets_the_nearest_one():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"rowz": 3}, "rowz: Extra inputs"),
-        ({"rows": "many"}, "rows: Input should be a valid integer"),
-        ({"rows": "20000"}, "rows: Input should be a valid integer"),
-        ({"positives": 20_000}, "leave one class"),
-        ({"folder": "../letter"}, "folder: String should match"),
-        ({"folder": "C:\\letter"}, "folder: String should match"),
-        ({"folder": "lettеr"}, "folder: String should match"),  # a Cyrillic е
-        ({"label_column": None}, "label_column is missing"),
-        ({"gamma": 0.1}, "gamma has no meaning"),
-        ({"name": "other"}, "its file 'letter'"),
+        ({"rowz": 3}, "rowz: unknown key (did you mean 'rows'?)"),
+        ({"rows": "many"}, "rows: should be a valid integer"),
+        ({"rows": "20000"}, "rows: should be a valid integer"),
+        ({"positives": 20_000}, "positives: 20000 positives of 20000 rows leave no negatives"),
+        ({"folder": "../letter"}, "folder: should hold letters, digits"),
+        ({"folder": "C:\\letter"}, "folder: should hold letters, digits"),
+        ({"folder": "lettеr"}, "folder: should hold letters, digits"),  # a Cyrillic е
+        ({"label_column": None}, "label_column: is missing"),
+        ({"gamma": 0.1}, "gamma: has no meaning here"),
+        ({"name": "other"}, "name: should be the file's name, 'letter'"),
     ],
 )
 def test_a_bad_card(tmp_path, change, what):
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())
     path = tmp_path / "letter.yaml"
     path.write_text(yaml.safe_dump(card | change))
-    with pytest.raises(InputError, match=r"letter\.yaml: ") as caught:
+    with pytest.raises(InputError, match=r"letter\.yaml:\d+:\d+: ") as caught:
         read_card(path)
     assert what in str(caught.value)
 
@@ -82,14 +82,14 @@ def test_a_bad_card(tmp_path, change, what):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"name": "../x"}, "files.0.name"),
-        ({"name": "/etc/passwd"}, "files.0.name"),
-        ({"name": "a\0b"}, "files.0.name"),
-        ({"name": ".hidden"}, "files.0.name"),
-        ({"urls": ["http://example.org/x"]}, "must be https"),
-        ({"urls": ["file:///etc/passwd"]}, "must be https"),
-        ({"sha256": "abc"}, "files.0.sha256"),
-        ({"bytes": None}, "either bytes or max_bytes"),
+        ({"name": "../x"}, "files[0].name: should hold letters"),
+        ({"name": "/etc/passwd"}, "files[0].name: should hold letters"),
+        ({"name": "a\0b"}, "files[0].name: should hold letters"),
+        ({"name": ".hidden"}, "files[0].name: should hold letters"),
+        ({"urls": ["http://example.org/x"]}, "files[0].urls[0]: an official address must be https"),
+        ({"urls": ["file:///etc/passwd"]}, "files[0].urls[0]: an official address must be https"),
+        ({"sha256": "abc"}, "files[0].sha256: should be 64 lower-case"),
+        ({"bytes": None}, "files[0]: needs either bytes or max_bytes"),
     ],
 )
 def test_a_bad_file_of_a_card(tmp_path, change, what):
@@ -102,8 +102,28 @@ def test_a_bad_file_of_a_card(tmp_path, change, what):
     assert what in str(caught.value)
 
 
-def test_no_yaml(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: [", r"letter\.yaml:2:1: did not find"),
+        ("name: letter\nname: letter\n", r"letter\.yaml:2:1: name: duplicate key"),
+        ("- letter\n", r"letter\.yaml:1:1: should be a mapping"),
+    ],
+)
+def test_a_card_that_is_no_mapping(tmp_path, text, complaint):
     path = tmp_path / "letter.yaml"
-    path.write_text("a: [")
-    with pytest.raises(InputError, match="not a YAML file"):
+    path.write_text(text)
+    with pytest.raises(InputError, match=complaint):
         read_card(path)
+
+
+def test_every_mistake_of_a_card_has_its_place(tmp_path):
+    text = (shipped("datasets") / "letter.yaml").read_text()
+    path = tmp_path / "letter.yaml"
+    path.write_text(text.replace("positive: ", "positiv: ").replace("rows: ", "rows: -"))
+    with pytest.raises(InputError) as caught:
+        read_card(path)
+    lines = text.splitlines()
+    for key, found in (("positive: ", "positiv: unknown key"), ("rows: ", "rows: should be")):
+        number = next(i for i, line in enumerate(lines, 1) if line.startswith(key))
+        assert f"letter.yaml:{number}:1: {found}" in str(caught.value)

@@ -148,7 +148,7 @@ def test_a_damaged_prepared_cache_is_made_again(cache):
         again = load_dataset("margin")
         assert np.array_equal(again.X, content)
         assert is_mapped(again.X)
-    assert not list((cache / "prepared").glob(".unfinished-*"))
+    assert not list((cache / "prepared").glob(".*"))
 
 
 def test_a_loaded_card_needs_no_parser(monkeypatch):

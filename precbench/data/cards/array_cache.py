@@ -1,4 +1,4 @@
-"""Arrays arrays kept in the cache, so that many processes share one memory map.
+"""Arrays in the cache, parsed once, so that many processes share one memory map.
 
 ``prepared/<name>-<first 16 digits of the sha256>/`` holds one ``.npy`` per array. A folder
 appears whole (written under another name, then renamed) or not at all.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
+from precbench.files import publish, temporary
 from precbench.locations import cache_folder
 
 
@@ -66,19 +65,14 @@ def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
     if not isinstance(arrays.X, np.ndarray):
         X = parts.pop("X")
         parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    unfinished = folder.with_name(f".unfinished-{uuid.uuid4().hex}")
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), temporary(folder) as unfinished:
         unfinished.mkdir(parents=True)
         for part, array in parts.items():
-            with (unfinished / f"{part}.npy").open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
+            np.save(unfinished / f"{part}.npy", array, allow_pickle=False)
         (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
         if load_prepared(name, sha256) is None:  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
-            unfinished.rename(folder)
-    shutil.rmtree(unfinished, ignore_errors=True)
+            publish(unfinished, folder)
 
 
 def _folder(name: str, sha256: str) -> Path:

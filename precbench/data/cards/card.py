@@ -5,44 +5,28 @@ A card is a YAML file in ``datasets/``, named after its data set.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Literal, Self
 
-import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, PositiveInt, model_validator
 
-from precbench.errors import InputError
-
-
-def _https(address: str) -> str:
-    if urlsplit(address).scheme != "https":
-        raise ValueError(f"an official address must be https, found {address!r}")
-    return address
-
+from precbench.yaml.document import load
+from precbench.yaml.models import Items, Section, at, matching, refuse, validated
 
 # A name becomes part of a path: no separator, no leading dot, ASCII only.
-PlainName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Address = Annotated[str, AfterValidator(_https)]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+PlainName = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*",
+        "should hold letters, digits, '.', '-' and '_' only, the first a letter or digit",
+    ),
+]
+Address = Annotated[str, matching(r"https://.+", "an official address must be https")]
+Sha256 = Annotated[str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexadecimal digits")]
+Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class File(_Strict):
+class File(Section):
     """One file as its source serves it.
 
     Attributes
@@ -59,7 +43,7 @@ class File(_Strict):
     """
 
     name: PlainName
-    urls: tuple[Address, ...] = ()
+    urls: Items[Address] = ()
     sha256: Sha256 | None = None
     md5: Md5 | None = None
     bytes: PositiveInt | None = None
@@ -68,7 +52,7 @@ class File(_Strict):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.bytes is None) == (self.max_bytes is None):
-            raise ValueError(f"file {self.name!r} needs either bytes or max_bytes")
+            refuse(at((), ["needs either bytes or max_bytes"]))
         return self
 
     @property
@@ -82,7 +66,7 @@ class File(_Strict):
         return self.sha256 is not None or self.md5 is not None
 
 
-class Archive(_Strict):
+class Archive(Section):
     """A zip archive that holds files of the card.
 
     Attributes
@@ -95,19 +79,19 @@ class Archive(_Strict):
     """
 
     name: PlainName
-    urls: tuple[Address, ...] = ()
+    urls: Items[Address] = ()
     max_bytes: PositiveInt
-    members: tuple[PlainName, ...]
+    members: Items[PlainName]
 
 
-class Use(_Strict):
+class Use(Section):
     """How a paper used the data set."""
 
     paper: str
     how: str
 
 
-class StandIn(_Strict):
+class StandIn(Section):
     """Parameters of the synthetic substitute.
 
     Attributes
@@ -122,7 +106,7 @@ class StandIn(_Strict):
     noise: Annotated[float, Field(ge=0)]
 
 
-class Card(_Strict):
+class Card(Section):
     """A data set: sources, format, and what must come out.
 
     Attributes
@@ -167,11 +151,11 @@ class Card(_Strict):
     title: str
     folder: PlainName
     format: Literal["svmlight", "csv", "kdd08", "ppi", "synthetic"]
-    files: tuple[File, ...] = ()
+    files: Items[File] = ()
     archive: Archive | None = None
     label_column: PositiveInt | None = None
     separator: Literal["comma", "blanks"] = "comma"
-    feature_columns: tuple[PositiveInt, ...] | None = None
+    feature_columns: Items[PositiveInt] | None = None
     positive: str | int | float | None = None
     generator: Literal["counterexample", "margin"] | None = None
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
@@ -183,7 +167,7 @@ class Card(_Strict):
     scaling: Literal["standardise", "unit", "none"]
     licence: str
     citation: str
-    used_by: tuple[Use, ...] = ()
+    used_by: Items[Use] = ()
     note: str = ""
     stand_in: StandIn | None = None
 
@@ -197,21 +181,20 @@ class Card(_Strict):
             "generator": self.format == "synthetic",
             "gamma": self.generator == "margin",
         }
-        for field, wanted in needed.items():
-            if bool(getattr(self, field)) != wanted:
-                raise ValueError(
-                    f"{field} {'is missing' if wanted else 'has no meaning'} "
-                    f"in a card of format {self.format!r}"
-                )
-        if self.feature_columns is not None and len(self.feature_columns) != self.features:
-            raise ValueError(
-                f"feature_columns names {len(self.feature_columns)} columns, features says "
-                f"{self.features}"
-            )
+        refuse(
+            ((field,), "is missing" if wanted else "has no meaning here")
+            for field, wanted in needed.items()
+            if bool(getattr(self, field)) != wanted
+        )
+        columns = self.feature_columns
+        if columns is not None and len(columns) != self.features:
+            found = f"lists {len(columns)} columns, but the card has {self.features} features"
+            refuse([(("feature_columns",), found)])
         if self.positives >= self.rows:
-            raise ValueError(f"{self.positives} positives of {self.rows} rows leave one class")
+            found = f"{self.positives} positives of {self.rows} rows leave no negatives"
+            refuse([(("positives",), found)])
         if self.archive and not set(self.archive.members) <= {file.name for file in self.files}:
-            raise ValueError("the members of the archive must be files of the card")
+            refuse([(("archive", "members"), "should be files of the card")])
         return self
 
 
@@ -230,21 +213,10 @@ def read_card(path: Path) -> Card:
     Raises
     ------
     InputError
-        Bad YAML, a wrong or missing key, or a name that is not the file's.
+        With one line for each mistake in the file.
     """
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not a YAML file: {error}") from error
-    try:
-        # As JSON, a list may stand for a tuple; everything else stays strict.
-        card = Card.model_validate_json(json.dumps(content, default=str))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'card'}: {problem['msg']}"
-            for problem in error.errors()
-        )
-        raise InputError(f"{path}: {problems}") from error
+    document = load(path)
+    card = validated(document, Card)
     if card.name != path.stem:
-        raise InputError(f"{path}: the card is named {card.name!r}, its file {path.stem!r}")
+        raise document.refusal(at(("name",), [f"should be the file's name, {path.stem!r}"]))
     return card

@@ -18,11 +18,10 @@ import shutil
 import sys
 import tempfile
 import time
-import uuid
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -32,7 +31,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays
-from precbench.errors import DataUnavailableError, InputError, PrecbenchError
+from precbench.errors import DataUnavailableError, InputError
+from precbench.files import publish, temporary, write_whole, writing
 from precbench.locations import cache_folder
 
 if TYPE_CHECKING:
@@ -324,9 +324,8 @@ def _notes(path: Path) -> Path:
 
 def _remember(path: Path, checksums: _Checksums) -> None:
     """Note the checksums beside the file; without a note it is read again next time."""
-    with contextlib.suppress(OSError), _unfinished(_notes(path)) as unfinished:
-        unfinished.write_text(json.dumps(asdict(checksums)), encoding="ascii")
-        unfinished.replace(_notes(path))
+    with contextlib.suppress(OSError):
+        write_whole({_notes(path): json.dumps(asdict(checksums)).encode()})
 
 
 def _remembered(path: Path) -> _Checksums | None:
@@ -346,16 +345,6 @@ def _set_aside(path: Path, target: Path) -> Path:
     if path == target:
         _notes(path).unlink(missing_ok=True)
     return aside
-
-
-@contextmanager
-def _unfinished(target: Path) -> Iterator[Path]:
-    """Give a name for a file in the making; what still has it at the end is removed."""
-    path = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
 
 
 # --- where files come from ---
@@ -446,7 +435,7 @@ def _wanted(card: Card) -> str:
 def _take(card: Card, file: File, source: _Source) -> None:
     """Put the file (or all members of the archive) into the cache."""
     target = _folders(card)[-1] / file.name
-    with _unfinished(target) as downloaded:
+    with temporary(target) as downloaded:
         path = Path(source.address)
         if source.is_remote:
             path = downloaded
@@ -483,7 +472,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 def _accept(stream: IO[bytes], file: File, target: Path) -> None:
     """Write what the stream holds under the file's name, if it is the file."""
-    with _unfinished(target) as unfinished:
+    with temporary(target) as unfinished:
         with _NewFile(unfinished, file.limit) as copy:
             head = b""
             while chunk := stream.read(CHUNK):
@@ -505,7 +494,7 @@ def _accept(stream: IO[bytes], file: File, target: Path) -> None:
                     f"the cache already holds another {file.name}; it has sha256 {present}, this "
                     f"one {found.sha256}; remove {target} to replace it"
                 )
-        unfinished.replace(target)
+        publish(unfinished, target)
         _remember(target, found)
 
 
@@ -536,15 +525,8 @@ class _NewFile:
     def flush(self) -> None:
         """Do nothing: pooch asks for it after every piece."""
 
-    @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise PrecbenchError(
-                f"{self._path.parent}: cannot be written: {error.strerror}; free some space, or "
-                "name another folder in PRECBENCH_CACHE"
-            ) from error
+    def _disk_errors(self) -> AbstractContextManager[None]:
+        return writing(self._path.parent, "name another folder in PRECBENCH_CACHE")
 
 
 # --- download ---

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.locations import shipped
 
 if TYPE_CHECKING:
@@ -64,10 +63,11 @@ def find_card(name: str) -> Card:
     Raises
     ------
     InputError
-        An unknown name; the sentence has the nearest valid one.
+        An unknown name.
     """
     if name in DATASETS:
         return DATASETS[name]
-    near = difflib.get_close_matches(name, DATASETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(DATASETS)}"
-    raise InputError(f"unknown data set {name!r}; {hint}")
+    raise InputError(
+        f"unknown data set {name!r}{did_you_mean(name, DATASETS)}: choose one of "
+        f"{', '.join(DATASETS)}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import lzma
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Dataset
 from precbench.data.svmlight import MOST_ENTRIES, read_svmlight
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -511,12 +510,8 @@ def _vector(path: Path, arrays: dict[str, NDArray], name: str, length: int) -> l
 def _column(table: pd.DataFrame, name: str, where: str) -> pd.Series:
     if name in table.columns:
         return table[name]
-    by_lower_case = {str(column).lower(): str(column) for column in table.columns}
-    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    hint = (
-        f"did you mean {by_lower_case[near[0]]!r}?" if near else f"it has {_listed(table.columns)}"
-    )
-    raise InputError(f"{where}: no column {name!r}; {hint}")
+    near = did_you_mean(name, map(str, table.columns))
+    raise InputError(f"{where}: no column {name!r}{near}; it has {_listed(table.columns)}")
 
 
 def _learnt(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:

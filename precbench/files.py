@@ -1,0 +1,128 @@
+"""Files that appear whole or not at all, and one sentence for what the disk refuses."""
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from precbench.errors import PrecbenchError
+
+
+@contextmanager
+def temporary(target: Path) -> Iterator[Path]:
+    """Give a hidden name beside `target` for a file or folder in the making.
+
+    Parameters
+    ----------
+    target : pathlib.Path
+
+    Yields
+    ------
+    pathlib.Path
+        ``.<name>.<random>.tmp``; what still has this name at the end is removed.
+    """
+    path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield path
+    finally:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def publish(path: Path, target: Path) -> None:
+    """Rename a finished file, or a folder of files, once it is safely on the disk.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A name from `temporary`.
+    target : pathlib.Path
+        A file is replaced; a folder must not exist.
+    """
+    for part in path.iterdir() if path.is_dir() else ():
+        _sync(part)
+    _sync(path)
+    path.replace(target)
+    _sync(target.parent)
+
+
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder; when this returns, they survive a crash of the machine.
+
+    None gets its name before the contents of all are safely on the disk.
+
+    Parameters
+    ----------
+    contents : mapping of pathlib.Path to bytes
+        The last file is the commit mark of the others: it is absent while they are replaced.
+    """
+    *others, mark = contents
+    with ExitStack() as stack:
+        paths = {target: stack.enter_context(temporary(target)) for target in contents}
+        for target, content in contents.items():
+            with paths[target].open("wb") as stream:
+                stream.write(content)
+            _sync(paths[target])
+        if others:
+            mark.unlink(missing_ok=True)
+        for target, path in paths.items():
+            path.replace(target)
+        _sync(mark.parent)
+
+
+@contextmanager
+def writing(
+    place: Path | str,
+    advice: str = "",
+    refused: type[PrecbenchError] = PrecbenchError,
+) -> Iterator[None]:
+    """Report an error of the operating system as one sentence.
+
+    Parameters
+    ----------
+    place : path or str
+        What is being written.
+    advice : str
+        What to do besides freeing space.
+    refused : type
+        The error for any other cause than a full disk.
+
+    Raises
+    ------
+    PrecbenchError
+        If the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise PrecbenchError(disk_full(place, advice)) from error
+        reason = error.strerror or str(error)
+        raise refused(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the disk, or the user's share of it, is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def disk_full(place: Path | str, advice: str = "") -> str:
+    """Return the sentence for a full disk."""
+    return (
+        f"disk full while writing to {place}; what is finished is kept; free space"
+        f"{advice and f' or {advice}'}, then run the same command again"
+    )
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
