@@ -24,16 +24,7 @@ from scipy.stats import binomtest
 from precbench import metrics
 from precbench.claims import load_claims, load_deviations, make_ledger, published, read_evidence
 from precbench.claims.evidence import WALL_SECONDS, Evidence
-from precbench.claims.ledger import (
-    LedgerRow,
-    changes,
-    read_ledger,
-    reference_path,
-    rewritten,
-    to_csv,
-    updated,
-)
-from precbench.claims.published import (
+from precbench.claims.kinds import (
     BoundClaim,
     ExactClaim,
     FactClaim,
@@ -42,6 +33,15 @@ from precbench.claims.published import (
     RatioClaim,
     Reading,
     StatementClaim,
+)
+from precbench.claims.ledger import (
+    LedgerRow,
+    changes,
+    read_ledger,
+    reference_path,
+    rewritten,
+    to_csv,
+    updated,
 )
 from precbench.claims.verdicts import (
     MIN_REPETITIONS,
@@ -773,7 +773,7 @@ def test_exact_numbers(printed, fields, verdict, deviation, measured):
 CURVES = pd.DataFrame(
     {
         "horizon": [10, 100] * 4,
-        "quantity": ["regret"] * 2 + ["bound"] * 2 + ["lower"] * 2 + ["idle"] * 2,
+        "quantity": ["regret"] * 2 + ["bound"] * 2 + ["lower"] * 2 + ["w = 0"] * 2,
         "value": [0.2, 0.1, 0.8, 0.3, 0.15, 0.05, 1.0, 0.2],
     }
 )
@@ -798,12 +798,12 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
             Verdict.REPRODUCED,
             "0.1 against 0.2",
         ),
-        (REGRET | {"idle": {"quantity": "idle"}}, Verdict.REPRODUCED, None),
-        (REGRET | {"idle": {"quantity": "lower"}}, Verdict.INCONCLUSIVE, None),
-        (REGRET | {"idle": {"quantity": "idle", "horizon": 10}}, Verdict.REPRODUCED, None),
-        (REGRET | {"idle": {"quantity": "idle", "horizon": 100}}, Verdict.INCONCLUSIVE, None),
+        (REGRET | {"trivial": {"quantity": "w = 0"}}, Verdict.REPRODUCED, None),
+        (REGRET | {"trivial": {"quantity": "lower"}}, Verdict.INCONCLUSIVE, None),
+        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 10}}, Verdict.REPRODUCED, None),
+        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 100}}, Verdict.INCONCLUSIVE, None),
         (
-            REGRET | {"by": {"quantity": "lower"}, "idle": {"quantity": "lower"}},
+            REGRET | {"by": {"quantity": "lower"}, "trivial": {"quantity": "lower"}},
             Verdict.NOT_REPRODUCED,
             None,
         ),
@@ -1129,9 +1129,9 @@ def test_exact_claims_name_one_value(claims, computed):
 
 def test_deviations_are_used_and_their_evidence_exists(claims):
     deviations = load_deviations()
-    used = {name for c in claims for name in published._deviations_of(c)}
+    used = {name for c in claims for name in c.all_deviations()}
     assert used == set(deviations)
-    papers = {(name, c.paper) for c in claims for name in published._deviations_of(c)}
+    papers = {(name, c.paper) for c in claims for name in c.all_deviations()}
     configs = set(list_configs())
     planned = {c.config for c in claims} - configs
     assert {name.split("/")[0] for name in planned} <= {"kar2014", "gultekin"}
@@ -1272,8 +1272,8 @@ def with_mistake(folder_of_claims, monkeypatch):
     ("old", "new", "offset", "what"),
     [
         ("metric: auc\n    better", "metrc: auc\n    better", 0,
-         r"claims\[4\]\.metrc: .*ir-like-p=64/auc: unknown key \(did you mean 'metric'\?\)"),
-        ("metric: auc\n    better", "better", -8, r"claims\[4\]\.metric: .*auc: is missing"),
+         r"claims\[5\]\.metrc: .*magic/sacrifice: unknown key \(did you mean 'metric'\?\)"),
+        ("metric: auc\n    better", "better", -8, r"claims\[5\]\.metric: .*fice: is missing"),
         ('"0.8284"]', '"0.8284", "1"]', 0, "printed: has 8 cells, the table has 7 columns"),
         ('"0.8288", "0.8284"]', "]", 0, "printed: has 5 cells, the table has 7 columns"),
         ("deviations: [eleven-columns]", "deviations: [eleven-column]", -8,
@@ -1300,6 +1300,77 @@ def test_mistakes_are_told_with_their_line(with_mistake, old, new, offset, what)
     first = next(text for text in told.splitlines() if re.search(what, text))
     place_told = int(re.search(r"table-3-magic\.published\.yaml:(\d+):\d+: ", first)[1])
     assert place_told == line + offset, told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "offset", "what"),
+    [
+        ('"section-6/{dataset}/{solver}-ag', '"section-6/{datset}/{solver}-ag', 0,
+         r"claims\[0\]\.claims\[0\]\.id: .*placeholder 'datset' \(did you mean 'dataset'"),
+        ("metric: wall_seconds", 'metric: "{colour}"', 0, "metric: .*unknown placeholder 'colour'"),
+        ('id: "section-6/{dataset}/{solver}-against', 'id: "section-6/{dataset}/against', -1,
+         r"claims\[0\]\.claims\[0\]: a second claim with the id kar2015/section-6/ppi/against"),
+        ("sgd-max, 1pmb]", "sgd-avg]", 0, r"claims\[0\]\.for\.solver\[3\]: stands twice"),
+        ("sgd-max, 1pmb]", "[1pmb]]", 0, r"for\.solver\[3\]: should be text or a number"),
+        ("for: {method: [perceptron, sgd]}", "for: {method: []}", 0, "for.method: .*at least 1"),
+        ("for: {method: [perceptron, sgd]}", "for: {method: sgd}", 0,
+         "for.method: should be a mapping"),
+        ("for: {method: [perceptron, sgd]}", "for: [perceptron, sgd]", 0,
+         "for: should be a mapping"),
+        ('ppi: {where: "Section 6, Figure 2, PPI"}', "ppi: Figure 2", 0,
+         "for.dataset.ppi: should be a mapping"),
+        ("worse: [cutting-plane]", "worse: [cutting-plane]\n        worst: []", 1,
+         r"claims\[0\]\.worst: .*ppi/perceptron-avg.*: unknown key \(did you mean 'worse'"),
+        ('reason: "compares', 'untested: x\n        reason: "compares', -6,
+         "most-consistent: needs either a reason"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, what):
+    """A mistake is reported once, not for each of the claims that repeat it."""
+    line, told = with_mistake(old, new, "kar2015/section-6")
+    found = [text for text in told.splitlines() if re.search(what, text)]
+    assert int(re.search(r"section-6\.published\.yaml:(\d+):\d+: ", found[0])[1]) == line + offset
+    assert len(found) == 1 or "a second claim" in what, told
+
+
+def test_repeated_claims(tmp_path, monkeypatch):
+    (tmp_path / "deviations.published.yaml").write_text("deviations: {}")
+    (tmp_path / "toy.published.yaml").write_text("""
+paper: toy
+experiment: toy
+common: {where: "Table {n}, {name}", kind: exact}
+tables:
+  - id: table-2
+    where: Table 2
+    kind: exact
+    common: {cell: {list: "{row}"}}
+    columns: {f1: {cell: {column: "{column}"}}, f2: {}}
+    rows: {a: {printed: ["1", "2"]}}
+claims:
+  - for: {n: [1, 2], name: {a: {printed: "3"}, b: {printed: "4", cell: {list: f1}}}}
+    cell: {scale: "{n}", share: "1/{n}"}
+    claims:
+      - id: "table-{n}/{name}/{way}"
+        for: {way: [up, 0.5]}
+        cell: {list: "{name}{{n}}"}
+      - {id: "table-{n}/{name}", printed: "5"}
+""")
+    monkeypatch.setattr(published, "shipped", lambda _: tmp_path)
+    found = {c.id: c for c in load_claims()}
+    names = ["/up", "/0.5", ""]
+    repeated = [f"toy/table-{n}/{x}{way}" for n, x, way in product((1, 2), "ab", names)]
+    assert list(found) == ["toy/table-2/f1/a", "toy/table-2/f2/a", *repeated]
+    assert found["toy/table-2/f1/a"].cell == {"list": "a", "column": "f1"}
+    assert found["toy/table-2/f2/a"].cell == {"list": "a"}
+    up, plain = found["toy/table-2/b/up"], found["toy/table-2/b"]
+    assert (up.where, up.printed) == ("Table 2, b", "4")
+    assert up.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}  # a number stays one
+    assert plain.printed == "5" and plain.cell == {"scale": 2, "share": "1/2", "list": "f1"}
+
+
+def test_the_old_name_of_a_trivial_model():
+    old = claim("bound", "below", **REGRET, idle={"quantity": "w = 0"})
+    assert old == claim("bound", "below", **REGRET, trivial={"quantity": "w = 0"})
 
 
 def test_mistakes_in_other_files(with_mistake):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from precbench.claims import Evidence, load_claims, make_ledger
-from precbench.claims.published import BoundClaim
+from precbench.claims.kinds import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config, load_experiment
@@ -232,7 +232,7 @@ def test_what_bounds_is_above_what_it_bounds(smoke_tables):
         assert row.runs >= 1
         # So few samples have no slope; a bound may lie above the regret of w = 0.
         holds = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
-        holds |= claim.idle is not None and row.verdict is Verdict.INCONCLUSIVE
+        holds |= claim.trivial is not None and row.verdict is Verdict.INCONCLUSIVE
         assert holds or claim.cell["quantity"] == "slope", row
 
 

@@ -9,10 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
-from precbench.claims.ledger import LedgerRow
-from precbench.claims.published import (
+from precbench.claims.kinds import (
     BoundClaim,
-    Cell,
     Claim,
     ExactClaim,
     FactClaim,
@@ -20,8 +18,10 @@ from precbench.claims.published import (
     OrderClaim,
     RatioClaim,
     Reading,
+    Selection,
     StatementClaim,
 )
+from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
     LEVEL,
     MIN_REPETITIONS,
@@ -115,7 +115,7 @@ def _values(claim: Claim, evidence: Evidence) -> pd.DataFrame:
     return evidence.values[claim.experiment]
 
 
-def _select(claim: Claim, table: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
     """Return the rows of an illustration that hold these entries."""
     for column, wanted in cell.items():
         if column not in table:
@@ -168,8 +168,8 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     deviation = " ".join(claim.deviations)
     if not holds.all():
         return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
-    if claim.idle is not None:
-        decisive = int(np.sum(bounds < _beside(claim, table, left, claim.idle)))
+    if claim.trivial is not None:
+        decisive = int(np.sum(bounds < _beside(claim, table, left, claim.trivial)))
         if not decisive:
             reason = "every bound lies above what no learning comes to"
             return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
@@ -177,7 +177,7 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, **_reproduced(claim), **about)
 
 
-def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Cell) -> NDArray:
+def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Selection) -> NDArray:
     """Return the value that each value on the left meets."""
     right = _select(claim, table, cell)
     if len(right) == 1 and len(left):

@@ -1,277 +1,40 @@
-"""The printed numbers and sentences of the papers, as strict objects.
+"""Reads the files ``NAME.published.yaml``: the printed numbers and sentences of the papers.
 
-A file ``NAME.published.yaml`` holds the claims that the results of ``NAME.yaml`` can decide, one
-by one or as the tables in which they were printed. A claim without a config says so by standing
-beside none.
+A file holds the claims that the results of ``NAME.yaml`` can decide, as the tables in which they
+were printed or one by one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in
+it have in common; ``for`` repeats either for each combination of values, whose names stand as
+``{name}`` in texts. In a table ``{row}`` and ``{column}`` stand for the names of both.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
+    BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
-    PositiveFloat,
     TypeAdapter,
     ValidationError,
     field_validator,
-    model_validator,
 )
 
-from precbench.claims.verdicts import parse_printed
-from precbench.errors import InputError
+from precbench.claims.kinds import Claim
 from precbench.locations import shipped
 from precbench.yaml.document import Document, Keys, load
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
 
-__all__ = [
-    "BoundClaim",
-    "Claim",
-    "Deviation",
-    "ExactClaim",
-    "FactClaim",
-    "MeanClaim",
-    "OrderClaim",
-    "RatioClaim",
-    "StatementClaim",
-    "load_claims",
-    "load_deviations",
-]
+__all__ = ["Deviation", "load_claims", "load_deviations"]
 
 SUFFIX = ".published.yaml"
-Scalar = str | int | float
-Cell = dict[str, Scalar]
-"""A cell of a table in long form: what its columns hold."""
-ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
-
-
-class Reading(Section):
-    """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
-
-    cell: Cell = Field(default_factory=dict)
-    deviation: str | None = None
-
-
-class _Claim(Section):
-    """What every claim has.
-
-    Attributes
-    ----------
-    id : str
-        Permanent: paper, place, row or column.
-    where : str
-        Where in the paper.
-    printed : str
-        As printed, hence with its digits.
-    says : str
-        The sentence, for a claim that is not a cell of a table.
-    experiment : str
-        Name of the experiment whose results decide; the file's, unless the claim names another.
-    config : str
-        The config of that experiment; may not exist yet.
-    deviations : tuple of str
-        Ids of the documented deviations under which we measure.
-    protocol : str
-        How the paper measured, as far as it says.
-    untested : str
-        Why no experiment decides it yet.
-    """
-
-    id: ClaimId
-    where: str
-    printed: str
-    says: str = ""
-    experiment: str
-    config: str
-    deviations: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    protocol: str = ""
-    untested: str = ""
-
-    @property
-    def paper(self) -> str:
-        """The key of the paper."""
-        return self.id.partition("/")[0]
-
-    @property
-    def place(self) -> str:
-        """The table, figure or section, as in the id."""
-        return self.id.split("/")[1]
-
-
-class ExactClaim(_Claim):
-    """A number that follows from the paper's own definitions, without chance.
-
-    Attributes
-    ----------
-    cell : dict
-        Columns of the illustration's ``values.csv`` that select one row.
-    argmin : str or None
-        Instead of a value, the entry of this column that has the least value was printed.
-    among : tuple of str
-        The entries that compete.
-    readings : tuple of Reading
-        Are tried in turn; the first that agrees decides.
-    truncated : bool
-        The digits after the last were cut off instead of rounded: a documented deviation.
-    expected, at_least : float or None
-        The number, or what it must reach, where the paper says it in words.
-    """
-
-    kind: Literal["exact"]
-    cell: Cell = Field(default_factory=dict)
-    argmin: str | None = None
-    among: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    readings: Items[Reading] = (Reading(),)
-    truncated: bool = False
-    expected: float | None = None
-    at_least: float | None = None
-
-
-class BoundClaim(_Claim):
-    """Some values of an illustration lie below others: a theorem, or an order of curves.
-
-    Attributes
-    ----------
-    cell, by : dict
-        Columns of the illustration's ``values.csv`` that select the values on the left and those
-        on the right. A value on the left meets the one that equals it in all other columns; a
-        lone value on the right meets all.
-    idle : dict or None
-        In the same way, what no learning comes to. Bounds above it hold whatever a method does:
-        where all of them lie there, they decide nothing.
-    factor, margin : float
-        The claim is ``left <= factor * right + margin``.
-    """
-
-    kind: Literal["bound"]
-    cell: Cell
-    by: Cell
-    idle: Cell | None = None
-    factor: float = 1.0
-    margin: float = 0.0
-
-
-class _Measured(_Claim):
-    """A claim about a metric.
-
-    Attributes
-    ----------
-    dataset, metric, part : str
-    checkpoint : int or None
-        That of the curve at which to look; None for the final weights.
-    """
-
-    dataset: str
-    metric: str
-    part: Literal["test", "training"] = "test"
-    checkpoint: int | None = None
-
-
-class MeanClaim(_Measured):
-    """A number from one draw of the data; ours are many.
-
-    Attributes
-    ----------
-    solver : str
-        Label in the results.
-    averaged : bool
-        The number is a mean over many draws: ours should agree to half a unit of its last digit.
-    power_of_ten : int
-        The power that was dropped in print.
-    logarithm : bool
-        Whether distances are taken between logarithms.
-    first_solver, first_printed : str
-        Of the first column of the row: the trend is the difference from it.
-    """
-
-    kind: Literal["mean"]
-    solver: str
-    averaged: bool = False
-    power_of_ten: int = 0
-    logarithm: bool = False
-    first_solver: str = ""
-    first_printed: str = ""
-
-
-class OrderClaim(_Measured):
-    """One side is better than the other, paired over the splits.
-
-    Attributes
-    ----------
-    better, worse : tuple of str
-        Labels of solvers.
-    of : {"best", "gap"}
-        What is compared: the best value of each side, or how far the two values of each side lie
-        apart (then the smaller gap is the better).
-    """
-
-    kind: Literal["order"]
-    better: Items[str]
-    worse: Items[str]
-    of: Literal["best", "gap"] = "best"
-
-
-class RatioClaim(_Claim):
-    """One side takes so many times as long as the other.
-
-    Attributes
-    ----------
-    dataset, slower, faster : str
-    read_as : float or None
-        The ratio, where the paper says it in words.
-    at_least : bool
-        Whether a larger ratio agrees too.
-    """
-
-    kind: Literal["ratio"]
-    dataset: str
-    slower: str
-    faster: str
-    read_as: PositiveFloat | None = None
-    at_least: bool = False
-
-
-class FactClaim(_Claim):
-    """A count that describes a data set.
-
-    Attributes
-    ----------
-    dataset : str
-    of : str
-        "share" is the percentage of positives.
-    ours : int or None
-        The count under a documented deviation.
-    """
-
-    kind: Literal["fact"]
-    dataset: str
-    of: Literal["rows", "features", "positives", "negatives", "share", "positives_per_fold"]
-    ours: int | None = None
-
-
-class StatementClaim(_Claim):
-    """A sentence, definition or formula that no other kind of claim holds.
-
-    Attributes
-    ----------
-    reason : str
-        Why no run can decide it. If a run could, but none does yet, `untested` says so instead.
-    """
-
-    kind: Literal["statement"]
-    reason: str = ""
-
-    @model_validator(mode="after")
-    def _says_why(self) -> Self:
-        if bool(self.reason) == bool(self.untested):
-            refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
-        return self
-
-
-Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim | StatementClaim
-_CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
 Fields = dict[str, Any]
+_CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_JOINED = ("cell", "by", "trivial")
+"""Fields whose entries are joined when claims inherit them."""
 
 
 class _Row(Section):
@@ -328,8 +91,44 @@ class _Table(Section):
         return rows
 
 
+def _as_mapping(values: Any) -> Any:
+    """Return a list of values as values without fields of their own."""
+    if not isinstance(values, list):
+        return values
+    refuse(
+        ((i,), "should be text or a number")
+        for i, value in enumerate(values)
+        if not isinstance(value, str | int | float)
+    )
+    refuse(((i,), "stands twice") for i, value in enumerate(values) if value in values[:i])
+    return {value: {} for value in values}
+
+
+_Values = Annotated[
+    dict[str | int | float, Fields], BeforeValidator(_as_mapping), Field(min_length=1)
+]
+
+
+class _Entry(Section):
+    """A claim, or fields that several claims have in common.
+
+    Attributes
+    ----------
+    repeat : dict
+        ``for`` in the file: names, each with the values that it takes in turn. A value may bring
+        fields of its own.
+    claims : tuple of _Entry or None
+        Those that inherit the fields of this one; None if this is itself a claim.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    repeat: dict[Name, _Values] = Field(default_factory=dict, alias="for")
+    claims: Items["_Entry"] | None = None
+
+
 class Deviation(Section):
-    """Where we do not do what the paper says.
+    """A place where we do not do what the paper says.
 
     Attributes
     ----------
@@ -350,7 +149,7 @@ class _Published(Section):
     experiment: str
     common: Fields = Field(default_factory=dict)
     tables: Annotated[tuple[_Table, ...], Field(strict=False)] = ()
-    claims: Annotated[tuple[Fields, ...], Field(strict=False)] = ()
+    claims: Annotated[tuple[_Entry, ...], Field(strict=False)] = ()
 
 
 class _Deviations(Section):
@@ -368,8 +167,8 @@ def load_claims() -> list[Claim]:
     Raises
     ------
     InputError
-        With one line for each mistake: a key, a value, an id that stands twice, or a deviation
-        that is not documented.
+        With one line for each mistake: a key, a value, a placeholder, an id that stands twice, or
+        a deviation that is not documented.
     """
     deviations = load_deviations()
     folder = shipped("configs")
@@ -383,9 +182,8 @@ def load_claims() -> list[Claim]:
         for keys, claim in _claims_of(document, config):
             if claim.id in claims:
                 problems += at(keys, [f"a second claim with the id {claim.id}"])
-            for name in _deviations_of(claim):
+            for name in claim.all_deviations():
                 problems += at(keys, unknown("deviation", name, deviations))
-            problems += at(keys, _not_a_number(claim))
             claims[claim.id] = claim
         if problems:
             raise document.refusal(problems)
@@ -408,81 +206,93 @@ def _deviations_file() -> Path:
     return shipped("configs") / f"deviations{SUFFIX}"
 
 
-def _deviations_of(claim: Claim) -> Iterator[str]:
-    yield from claim.deviations
-    for reading in claim.readings if isinstance(claim, ExactClaim) else ():
-        if reading.deviation is not None:
-            yield reading.deviation
-
-
-def _not_a_number(claim: Claim) -> list[str]:
-    """Return what is wrong with what is printed, where a verdict needs a number."""
-    if isinstance(claim, ExactClaim):
-        in_words = claim.argmin is not None or (claim.expected, claim.at_least) != (None, None)
-    else:
-        in_words = isinstance(claim, OrderClaim | BoundClaim | StatementClaim)
-        in_words |= isinstance(claim, RatioClaim) and claim.read_as is not None
-    if claim.untested or in_words:
-        return []
-    try:
-        value = parse_printed(claim.printed).value
-    except InputError as error:
-        return [f"{claim.id}: {error}"]
-    needs_positive = isinstance(claim, RatioClaim) or (
-        isinstance(claim, MeanClaim) and claim.logarithm
-    )
-    return [f"{claim.id}: should be above 0"] if needs_positive and value <= 0 else []
-
-
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """Yield each claim with its place in the file."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    problems: list[Problem] = []
-    for keys, fields in _fields_of(published):
-        given = _merged(common, fields)
+    found: dict[Problem, str] = {}  # each with the first claim that has it
+    for keys, fields, values in _fields_of(published, common):
+        problems: list[Problem] = []
+        fields = _filled(fields, values, keys, problems)
+        name = fields.get("id")
+        if name is not None:
+            fields["id"] = f"{published.paper}/{name}"
         try:
-            claim = _CLAIM.validate_python(given)
+            if not problems:
+                yield keys, _CLAIM.validate_python(fields)
         except ValidationError as error:
             # The first piece of a place is the kind of the claim.
-            problems += [
-                ((*keys, *e["loc"][1:]), f"{given.get('id')}: {e['msg']}") for e in error.errors()
-            ]
-            continue
-        yield keys, claim
-    if problems:
-        raise document.refusal(problems)
+            problems = [((*keys, *e["loc"][1:]), e["msg"]) for e in error.errors()]
+        for problem in problems:
+            found.setdefault(problem, f"{name}: " if name else "")
+    if found:
+        raise document.refusal((keys, name + text) for (keys, text), name in found.items())
 
 
-def _fields_of(published: _Published) -> Iterator[tuple[Keys, Fields]]:
+_Found = tuple[Keys, Fields, Mapping[str, Any]]
+"""The place of a claim, its fields, and what the placeholders in them stand for."""
+
+
+def _fields_of(published: _Published, common: Fields) -> Iterator[_Found]:
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             place = ("tables", number, "rows", name)
-            yield from ((place, f) for f in _cells(published.paper, table, name, row))
+            for column, fields in _cells(table, name, row):
+                yield place, _merged(common, fields), {"row": name, "column": column}
             if row.best is not None:
-                yield place, _best(published.paper, table, name, row)
-    for number, fields in enumerate(published.claims):
-        whole = {"id": f"{published.paper}/{fields['id']}"} if "id" in fields else {}
-        yield ("claims", number), {**fields, **whole}
+                yield place, _merged(common, _best(table, name, row)), {"row": name}
+    for number, entry in enumerate(published.claims):
+        yield from _repeated(entry, ("claims", number), common, {})
 
 
-def _cells(paper: str, table: _Table, name: str, row: _Row) -> Iterator[Fields]:
+def _repeated(
+    entry: _Entry, keys: Keys, common: Fields, values: Mapping[str, Any]
+) -> Iterator[_Found]:
+    """Yield the claims of an entry, which inherits fields and placeholders."""
+    axes = [[(name, *item) for item in taken.items()] for name, taken in entry.repeat.items()]
+    for point in product(*axes):
+        fields = _merged(common, *(own for _, _, own in point), entry.model_extra or {})
+        here = {**values, **{name: value for name, value, _ in point}}
+        if entry.claims is None:
+            yield keys, fields, here
+        for number, inner in enumerate(entry.claims or ()):
+            yield from _repeated(inner, (*keys, "claims", number), fields, here)
+
+
+def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
+    """Return it with values for ``{name}``; a text that is only that becomes the value itself."""
+    if isinstance(piece, dict):
+        return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
+    if isinstance(piece, list):
+        return [_filled(v, values, (*keys, i), problems) for i, v in enumerate(piece)]
+    names = _PLACEHOLDER.findall(piece) if isinstance(piece, str) else []
+    wrong = [text for name in names for text in unknown("placeholder", name, values)]
+    problems += at(keys, wrong)
+    if wrong or not names:
+        return piece
+    if piece == f"{{{names[0]}}}":
+        return values[names[0]]
+    return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), piece)
+
+
+def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
+    """Yield the fields of each cell of a row with the name of its column."""
     trend: Fields = {}
     if table.kind == "mean":
         first = next(iter(table.columns.values()))
         trend = {"first_solver": first.get("solver"), "first_printed": row.printed[0]}
     for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
         about = {
-            "id": f"{paper}/{table.id}/{column}/{name}",
+            "id": f"{table.id}/{column}/{name}",
             "where": f"{table.where}, {name}, {column}",
             "kind": table.kind,
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
-        yield _merged(table.common, trend, fields, row.fields, exception, about)
+        yield column, _merged(table.common, trend, fields, row.fields, exception, about)
 
 
-def _best(paper: str, table: _Table, name: str, row: _Row) -> Fields:
+def _best(table: _Table, name: str, row: _Row) -> Fields:
     """Return the claim that the best of a row is among some of the columns."""
     assert row.best is not None
     best = table.groups[row.best]
@@ -491,7 +301,7 @@ def _best(paper: str, table: _Table, name: str, row: _Row) -> Fields:
     measured = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
         **measured,
-        "id": f"{paper}/{table.id}/best/{name}",
+        "id": f"{table.id}/best/{name}",
         "where": f"{table.where}, {name}, column best",
         "kind": "order",
         "printed": row.best,
@@ -501,13 +311,13 @@ def _best(paper: str, table: _Table, name: str, row: _Row) -> Fields:
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Return all fields; cells are joined, and so are deviations."""
+    """Return all fields, of which the later win; selections are joined, and so are deviations."""
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():
-            if name == "cell":
+            if name in _JOINED and isinstance(value, dict):
                 value = {**merged.get(name, {}), **value}
-            elif name == "deviations":
+            elif name == "deviations" and isinstance(value, list):
                 value = [*merged.get(name, []), *value]
             merged[name] = value
     return merged

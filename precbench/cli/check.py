@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from precbench.claims import load_claims, make_ledger, read_evidence
+from precbench.claims.kinds import BoundClaim, Claim, ExactClaim
 from precbench.claims.ledger import (
     changes,
     read_ledger,
@@ -17,7 +18,6 @@ from precbench.claims.ledger import (
     to_json,
     updated,
 )
-from precbench.claims.published import BoundClaim, Claim, ExactClaim
 from precbench.cli.screen import screen
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config

@@ -1,0 +1,316 @@
+"""The kinds of claims: what each says, and what decides it."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import AliasChoices, Field, PositiveFloat, model_validator
+
+from precbench.claims.verdicts import parse_printed
+from precbench.errors import InputError
+from precbench.yaml.models import Items, Section, at, refuse
+
+__all__ = [
+    "BoundClaim",
+    "Claim",
+    "ExactClaim",
+    "FactClaim",
+    "MeanClaim",
+    "OrderClaim",
+    "RatioClaim",
+    "Reading",
+    "Selection",
+    "StatementClaim",
+]
+
+Selection = dict[str, str | int | float]
+"""Rows of a study's ``values.csv``: those that hold these entries in these columns."""
+ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
+
+
+class _Claim(Section):
+    """Fields of every claim.
+
+    Attributes
+    ----------
+    id : str
+        Permanent: paper, place, row or column.
+    where : str
+        Where in the paper.
+    printed : str
+        As printed, hence with its digits.
+    says : str
+        The sentence, for a claim that is not a cell of a table.
+    experiment : str
+        Name of the experiment whose results decide; the file's, unless the claim names another.
+    config : str
+        The config of that experiment; may not exist yet.
+    deviations : tuple of str
+        Ids of the documented deviations under which we measure.
+    protocol : str
+        How the paper measured, as far as it says.
+    untested : str
+        Why no experiment decides it yet, though one could.
+    """
+
+    id: ClaimId
+    where: str
+    printed: str
+    says: str = ""
+    experiment: str
+    config: str
+    deviations: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    protocol: str = ""
+    untested: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The key of the paper."""
+        return self.id.partition("/")[0]
+
+    @property
+    def place(self) -> str:
+        """The table, figure or section, as in the id."""
+        return self.id.split("/")[1]
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the verdict needs no printed number."""
+        return False
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether only a printed number above 0 makes sense."""
+        return False
+
+    def all_deviations(self) -> Iterator[str]:
+        """Yield the ids of all deviations that a verdict may name."""
+        yield from self.deviations
+
+    @model_validator(mode="after")
+    def _printed_is_a_number(self) -> Self:
+        if not (self.untested or self.in_words):
+            try:
+                value = parse_printed(self.printed).value
+            except InputError as error:
+                refuse(at((), [str(error)]))
+            refuse(at((), ["should be above 0"] if self.is_positive and value <= 0 else []))
+        return self
+
+
+class Reading(Section):
+    """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
+
+    cell: Selection = Field(default_factory=dict)
+    deviation: str | None = None
+
+
+class ExactClaim(_Claim):
+    """A number that follows from the paper's own definitions, without chance.
+
+    Attributes
+    ----------
+    cell : dict
+        Selects one value of the study.
+    argmin : str or None
+        Instead of a value, the entry of this column that has the smallest value was printed.
+    among : tuple of str
+        The entries that compete.
+    readings : tuple of Reading
+        Are tried in turn; the first that agrees decides.
+    truncated : bool
+        The digits after the last were cut off instead of rounded: a documented deviation.
+    expected, at_least : float or None
+        The number, or its lower limit, where the paper says it in words.
+    """
+
+    kind: Literal["exact"]
+    cell: Selection = Field(default_factory=dict)
+    argmin: str | None = None
+    among: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    readings: Items[Reading] = (Reading(),)
+    truncated: bool = False
+    expected: float | None = None
+    at_least: float | None = None
+
+    @property
+    def in_words(self) -> bool:
+        """Whether an entry or a number in words was printed."""
+        return self.argmin is not None or (self.expected, self.at_least) != (None, None)
+
+    def all_deviations(self) -> Iterator[str]:
+        """Yield also those of the readings."""
+        yield from self.deviations
+        yield from (r.deviation for r in self.readings if r.deviation is not None)
+
+
+class BoundClaim(_Claim):
+    """Some values of a study lie below others: a theorem, or an order of curves.
+
+    Attributes
+    ----------
+    cell, by : dict
+        Select the values on the left and those on the right. A value on the left is compared with
+        the one that equals it in all other columns, or with the only one on the right.
+    trivial : dict or None
+        Selects in the same way the values of the trivial model w = 0, which learns nothing. A bound
+        above them holds for any method that learns; where all bounds are, they decide nothing.
+    factor, margin : float
+        The claim is ``left <= factor * right + margin``.
+    """
+
+    kind: Literal["bound"]
+    cell: Selection
+    by: Selection
+    trivial: Selection | None = Field(None, validation_alias=AliasChoices("trivial", "idle"))
+    factor: float = 1.0
+    margin: float = 0.0
+
+    @property
+    def in_words(self) -> bool:
+        """Both sides are measured."""
+        return True
+
+
+class _Measured(_Claim):
+    """A claim about a metric.
+
+    Attributes
+    ----------
+    dataset, metric, part : str
+    checkpoint : int or None
+        That of the curve at which to look; None for the final weights.
+    """
+
+    dataset: str
+    metric: str
+    part: Literal["test", "training"] = "test"
+    checkpoint: int | None = None
+
+
+class MeanClaim(_Measured):
+    """A number from one draw of the data; ours are many.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    averaged : bool
+        The number is a mean over many draws: ours should agree to half a unit of its last digit.
+    power_of_ten : int
+        The power that was dropped in print.
+    logarithm : bool
+        Whether distances are taken between logarithms.
+    first_solver, first_printed : str
+        Of the first column of the row: the trend is the difference from it.
+    """
+
+    kind: Literal["mean"]
+    solver: str
+    averaged: bool = False
+    power_of_ten: int = 0
+    logarithm: bool = False
+    first_solver: str = ""
+    first_printed: str = ""
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether its logarithm is taken."""
+        return self.logarithm
+
+
+class OrderClaim(_Measured):
+    """One side is better than the other, paired over the splits.
+
+    Attributes
+    ----------
+    better, worse : tuple of str
+        Labels of solvers.
+    of : {"best", "gap"}
+        What is compared: the best value of each side, or the distance between the two values of
+        each side (then the smaller gap is the better).
+    """
+
+    kind: Literal["order"]
+    better: Items[str]
+    worse: Items[str]
+    of: Literal["best", "gap"] = "best"
+
+    @property
+    def in_words(self) -> bool:
+        """Both sides are measured."""
+        return True
+
+
+class RatioClaim(_Claim):
+    """One side takes so many times as long as the other.
+
+    Attributes
+    ----------
+    dataset, slower, faster : str
+    read_as : float or None
+        The ratio, where the paper says it in words.
+    at_least : bool
+        Whether a larger ratio agrees too.
+    """
+
+    kind: Literal["ratio"]
+    dataset: str
+    slower: str
+    faster: str
+    read_as: PositiveFloat | None = None
+    at_least: bool = False
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the ratio was printed in words."""
+        return self.read_as is not None
+
+    @property
+    def is_positive(self) -> bool:
+        """A ratio of times is."""
+        return True
+
+
+class FactClaim(_Claim):
+    """A count that describes a data set.
+
+    Attributes
+    ----------
+    dataset : str
+    of : str
+        "share" is the percentage of positives.
+    ours : int or None
+        The count under a documented deviation.
+    """
+
+    kind: Literal["fact"]
+    dataset: str
+    of: Literal["rows", "features", "positives", "negatives", "share", "positives_per_fold"]
+    ours: int | None = None
+
+
+class StatementClaim(_Claim):
+    """A sentence, definition or formula that no other kind of claim holds.
+
+    Attributes
+    ----------
+    reason : str
+        Why no run can decide it. If a run could, but none does yet, `untested` says so instead.
+    """
+
+    kind: Literal["statement"]
+    reason: str = ""
+
+    @property
+    def in_words(self) -> bool:
+        """Nothing is compared."""
+        return True
+
+    @model_validator(mode="after")
+    def _says_why(self) -> Self:
+        if bool(self.reason) == bool(self.untested):
+            refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
+        return self
+
+
+Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim | StatementClaim
