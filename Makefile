@@ -15,7 +15,7 @@ REPRODUCED = $(CHECKED) adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2014/fig1-pauc kar2014/fig2-prec kar2014/table1-kdd08 kar2014/fig3-buffer kar2014/fmeasure \
     kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2 gultekin/fourier
 
-.PHONY: help build run test lint check bench reproduce clean
+.PHONY: help build run test lint check bench reproduce docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ reproduce: build  ## Run every experiment that the data at hand allow.
 	$(BIN)/precbench run kar2015/section-6 --timing
 	$(BIN)/precbench run kar2014/extension --timing
 	$(BIN)/precbench check results
+
+docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
+	$(BIN)/python scripts/pages.py $(RESULTS)
 
 clean:  ## Remove what was built, but no results.
 	rm -rf build $(VENV) precbench.egg-info precbench/kernels/*.so precbench/kernels/*.c

@@ -107,10 +107,11 @@ def _convergence_tables(result: Result) -> Iterator[Table]:
 def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     lines: dict[str, Any] = {}
     looks = solver_styles(["deviation", "slope"])
-    slopes = result.values.set_index(["quantity", "dataset", "objective"])["value"]
+    slopes = result.values[result.values["quantity"] == "slope"]
+    slopes = slopes.set_index(["dataset", "objective"])["value"]
     for axes, rows in _panels(figure, result.values.dropna(subset="size"), "size"):
         curve = rows[rows["quantity"] == "deviation"]
-        slope = slopes["slope", rows["dataset"].iloc[0], rows["objective"].iloc[0]]
+        slope = slopes[rows["dataset"].iloc[0], rows["objective"].iloc[0]]
         size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
         [lines["deviation"]] = axes.plot(
             size, deviation, marker="o", color=looks["deviation"].color

@@ -1,0 +1,260 @@
+"""Make the tables, drawings and pictures of README and docs from what they show.
+
+``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
+script makes: tables of the committed reference, of the ledger and of the documented deviations, and
+the rooms of the package with their imports. ``docs/api.md`` is made from the docstrings as a whole.
+A test fails when a page drifts from its sources.
+
+``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
+run there agrees with the committed reference.
+"""
+
+import argparse
+import ast
+import hashlib
+import importlib
+import inspect
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reference import LEDGER, README, REFERENCE, ROOT, ledger_table, table
+
+from precbench.claims.ledger import read_ledger
+from precbench.claims.verdicts import Verdict
+
+PACKAGE = ROOT / "precbench"
+DOCS = ROOT / "docs"
+API = DOCS / "api.md"
+PICTURE = DOCS / "accuracy-time-ijcnn1.png"
+PICTURED = "ijcnn1"
+PUBLIC = ("precbench", "precbench.solvers", "precbench.metrics", "precbench.data")
+# Their last digits follow the BLAS and the CPU; those that a clock has stopped are not compared.
+OPTIMISERS = ("logistic-regression", "linear-svm", "cutting-plane")
+
+
+def pages() -> dict[Path, str]:
+    """Return every page with what this script makes in it."""
+    texts = {path: path.read_text() for path in [README, *sorted(DOCS.rglob("*.md"))]}
+    filled = {path: filled_in(text) for path, text in texts.items() if path != API}
+    return {**filled, API: api()}
+
+
+def filled_in(text: str) -> str:
+    """Return a page with its marked blocks made anew."""
+    makers = {
+        "reference": lambda: table(pd.read_csv(REFERENCE)),
+        "ledger": lambda: ledger_table(read_ledger(LEDGER)),
+        "verdicts": verdicts,
+        "deviations": deviations,
+        "layers": layers,
+        "rooms": rooms,
+    }
+
+    def made(found: re.Match[str]) -> str:
+        return f"{found[1]}\n{makers[found[2]](*found[3].split())}{found[4]}"
+
+    names = "|".join(makers)
+    return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
+
+
+def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
+    """Lay out a table as Markdown, its last columns as numbers."""
+    header = list(header)
+    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
+    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
+    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
+
+
+def verdicts(paper: str) -> str:
+    """Count the verdicts of a paper by the place of its claims."""
+    ledger = pd.read_csv(LEDGER).query("paper == @paper")
+    places = ledger["id"].str.split("/").str[1]
+    counts = Counter(zip(places, ledger["verdict"], strict=True))
+    given = [verdict for verdict in map(str, Verdict) if verdict in set(ledger["verdict"])]
+    rows = [[f"`{place}`", *(counts[place, v] or "" for v in given)] for place in places.unique()]
+    return laid_out(["claims", *given], rows, numbers=len(given))
+
+
+def deviations(paper: str) -> str:
+    """List the documented deviations of a paper, with the command that shows each."""
+    text = (ROOT / "configs" / "deviations.published.yaml").read_text()
+    listed = yaml.safe_load(text)["deviations"]
+    rows = [
+        [f"`{name}`", about["where"], about["says"], about["ours"], f"`{about['evidence']}`"]
+        for name, about in listed.items()
+        if about["paper"] == paper
+    ]
+    return laid_out(["id", "where", "the paper says", "ours", "shown by"], rows)
+
+
+def layered() -> list[list[str]]:
+    """Return the rooms of each layer, the highest layer first, from the contract."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    [found] = [c["layers"] for c in contracts["contracts"] if c["type"] == "layers"]
+    return [[name.strip().split(".")[1] for name in layer.split("|")] for layer in found]
+
+
+def layers() -> str:
+    """Draw the layers as a stack."""
+    lines = ["   ".join(rooms) for rooms in layered()]
+    width = max(map(len, lines)) + 4
+    rule = "├" + "─" * width + "┤"
+    inside = f"\n{rule}\n".join(f"│{line:^{width}}│" for line in lines)
+    return f"```text\n┌{'─' * width}┐\n{inside}\n└{'─' * width}┘\n```\n"
+
+
+def rooms() -> str:
+    """List what each room holds and imports, the highest layer first."""
+    order = [room for layer in layered() for room in layer]
+    rows = []
+    for room in order:
+        imported = imports(room)
+        listed = " ".join(f"`{other}`" for other in order if other in imported)
+        rows.append([f"`{room}`", summary(room), listed])
+    return laid_out(["room", "what it holds", "imports"], rows)
+
+
+def summary(room: str) -> str:
+    """Return the first sentence of a room's docstring."""
+    text = ast.get_docstring(ast.parse(sources(room)[0].read_text())) or ""
+    first = re.split(r"(?<=\.)\s", text.split("\n\n")[0].replace("\n", " "))[0]
+    return re.sub(r"`+", "`", first).rstrip(".")
+
+
+def sources(room: str) -> list[Path]:
+    """Return the modules of a room, the one with its docstring first."""
+    package = PACKAGE / room
+    found = sorted(package.rglob("*.py*")) if package.is_dir() else [PACKAGE / f"{room}.py"]
+    found = [path for path in found if path.suffix in (".py", ".pyx")]
+    return sorted(found, key=lambda path: path != package / "__init__.py")
+
+
+def imports(room: str) -> set[str]:
+    """Return the other rooms that the modules of a room import."""
+    found = set()
+    for path in sources(room):
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    found |= {f"{node.module}.{alias.name}" for alias in node.names}
+                elif isinstance(node, ast.Import):
+                    found |= {alias.name for alias in node.names}
+    ours = {name.split(".")[1] for name in found if name.startswith("precbench.")}
+    return ours - {room}
+
+
+def api() -> str:
+    """Describe everything public as Markdown, from the docstrings."""
+    parts = ["# API\n\nMade from the docstrings by `make docs`.\n"]
+    for name in PUBLIC:
+        module = importlib.import_module(name)
+        parts.append(f"\n## {name}\n\n{described(module)}\n")
+        for member in sorted(module.__all__, key=str.lower):
+            value = getattr(module, member)
+            if getattr(value, "__module__", "").startswith("precbench"):
+                if name != "precbench" or value.__module__.count(".") == 1:
+                    parts.append(f"\n{documented(member, value)}")
+            elif isinstance(value, dict):
+                listed = ", ".join(f"`{key}`" for key in value)
+                parts.append(f"\n### {member}\n\n{listed}.\n")
+    return "".join(parts)
+
+
+def documented(name: str, value: object) -> str:
+    """Describe a class with its public methods, or a function."""
+    text = f"### {name}{signature(value)}\n\n{described(value)}\n"
+    if not inspect.isclass(value):
+        return text
+    for method, function in vars(value).items():
+        if not method.startswith("_") and inspect.isfunction(function):
+            text += f"\n#### {name}.{method}{signature(function)}\n\n{described(function)}\n"
+    return text
+
+
+def signature(value: object) -> str:
+    """Return the parameters with their defaults; types stand in the docstring."""
+    if not callable(value):
+        return ""
+    try:
+        found = inspect.signature(value)
+    except ValueError:
+        return "()"
+    bare = [p.replace(annotation=p.empty) for n, p in found.parameters.items() if n != "self"]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
+
+
+def described(value: object) -> str:
+    """Return a docstring as Markdown: sections in bold, parameters as a list."""
+    text = inspect.getdoc(value) or ""
+    return "\n".join(markdown(text.splitlines())).strip()
+
+
+def markdown(lines: list[str]) -> Iterator[str]:
+    """Translate the lines of a numpydoc docstring."""
+    section = None
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if re.fullmatch(r"-{3,}", line):
+            yield ""
+        elif re.fullmatch(r"-{3,}", below):
+            section = line
+            yield f"**{line}**"
+        elif section in ("Parameters", "Attributes", "Returns", "Yields", "Raises"):
+            item = line and not line.startswith(" ")
+            text = line.strip().replace("``", "`")
+            yield f"- `{line}`" if item else f"  {text}" if text else ""
+        else:
+            yield line.replace("``", "`")
+
+
+def digest() -> str:
+    """Return the hash of the numbers that the picture goes with."""
+    rows = [line for line in REFERENCE.read_text().splitlines() if line.startswith(f"{PICTURED},")]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def pictured() -> str:
+    """Return the hash that was current when the picture was drawn."""
+    with Image.open(PICTURE) as image:
+        return str(image.info.get("reference"))
+
+
+def take_picture(results: Path) -> None:
+    """Copy the picture of a run, marked with the reference that the run agrees with."""
+    keys = ["solver", "metric"]
+    reference = pd.read_csv(REFERENCE).query("dataset == @PICTURED").set_index(keys)
+    run = pd.read_csv(results / PICTURED / "summary.csv").set_index(keys).loc[reference.index]
+    by_optimiser = reference.index.get_level_values("solver").isin(OPTIMISERS)
+    off = (run["mean"] - reference["mean"]).abs() > np.where(by_optimiser, 5e-3, 1e-9)
+    off &= (reference["stopped"] == 0) & (run["stopped"] == 0)
+    if run["stand_in"].any() or off.any():
+        sys.exit(f"{results / PICTURED} disagrees with the reference: {list(run.index[off])}")
+    info = PngInfo()
+    info.add_text("reference", digest())
+    with Image.open(results / PICTURED / "figures" / PICTURE.name) as image:
+        image.save(PICTURE, pnginfo=info, optimize=True)
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path, nargs="?", help="take the picture from this folder")
+    results = parser.parse_args().results
+    if results is not None:
+        take_picture(results)
+    for path, text in pages().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

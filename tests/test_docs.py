@@ -1,0 +1,169 @@
+"""The pages: what is made stays made, links lead somewhere, commands and programs run."""
+
+import re
+import runpy
+import shlex
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.experiment import list_configs
+from precbench.papers import STUDIES
+from precbench.report.studies import PRESENTATIONS
+from tests.conftest import mirror_folder
+from tests.helpers import ROOT, invoke
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import pages
+
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    code: str
+
+    @property
+    def file(self):
+        """The file that the block shows, named in its first line."""
+        found = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
+        return found and found[1]
+
+
+def blocks(page):
+    """Return the fenced blocks of a page but for those that say why they are not run."""
+    fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
+    found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
+    return [Block(language, code) for reason, language, code in found if not reason]
+
+
+def commands(code):
+    """Return the command lines of a block as lists of words."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+@cache
+def anchors(page):
+    """Return what a link may point to in a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_pages_show_their_sources():
+    stale = [path for path, text in pages.pages().items() if path.read_text() != text]
+    assert not stale, "run `make docs`"
+
+
+def test_picture_goes_with_the_reference():
+    assert pages.pictured() == pages.digest(), "precbench run ijcnn1 --timing, then make docs RESULTS=results"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    text = re.sub(r"^```.*?^```$|`[^`]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    for link in links:
+        if not link.startswith("https://"):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_and_configs_that_a_page_names_exist(name):
+    text = (ROOT / name).read_text()
+    shown = {block.file for block in blocks(ROOT / name)}
+    for path in re.findall(r"`((?:precbench|tests|scripts|configs|datasets)/[\w./-]+)`", text):
+        assert path in shown or (ROOT / path).exists(), path
+    for config in re.findall(r"precbench run ([a-z][\w/.-]+)", text):
+        assert config in shown or config in list_configs(), config
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch, isolated):
+    """A folder to work in, with the tables of customers that the README names."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = 4000
+    table = pd.DataFrame(rng.standard_normal((n, 2)), columns=["calls", "bill"])
+    table.insert(0, "customer", np.arange(n))
+    table["household"] = table["customer"] // 2
+    chance = table["calls"] - table["bill"] + rng.standard_normal(n)
+    table.drop(columns="household").to_csv("new.csv", index=False)
+    table["churned"] = np.where(chance > 0.5, "yes", "no")
+    table.to_csv("customers.csv", index=False)
+    return tmp_path
+
+
+# A page with a test of its own, which makes its files part of the package.
+EXTENDING = {"docs/add-a-study.md"}
+RUN = [name for name in NAMES if blocks(ROOT / name) and name not in EXTENDING]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_page_does_what_it_shows(name, desk):
+    """Run a page from top to bottom; of shipped experiments the first at smoke size, others dry."""
+    program, ran = {}, False
+    for language, code in blocks(ROOT / name):
+        file = Block(language, code).file
+        if file:
+            (desk / file).parent.mkdir(parents=True, exist_ok=True)
+            (desk / file).write_text(code)
+        elif language == "python":
+            if "load_dataset" in code and mirror_folder() is None:
+                continue
+            exec(code, program)
+        elif language == "sh":
+            for words in commands(code):
+                if words[0] == "make":
+                    assert words[1] in TARGETS
+                    continue
+                assert words[0] == "precbench", f"neither run nor marked as not run: {words}"
+                if words[1] == "run" and not Path(words[2]).is_file():
+                    words = [*words, "--dry-run" if ran else "--smoke"]
+                    ran = True
+                done = invoke(*words[1:])
+                if done.exit_code == 3 and mirror_folder() is None:
+                    pytest.skip("no real data")
+                assert done.exit_code == 0, (words, done.output)
+
+
+def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
+    """Follow docs/add-a-study.md in a copy of the folders that the package reads."""
+    for folder in ("configs", "results/reference"):
+        shutil.copytree(ROOT / folder, desk / folder)
+    (desk / "datasets").symlink_to(ROOT / "datasets")
+    monkeypatch.setattr("precbench.locations._PACKAGE", desk / "precbench")
+    shown = blocks(ROOT / "docs" / "add-a-study.md")
+    for block in shown:
+        if block.file:
+            (desk / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (desk / block.file).write_text(block.code)
+    for name, registry, module in (
+        ("STUDIES", STUDIES, "precbench/papers/tightness.py"),
+        ("PRESENTATIONS", PRESENTATIONS, "precbench/report/studies/tightness.py"),
+    ):
+        for kind, member in runpy.run_path(module)[name].items():
+            monkeypatch.setitem(registry, kind, member)
+    lines = [words for block in shown if block.language == "sh" for words in commands(block.code)]
+    for words in lines:
+        done = invoke(*words[1:])
+        assert done.exit_code == 0, (words, done.output)
+    ledger = pd.read_csv("results/ledger.csv").set_index("id")
+    assert ledger.loc["kar2015/section-3.4/order", "verdict"] == "reproduced"
+    assert "kar2015/section-3.4/order" in done.output
+    assert list(Path("results/kar2015-tightness/figures").glob("*.png"))
