@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SOLVERS": "precbench.solvers",
-    "SURROGATES": "precbench.surrogates",
+    "SURROGATES": "precbench.losses",
     "DATASETS": "precbench.data",
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
-from precbench.objectives import OBJECTIVES, PrecisionAtK
+from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.cutting_plane import _at_least_k

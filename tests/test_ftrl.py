@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from precbench.errors import InputError
-from precbench.objectives import PartialAUC
+from precbench.losses import PartialAUC
 from precbench.solvers import FTRL
 from precbench.solvers.bundle import Point
 from precbench.solvers.incremental_planes import Planes

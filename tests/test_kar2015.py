@@ -6,9 +6,9 @@ import pytest
 from scipy.optimize import minimize
 
 from precbench.data import load_dataset
+from precbench.losses import SURROGATES, margins
 from precbench.metrics import precision_at_k
 from precbench.solvers import CuttingPlane, OnePMB, SGDAtK
-from precbench.surrogates import SURROGATES, margins
 from tests.helpers import run
 
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.metrics import pnorm_risk, r_max
+from precbench.papers.rudin2009 import ir_shares, pnorm_shares
 from precbench.solvers import IRPush, PNormPush, RankBoost
 from precbench.solvers.push_risks import (
     Classes,
@@ -18,8 +19,7 @@ from precbench.solvers.push_risks import (
     PairLists,
     PairwiseRisk,
 )
-from precbench.surrogates import ir_pair_contributions, ir_push, pair_contributions, pnorm_push
-from tests.twins import pnorm_push_path
+from tests.twins import ir_push, pnorm_push, pnorm_push_path
 
 LOSSES = ("exponential", "logistic")
 PUSHES = ("top", "bottom", "both")
@@ -90,7 +90,7 @@ def test_ir_push_is_its_definition():
     assert_allclose(gradient, differences(risk, scores), atol=1e-8)
 
 
-def test_pair_contributions_are_those_of_the_captions():
+def test_shares_of_pairs_are_those_of_the_captions():
     rng = np.random.default_rng(5)
     y, scores = rng.permutation(np.repeat([1, -1], [6, 4])), rng.normal(size=10)
     pos, neg = -np.sort(-scores[y > 0]), -np.sort(-scores[y < 0])
@@ -103,10 +103,9 @@ def test_pair_contributions_are_those_of_the_captions():
             ]
             for i in pos
         ]
-        assert_allclose(pair_contributions(y, scores, p), expected, rtol=1e-12)
-    assert pair_contributions(y, scores, 4).sum() == pytest.approx(
-        by_definition(y, scores, 4, "exponential")
-    )
+        risk = by_definition(y, scores, p, "exponential")
+        assert np.sum(expected) == pytest.approx(risk)
+        assert_allclose(pnorm_shares(y, scores, p), np.divide(expected, risk), rtol=1e-12)
     expected = [
         [
             np.log(1 + sum(np.exp(m - i) for m in neg))
@@ -115,18 +114,18 @@ def test_pair_contributions_are_those_of_the_captions():
         ]
         for i in pos
     ]
-    assert_allclose(ir_pair_contributions(y, scores), expected, rtol=1e-12)
-    assert ir_pair_contributions(y, scores).sum() == pytest.approx(ir_push(y, scores)[0])
+    objective = ir_push(y, scores)[0]
+    assert np.sum(expected) == pytest.approx(objective)
+    assert_allclose(ir_shares(y, scores), np.divide(expected, objective), rtol=1e-12)
 
 
 def test_shares_of_pairs_do_not_overflow():
     y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
     with np.errstate(all="raise", under="ignore"):
-        shares = pair_contributions(y, scores, 1000, shares=True)
+        shares = pnorm_shares(y, scores, 1000)
     assert shares.sum() == pytest.approx(1)
     assert shares[-1, 0] == pytest.approx(shares.max())
-    assert ir_pair_contributions(y, scores, shares=True).sum() == pytest.approx(1)
-    assert np.isinf(pair_contributions(y, scores, 1000)).any()
+    assert ir_shares(y, scores).sum() == pytest.approx(1)
 
 
 # --- kernels -----------------------------------------------------------------------------------

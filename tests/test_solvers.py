@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precbench.errors import InputError
+from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
-from precbench.objectives import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.solvers import (
     BBR,
     FTRL,
@@ -40,7 +41,6 @@ from precbench.solvers import minibatch as minibatch_module
 from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import reservoir_sample
 from precbench.solvers.passes import OnlineRanker, visiting_order
-from precbench.surrogates import SURROGATES
 from precbench.topk import resolve_k
 from tests.twins import minibatch_path
 
@@ -571,8 +571,7 @@ def test_mistake_bounds_hold(variant, k, noise):
     bounds = []
     for w in np.outer(np.geomspace(0.1, 100, 30), [1.0, 0.0, 0.0]):
         loss = sum(
-            SURROGATES[variant].evaluate(X[b] @ w, y[b] > 0, count)[0]
-            for b, count in zip(batches, counts, strict=True)
+            replace(SURROGATES[variant], k=k).evaluate(X[b] @ w, y[b] > 0)[0] for b in batches
         )
         bounds.append((np.linalg.norm(w) * np.sqrt(4 * max(counts)) + np.sqrt(loss)) ** 2)
     assert 0 < solver.n_mistakes_ <= min(bounds) < sum(counts)

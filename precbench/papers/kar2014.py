@@ -17,10 +17,9 @@ from pydantic import Field, PositiveFloat
 
 from precbench.data import load_dataset
 from precbench.errors import InputError
-from precbench.objectives import PartialAUC
+from precbench.losses import PartialAUC, struct
 from precbench.papers.types import Count, Points, Seed, Share
 from precbench.solvers import FTRL
-from precbench.surrogates import SURROGATES
 from precbench.topk import resolve_k
 
 __all__ = ["STUDIES", "regret", "uniform_convergence"]
@@ -208,7 +207,6 @@ def _ratios(
     in_case = (here[-1] <= ahead) & (there[-1] <= behind)
     case = 2 * (ahead - behind) - (here[-1] - there[-1])
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
-    struct = SURROGATES["struct"].evaluate
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
         for k, k_before in (
@@ -327,7 +325,7 @@ _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 def _mean_struct(top: float | None) -> _Measure:
     def of(scores: NDArray, positive: NDArray[np.bool_]) -> float:
         k = int(np.sum(positive)) if top is None else resolve_k(top, len(positive))
-        return SURROGATES["struct"].evaluate(scores, positive, k)[0] / len(positive)
+        return struct(scores, positive, k)[0] / len(positive)
 
     return of
 

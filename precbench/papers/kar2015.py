@@ -19,8 +19,8 @@ from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import training_part
+from precbench.losses import SURROGATES, margins, prec_loss
 from precbench.store import Store
-from precbench.surrogates import SURROGATES, margins, prec_loss
 from precbench.topk import resolve_k
 
 __all__ = ["write_bounds"]

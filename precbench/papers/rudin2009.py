@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat
 
 from precbench.errors import InputError
-from precbench.metrics import auc, r_max
+from precbench.metrics import auc, check_ranking, r_max
 from precbench.papers.types import Count, Points, Seed, Share
-from precbench.surrogates import ir_pair_contributions, pair_contributions
 from precbench.yaml.models import Name, Section
 
 __all__ = [
@@ -119,15 +118,84 @@ def pair_shares(
     -----
     rudin2009, Figures 1 and 4.
     """
-    objectives = {f"p={p:g}": pair_contributions(labels, scores, p, shares=True) for p in powers}
+    objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
     if ir:
-        objectives["IR"] = ir_pair_contributions(labels, scores, shares=True)
+        objectives["IR"] = ir_shares(labels, scores)
     rows = [
         (name, positive, negative, value)
         for name, shares in objectives.items()
         for positive, negative, value in _with_sums(shares)
     ]
     return pd.DataFrame(rows, columns=["objective", "positive", "negative", "value"])
+
+
+def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
+    """Divide the exponential risk of the P-Norm Push among the pairs.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+    p : float
+        Power.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_pos, n_neg)
+        Positives and negatives from the highest score down: the contribution of the negative,
+        ``(sum_i e^(s_k - s_i))**p``, times the share of the positive in its sum, divided by the
+        risk. Nothing overflows.
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009, Fig. 1.
+    """
+    z = _differences(y_true, y_score)
+    log_heights = np.logaddexp.reduce(z, axis=0)
+    return np.exp((p - 1) * log_heights + z - np.logaddexp.reduce(p * log_heights))
+
+
+def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
+    """Divide the objective of the IR Push among the pairs.
+
+    Parameters
+    ----------
+    y_true, y_score
+        As for `pnorm_shares`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_pos, n_neg)
+        Positives and negatives from the highest score down: the contribution of the positive,
+        ``ln(1 + sum_k e^(s_k - s_i))``, times the share of the negative in its sum, divided by
+        the objective.
+
+    Raises
+    ------
+    InputError
+        If scores or labels are malformed.
+
+    Notes
+    -----
+    rudin2009, Fig. 4.
+    """
+    z = _differences(y_true, y_score)
+    log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
+    contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
+    return contributions / contributions.sum()
+
+
+def _differences(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
+    """Return ``s_k - s_i``, a row per positive i, a column per negative k, highest first."""
+    positive, scores = check_ranking(y_true, y_score)
+    return -np.sort(-scores[~positive]) + np.sort(-scores[positive])[:, None]
 
 
 def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
-from precbench.objectives import OBJECTIVES, PrecisionAtK
+from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import (
     K_CONSTRAINT,
     LinearRanker,
@@ -46,7 +46,7 @@ class CuttingPlane(LinearRanker):
         it is the break-even point (PRBEP). With `at_least_k`: over the labellings with m >= k
         ones, and their loss divided by m.
     ``pauc``, ``auc``
-        100 times the mean hinge of `precbench.objectives`, of the pairs of a positive and one of
+        100 times the mean hinge of `precbench.losses`, of the pairs of a positive and one of
         the ``ceil(beta n_neg)`` highest negatives, or of all pairs.
     ``f1``
         ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings.

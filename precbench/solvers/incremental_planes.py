@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from precbench.objectives import pair_hinges
+from precbench.losses import pair_hinges, struct
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
-from precbench.surrogates import SURROGATES
 from precbench.topk import first_rows, k_by_size
 
 __all__ = ["Bound", "GrowingLoss", "GrowingPartialAUC", "GrowingStruct", "Planes"]
@@ -105,16 +104,14 @@ class GrowingStruct(GrowingLoss):
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return value and subgradient; see the base class."""
         n = len(scores)
-        return SURROGATES["struct"].evaluate(scores, self.positive[:n], self._n_ones[n])
+        return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
         """Extend a plane; see the base class."""
         n, new = len(scores), slice(start, None)
         pull = np.zeros(n)
         n_more = self._n_ones[n] - self._n_ones[start]
-        value, pull[new] = SURROGATES["struct"].evaluate(
-            scores[new], self.positive[start:n], n_more
-        )
+        value, pull[new] = struct(scores[new], self.positive[start:n], n_more)
         return self.slope(pull), value - float(pull @ scores)
 
 

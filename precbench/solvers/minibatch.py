@@ -226,7 +226,7 @@ class SGDAtK(OnlineRanker, MiniBatchRanker):
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
     batch t, and P_W the projection onto the ball of the given radius. The surrogates are those
-    of `precbench.surrogates`, sums over the k first rows and not means.
+    of `precbench.losses`, sums over the k first rows and not means.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class SGDAtK(OnlineRanker, MiniBatchRanker):
 
 
 class ObjectiveRanker(MiniBatchRanker):
-    """Base of the mini-batch methods that take any of `precbench.objectives`.
+    """Base of the mini-batch methods that take any of `precbench.losses`.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class OnePMB(OnlineRanker, ObjectiveRanker):
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
     subgradient of the loss on batch e; the model is the mean of w_1, ..., w_e. The losses are
-    those of `precbench.objectives`. With ``objective="prec@k"``, the struct surrogate, this is
+    those of `precbench.losses`. With ``objective="prec@k"``, the struct surrogate, this is
     `SGDAtK` with ``surrogate="struct"``.
 
     Parameters

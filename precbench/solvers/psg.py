@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from precbench.objectives import OBJECTIVES
+from precbench.losses import OBJECTIVES
 from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Trace, warn_of_overflow
 from precbench.solvers.cutting_plane import Risk
 

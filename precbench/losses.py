@@ -1,0 +1,563 @@
+r"""Losses of a whole ranked list, as value and subgradient with respect to the scores.
+
+Given scores s and labels y in {0, 1} of n rows, n₊ of them positive and n₋ negative, write
+:math:`\Delta(y, \hat y) = \sum_i (1 - y_i) \hat y_i` for the false positives and
+:math:`K(y, \hat y) = \sum_i y_i \hat y_i` for the true positives of a candidate labelling
+:math:`\hat y` with exactly k <= n₊ ones. The loss prec@k is the number of negatives among the k
+highest scores (1). `SURROGATES` are maxima over all such candidates:
+
+.. math::
+
+   struct &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i\}            \; (3)
+
+   ramp &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i \hat y_i s_i\}
+           - (\text{sum of the k highest positive scores})                                \; (4)
+
+   max &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
+          + \text{sum of the n₊ - k highest false negative scores}\}                      \; (6)
+
+   avg &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
+          + \frac{n_+ - k}{n_+ - K(y, \hat y)} \sum_i (1 - \hat y_i) y_i s_i\}            \; (7)
+
+where 0/0 is read as 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly
+when the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all four
+surrogates are equal. For k < n₊ struct may fall below the loss and even below 0, and adding c
+to all scores adds (k - n₊)c to it; the others do not change.
+
+Sorting replaces the maximum over candidates: with s⁺ and s⁻ the sorted scores of the two
+classes, the best candidate with k' true positives takes the k' highest positives and the k - k'
+highest negatives.
+
+`OBJECTIVES` are the convex losses that solvers minimise:
+
+``prec@k``
+    struct; with k = n₊ that of the break-even point (PRBEP), the only case in which it bounds
+    its loss.
+``pauc``
+    The mean hinge over the pairs of a positive and one of the :math:`m = \lceil\beta n_-\rceil`
+    highest negatives,
+    :math:`\frac{1}{n_+ m} \sum_i \sum_{j \le m} [1 - (s^+_i - s^-_j)]_+`.
+``auc``
+    The same over all pairs, β = 1.
+``f1``
+    :math:`\max_{\hat y \in \{0,1\}^n} \{1 - F_1(y, \hat y) + \frac{1}{n_+} \sum_i (\hat y_i -
+    y_i) s_i\}`. A score above 0 means "positive", so the linear model needs an intercept.
+
+All are piecewise linear. Of rows with equal scores, the one with the lower index comes first.
+
+References
+----------
+kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML
+    2015; the equation numbers above.
+kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
+    functions", NIPS 2014.
+Joachims, "A support vector method for multivariate performance measures", ICML 2005.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from precbench.metrics import check_ranking
+from precbench.topk import ceil_share, check_beta, first_rows, resolve_k
+
+__all__ = [
+    "AUC",
+    "F1",
+    "OBJECTIVES",
+    "SURROGATES",
+    "AvgSurrogate",
+    "Loss",
+    "Margins",
+    "MaxSurrogate",
+    "PartialAUC",
+    "PrecisionAtK",
+    "RampSurrogate",
+    "StructSurrogate",
+    "Surrogate",
+    "margins",
+    "pair_hinges",
+    "prec_loss",
+    "struct",
+]
+
+Evaluation = tuple[float, NDArray[np.float64]]
+"""Value and subgradient."""
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A loss of the scores of a set of rows; its fields are its parameters.
+
+    Attributes
+    ----------
+    name : str
+        Key in `SURROGATES` or `OBJECTIVES`.
+    is_convex : bool
+        Whether it is convex in the scores.
+    has_threshold : bool
+        Whether the score 0 divides the classes, so that a linear model needs an intercept.
+    """
+
+    name: ClassVar[str]
+    is_convex: ClassVar[bool] = True
+    has_threshold: ClassVar[bool] = False
+
+    def value(self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None) -> float:
+        """Return the loss at these scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,)
+            Finite scores.
+        y : array-like of shape (n_samples,)
+            Labels with exactly two distinct values; the greater is the positive class.
+        k : float or int, optional
+            For a surrogate: share of the positives (float in (0, 1], rounded up) or count
+            (int >= 1). By default the `k` that the instance holds; those in `SURROGATES` hold
+            none.
+
+        Returns
+        -------
+        float
+            For a surrogate on the scale of prec@k, which lies between 0 and k.
+
+        Raises
+        ------
+        InputError
+            If scores or labels are malformed, or a parameter does not fit them, such as a k
+            above the number of positives.
+        """
+        return self._checked(scores, y, k)[0]
+
+    def subgradient(
+        self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
+    ) -> NDArray[np.float64]:
+        """Return a subgradient with respect to the scores (the gradient where it is smooth).
+
+        Parameters
+        ----------
+        scores, y, k
+            As for `value`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            Where several candidates attain the maximum: that of the first, in the order that
+            the class states.
+
+        Raises
+        ------
+        InputError
+            As for `value`.
+        """
+        return self._checked(scores, y, k)[1]
+
+    def _checked(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
+        positive, checked = check_ranking(y, scores)
+        given: dict[str, Any] = {} if k is None else {"k": k}
+        return replace(self, **given).evaluate(checked, positive)
+
+    @abstractmethod
+    def evaluate(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Evaluation:
+        """Return value and subgradient for valid input.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_samples,)
+            Finite.
+        positive : ndarray of bool, shape (n_samples,)
+            Rows of both classes.
+
+        Returns
+        -------
+        value : float
+        subgradient : ndarray of float64, shape (n_samples,)
+        """
+
+
+@dataclass(frozen=True)
+class Surrogate(Loss):
+    """A surrogate of the loss prec@k.
+
+    Parameters
+    ----------
+    k : float or int, optional
+        Share of the positives in (0, 1], rounded up, or a count of at most n₊ rows.
+
+    Attributes
+    ----------
+    upper_bounds_loss : bool
+        Whether it is never below the loss prec@k.
+    """
+
+    k: float | int | None = None
+    upper_bounds_loss: ClassVar[bool] = True
+
+    def count(self, positive: NDArray[np.bool_]) -> int:
+        """Return the number of rows that `k` stands for."""
+        n_pos = int(np.count_nonzero(positive))
+        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
+
+
+def _ranked(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the member rows from the highest score down."""
+    rows = np.flatnonzero(member)
+    return rows[np.argsort(-scores[rows], kind="stable")]
+
+
+def _sums_of_first(values: NDArray) -> NDArray:
+    """Return the sums of the first 0, 1, ... values."""
+    return np.concatenate(([0.0], np.cumsum(values)))
+
+
+def _against(scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray) -> Evaluation:
+    """Evaluate the k highest of ``s_i + 1[y_i = 0]`` less the scores of some rows."""
+    top = first_rows(scores + ~positive, np.arange(len(scores)), k)
+    gradient = np.zeros_like(scores)
+    gradient[top] = 1
+    gradient[rows] -= 1
+    return np.count_nonzero(~positive[top]) + float(gradient @ scores), gradient
+
+
+def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
+    """Evaluate `StructSurrogate` for any k up to the number of rows.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    positive : ndarray of bool, shape (n_samples,)
+        Rows of one class are accepted.
+    k : int
+        From 0 to n_samples.
+
+    Returns
+    -------
+    value : float
+    subgradient : ndarray of float64, shape (n_samples,)
+    """
+    return _against(scores, positive, k, np.flatnonzero(positive))
+
+
+@dataclass(frozen=True)
+class StructSurrogate(Surrogate):
+    """The structural surrogate of Joachims (2005), kar2015 (3): below the loss at times.
+
+    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A less the sum of all
+    positive scores. Subgradient: 1[A] - 1[positives]. Only for k = n₊ an upper bound.
+    """
+
+    name = "struct"
+    upper_bounds_loss = False
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        return struct(scores, positive, self.count(positive))
+
+
+@dataclass(frozen=True)
+class RampSurrogate(Surrogate):
+    """The ramp surrogate, kar2015 (4): tight, but not convex.
+
+    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A less the sum of the k
+    highest positive scores. Subgradient: 1[A] - 1[k highest positives].
+    """
+
+    name = "ramp"
+    is_convex = False
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        k = self.count(positive)
+        return _against(scores, positive, k, first_rows(scores, np.flatnonzero(positive), k))
+
+
+@dataclass(frozen=True)
+class MaxSurrogate(Surrogate):
+    """The max surrogate, kar2015 (6).
+
+    The sum of the positive ones among the brackets 1 + s⁻_j - (j-th lowest positive score),
+    j = 1..min(k, n₋); they never increase in j. Subgradient: +1 on the negative and -1 on the
+    positive of each pair with a positive bracket.
+    """
+
+    name = "max"
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        neg = _ranked(scores, ~positive)[: self.count(positive)]
+        pos = _ranked(scores, positive)[::-1][: neg.size]
+        brackets = 1 + scores[neg] - scores[pos]
+        active = brackets > 0
+        gradient = np.zeros_like(scores)
+        gradient[neg[active]] = 1
+        gradient[pos[active]] = -1
+        return float(brackets[active].sum()), gradient
+
+
+@dataclass(frozen=True)
+class AvgSurrogate(Surrogate):
+    """The avg surrogate, kar2015 (7) and Algorithm 4.
+
+    The maximum over the number k' of true positives, max(0, k - n₋) <= k' <= k, of
+    (k - k') + (k - k' highest negative scores) - D (positive scores except the k' highest), with
+    D = (k - k') / (n₊ - k'). Subgradient: +1 on those negatives, -D on those positives, for
+    the first k' that attains the maximum.
+    """
+
+    name = "avg"
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        k = self.count(positive)
+        pos, neg = _ranked(scores, positive), _ranked(scores, ~positive)
+        pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
+        n_true = np.arange(max(0, k - neg.size), k + 1)
+        n_false = k - n_true
+        weights = np.zeros(n_true.size)
+        np.divide(n_false, pos.size - n_true, out=weights, where=n_false > 0)
+        values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
+        first = int(np.argmax(values))
+        gradient = np.zeros_like(scores)
+        gradient[neg[: n_false[first]]] += 1
+        gradient[pos[n_true[first] :]] -= weights[first]
+        return float(values[first]), gradient
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(StructSurrogate):
+    """The struct surrogate as an objective.
+
+    Parameters
+    ----------
+    k : float or int, default=0.25
+        Share of the positives in (0, 1], rounded up, or a count of at most n₊ rows.
+
+    Notes
+    -----
+    kar2014 (3) is 4 times this at half the scores, plus a constant.
+    """
+
+    k: float | int = 0.25
+    name = "prec@k"
+
+
+@dataclass(frozen=True)
+class PartialAUC(Loss):
+    """The hinge loss of the partial AUC, kar2014 (5), as a mean over its pairs.
+
+    Parameters
+    ----------
+    beta : float, default=0.1
+        Share of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest count.
+
+    Raises
+    ------
+    InputError
+        If `beta` lies outside (0, 1].
+
+    Notes
+    -----
+    Never below 1 - pAUC, however a tied pair counts, and unchanged when all scores are shifted.
+    Convex, for a positive meets the largest sum of hinges over all sets of so many negatives;
+    subgradient as in kar2014, appendix H. O(n log n).
+    """
+
+    beta: float = 0.1
+    name = "pauc"
+
+    def __post_init__(self):
+        check_beta(self.beta)
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
+        neg = first_rows(scores, neg, ceil_share(self.beta, neg.size))
+        value, gradient = pair_hinges(scores, pos, neg)
+        n_pairs = pos.size * neg.size
+        return value / n_pairs, gradient / n_pairs
+
+
+@dataclass(frozen=True)
+class AUC(Loss):
+    """The mean hinge loss over all pairs: `PartialAUC` with ``beta=1``."""
+
+    name = "auc"
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        return PartialAUC(beta=1.0).evaluate(scores, positive)
+
+
+def pair_hinges(
+    scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp]
+) -> Evaluation:
+    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows, and a subgradient.
+
+    Sorting the positives and the thresholds 1 + s_j counts the active pairs of every row.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+    pos, neg : ndarray of int
+        The rows i and j; either may be empty.
+
+    Returns
+    -------
+    value : float
+    subgradient : ndarray of float64, shape (n_samples,)
+        Numbers of active pairs; a pair with a hinge of 0 is not active.
+    """
+    thresholds = 1 + scores[neg]
+    n_below = np.searchsorted(np.sort(scores[pos]), thresholds, "left")
+    n_above = neg.size - np.searchsorted(np.sort(thresholds), scores[pos], "right")
+    gradient = np.zeros_like(scores)
+    gradient[neg] = n_below
+    gradient[pos] = -n_above
+    return float(n_below @ thresholds - n_above @ scores[pos]), gradient
+
+
+@dataclass(frozen=True)
+class F1(Loss):
+    r"""The struct surrogate of Joachims (2005) for the loss 1 - F1.
+
+    Never below 1 - F1 of the rule "positive when the score is above 0", nor below 0. Joachims
+    sums over the rows, so that his is this at n₊ times the scores; divided by n₊ a false positive
+    costs as much as a score of 1/2, whatever the number of rows.
+
+    Notes
+    -----
+    The loss depends on the counts a of true and b of false positives only, and the best labelling
+    with these counts takes the a highest positives and the b highest negatives. n₊ times the
+    objective is therefore the maximum over a and b of
+
+    .. math::
+
+        n_+ \frac{n_+ - a + b}{n_+ + a + b} - \sum_{i > a} s^+_i + \sum_{j \le b} s^-_j .
+
+    One more false positive adds
+    :math:`\frac{2 a n_+}{(n_+ + a + b)(n_+ + a + b + 1)} + s^-_{b+1}`, which never grows with b
+    and, the scores apart, grows with a: the sum is concave in b, the best b is found by bisection
+    and never falls as a grows. As the first term is below 1/2, negatives at -1/2 or below are
+    left out. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of counts the one
+    with the smallest a, then the smallest b, is taken.
+    """
+
+    name = "f1"
+    has_threshold = True
+
+    def evaluate(self, scores, positive):
+        """Return value and subgradient; see the base class."""
+        pos, neg = _ranked(scores, positive), _ranked(scores, ~positive & (scores > -0.5))
+        n_pos, n_true = pos.size, np.arange(pos.size + 1)
+        padded = np.append(scores[neg], -np.inf)
+        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
+        while np.any(n_false < bound):
+            middle = (n_false + bound) // 2
+            size = n_pos + n_true + middle
+            pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
+            n_false, bound = np.where(pays, middle + 1, n_false), np.where(pays, bound, middle)
+        lost = _sums_of_first(scores[pos][::-1])[::-1]
+        gained = _sums_of_first(scores[neg])[n_false]
+        values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (gained - lost)
+        best = int(np.argmax(values))
+        gradient = np.zeros_like(scores)
+        gradient[pos[best:]] = -1 / n_pos
+        gradient[neg[: n_false[best]]] = 1 / n_pos
+        return float(values[best]) / n_pos, gradient
+
+
+SURROGATES: dict[str, Surrogate] = {
+    surrogate.name: surrogate
+    for surrogate in (RampSurrogate(), MaxSurrogate(), AvgSurrogate(), StructSurrogate())
+}
+
+OBJECTIVES: dict[str, type[Loss]] = {
+    objective.name: objective for objective in (PrecisionAtK, PartialAUC, F1, AUC)
+}
+
+
+def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
+    """Return the loss prec@k: the number of negatives among the k highest scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,)
+        Finite scores; among equal ones the lower row index comes first.
+    y : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    k : float or int
+        Share of the positives (float in (0, 1], rounded up) or count (int >= 1).
+
+    Returns
+    -------
+    int
+        Between 0 and k.
+
+    Raises
+    ------
+    InputError
+        If k exceeds the number of positives, or scores or labels are malformed.
+
+    Notes
+    -----
+    kar2015 (1). The metric `precbench.metrics.precision_at_k` averages over the ties instead.
+    """
+    positive, checked = check_ranking(y, scores)
+    count = resolve_k(k, int(np.count_nonzero(positive)))
+    return int(np.count_nonzero(~positive[first_rows(checked, np.arange(checked.size), count)]))
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The margins that scores realise; weak >= average >= strong.
+
+    Attributes
+    ----------
+    weak : float
+        Greatest γ of the weak (k, γ)-margin, kar2015 Definition 2: the k-th highest positive
+        score less the highest negative one.
+    average : float
+        Greatest γ of the (k, γ)-margin, Definition 5: the mean of the n₊ - k + 1 lowest positive
+        scores less the highest negative one.
+    strong : float
+        Greatest γ of the strong γ-margin, Definition 4: the lowest positive score less the
+        highest negative one.
+    """
+
+    weak: float
+    average: float
+    strong: float
+
+
+def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
+    """Return the greatest margins of kar2015 that these scores realise.
+
+    Parameters
+    ----------
+    scores, y, k
+        As for `prec_loss`.
+
+    Returns
+    -------
+    Margins
+        In units of the scores; negative when the classes overlap.
+
+    Raises
+    ------
+    InputError
+        If k exceeds the number of positives, or scores or labels are malformed.
+    """
+    positive, checked = check_ranking(y, scores)
+    count = resolve_k(k, int(np.count_nonzero(positive)))
+    lowest = -np.sort(-checked[positive])[count - 1 :]
+    top_negative = checked[~positive].max()
+    return Margins(
+        weak=float(lowest[0] - top_negative),
+        average=float(lowest.mean() - top_negative),
+        strong=float(lowest[-1] - top_negative),
+    )

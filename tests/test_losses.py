@@ -1,0 +1,506 @@
+"""The surrogates and objectives: their definitions, subgradients, margins and input."""
+
+import dataclasses
+import itertools
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from precbench.errors import InputError
+from precbench.losses import (
+    AUC,
+    F1,
+    OBJECTIVES,
+    SURROGATES,
+    Loss,
+    Margins,
+    PartialAUC,
+    PrecisionAtK,
+    Surrogate,
+    margins,
+    prec_loss,
+    struct,
+)
+from precbench.metrics import f1, partial_auc, precision_at_k
+
+EACH = {
+    **SURROGATES,
+    "prec@k": PrecisionAtK(0.25),
+    "prbep": PrecisionAtK(1.0),
+    "pauc": PartialAUC(0.1),
+    "pauc-wide": PartialAUC(0.6),
+    "auc": AUC(),
+    "f1": F1(),
+}
+SHIFT_INVARIANT = ["ramp", "max", "avg", "prbep", "pauc", "pauc-wide", "auc"]
+each_loss = pytest.mark.parametrize("name", EACH)
+each_surrogate = pytest.mark.parametrize("name", SURROGATES)
+
+many_ties = st.integers(-2, 2).map(float)
+few_ties = st.floats(-3, 3)
+
+
+def vectors(draw, n):
+    values = draw(st.sampled_from([many_ties, few_ties]))
+    return np.array(draw(st.lists(values, min_size=n, max_size=n)))
+
+
+@st.composite
+def problems(draw, max_size=30):
+    """Scores with many ties or few, labels in {0, 1} with both classes, and a count k <= n₊."""
+    n = draw(st.integers(2, max_size))
+    y = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    assume(0 < y.sum() < n)
+    return vectors(draw, n), y, draw(st.integers(1, int(y.sum())))
+
+
+def loss_at(name, k):
+    """Return a loss with its parameters; an objective has its own."""
+    return replace(SURROGATES[name], k=k) if name in SURROGATES else EACH[name]
+
+
+# Values by definition
+
+
+def labellings(n, k=None):
+    """All vectors in {0, 1}^n, with k ones."""
+    for labelling in itertools.product([0, 1], repeat=n):
+        if k is None or sum(labelling) == k:
+            yield np.array(labelling)
+
+
+def subsets_of(mask, size):
+    return (z for z in labellings(len(mask), size) if np.all(z <= mask))
+
+
+def brute_struct(s, y, k):
+    return max(np.sum((1 - y) * yh) + np.sum((yh - y) * s) for yh in labellings(len(s), k))
+
+
+def brute_ramp(s, y, k):
+    first = max(np.sum((1 - y) * yh) + np.sum(yh * s) for yh in labellings(len(s), k))
+    return first - max(np.sum(yt * s) for yt in subsets_of(y, k))
+
+
+def brute_max(s, y, k):
+    return max(
+        np.sum((1 - y) * yh)
+        + np.sum((yh - y) * s)
+        + max(np.sum(yt * s) for yt in subsets_of((1 - yh) * y, int(y.sum()) - k))
+        for yh in labellings(len(s), k)
+    )
+
+
+def brute_avg(s, y, k):
+    def relaxed(yh):
+        n_missed = np.sum(y) - np.sum(y * yh)
+        share = (np.sum(y) - k) / n_missed if n_missed else 0
+        return share * np.sum((1 - yh) * y * s)
+
+    return max(
+        np.sum((1 - y) * yh) + np.sum((yh - y) * s) + relaxed(yh) for yh in labellings(len(s), k)
+    )
+
+
+def brute_prec(s, y, k, share):
+    return brute_struct(s, y, math.ceil(share * y.sum()))
+
+
+def brute_pauc(s, y, k, beta):
+    """The greatest sum of hinges over all sets of so many negatives, as a mean."""
+    count = math.ceil(beta * (y == 0).sum() - 1e-9)
+    hinges = np.maximum(0, 1 - (s[y == 1][:, None] - s[y == 0]))
+    sets = itertools.combinations(range(hinges.shape[1]), count)
+    return max(hinges[:, list(chosen)].mean() for chosen in sets)
+
+
+def brute_f1(s, y, k):
+    def loss(z):
+        return 1 - 2 * (y @ z) / (y.sum() + z.sum())
+
+    return max(loss(z) + (z - y) @ s / y.sum() for z in labellings(len(s)))
+
+
+BRUTE = {
+    "ramp": brute_ramp,
+    "max": brute_max,
+    "avg": brute_avg,
+    "struct": brute_struct,
+    "prec@k": partial(brute_prec, share=0.25),
+    "prbep": partial(brute_prec, share=1.0),
+    "pauc": partial(brute_pauc, beta=0.1),
+    "pauc-wide": partial(brute_pauc, beta=0.6),
+    "auc": partial(brute_pauc, beta=1.0),
+    "f1": brute_f1,
+}
+
+
+@each_loss
+@settings(deadline=None)
+@given(problem=problems(max_size=8))
+def test_value_is_that_of_the_definition(name, problem):
+    s, y, k = problem
+    value = loss_at(name, k).value(s, y)
+    assert value == pytest.approx(BRUTE[name](*problem), abs=1e-9)
+    if name in SURROGATES:
+        assert SURROGATES[name].value(*problem) == value
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_struct_takes_any_k_and_rows_of_one_class(data):
+    n = data.draw(st.integers(1, 7))
+    y = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    scores, k = vectors(data.draw, n), data.draw(st.integers(0, n))
+    value, subgradient = struct(scores, y > 0, k)
+    assert value == pytest.approx(brute_struct(scores, y, k), abs=1e-9)
+    other = vectors(data.draw, n)
+    assert brute_struct(other, y, k) >= value + subgradient @ (other - scores) - 1e-9
+
+
+@given(problems(max_size=40))
+def test_f1_is_the_maximum_over_all_tables(problem):
+    s, y, _ = problem
+    pos, neg = -np.sort(-s[y == 1]), -np.sort(-s[y == 0])
+    tables = itertools.product(range(pos.size + 1), range(neg.size + 1))
+    value = max(
+        1 - 2 * a / (a + b + pos.size) + (neg[:b].sum() - pos[a:].sum()) / pos.size
+        for a, b in tables
+    )
+    assert F1().value(s, y) == pytest.approx(value, abs=1e-9)
+
+
+# The registries
+
+
+def test_the_registries():
+    assert list(SURROGATES) == ["ramp", "max", "avg", "struct"]
+    assert list(OBJECTIVES) == ["prec@k", "pauc", "f1", "auc"]
+    members = {type(s) for s in SURROGATES.values()} | set(OBJECTIVES.values())
+    assert members == {*Surrogate.__subclasses__(), *Loss.__subclasses__(), PrecisionAtK} - {
+        Surrogate
+    }
+    assert all(loss.name == name for name, loss in [*SURROGATES.items(), *OBJECTIVES.items()])
+    assert [name for name, loss in EACH.items() if not loss.is_convex] == ["ramp"]
+    assert [name for name, loss in EACH.items() if loss.has_threshold] == ["f1"]
+    assert {name for name, s in SURROGATES.items() if s.upper_bounds_loss} == {"ramp", "max", "avg"}
+
+
+@each_loss
+def test_losses_are_frozen(name):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        EACH[name].name = "other"
+
+
+# Relations
+
+
+@given(problems())
+def test_the_surrogates_are_ordered_above_the_loss(problem):
+    ramp, avg, top = (SURROGATES[name].value(*problem) for name in ("ramp", "avg", "max"))
+    assert prec_loss(*problem) <= ramp + 1e-9
+    assert ramp <= avg + 1e-9
+    assert avg <= top + 1e-9
+
+
+@given(problems())
+def test_all_surrogates_agree_when_k_is_the_number_of_positives(problem):
+    scores, y, _ = problem
+    expected = SURROGATES["struct"].value(scores, y, 1.0)
+    for surrogate in SURROGATES.values():
+        assert surrogate.value(scores, y, 1.0) == pytest.approx(expected, abs=1e-9)
+
+
+@given(problems())
+def test_auc_is_pauc_over_all_negatives(problem):
+    s, y, _ = problem
+    assert AUC().value(s, y) == PartialAUC(1).value(s, y)
+    np.testing.assert_array_equal(AUC().subgradient(s, y), PartialAUC(1.0).subgradient(s, y))
+
+
+@given(problems(), st.sampled_from([0.25, 1.0, 1]))
+def test_prec_at_k_is_the_struct_surrogate(problem, k):
+    s, y, _ = problem
+    assert PrecisionAtK(k).value(s, y) == SURROGATES["struct"].value(s, y, k)
+    assert PrecisionAtK().value(s, y, k=k) == SURROGATES["struct"].value(s, y, k=k)
+
+
+@given(problems())
+def test_objectives_are_not_below_their_losses(problem):
+    s, y, _ = problem
+    assert PrecisionAtK(1.0).value(s, y) >= prec_loss(s, y, 1.0) - 1e-9
+    for objective, beta in ((PartialAUC(0.1), 0.1), (PartialAUC(0.6), 0.6), (AUC(), 1.0)):
+        loss = 1 - partial_auc(y, s, beta, tied_pairs="error")
+        assert objective.value(s, y) >= loss - 1e-9
+    assert F1().value(s, y) >= 1 - f1(y, s) - 1e-9
+
+
+@pytest.mark.parametrize("name", [*SHIFT_INVARIANT, "struct"])
+@given(problem=problems(), shift=st.integers(-5, 5))
+def test_adding_a_constant_to_all_scores_changes_struct_only(name, problem, shift):
+    scores, y, k = problem
+    change = (k - int(y.sum())) * shift if name == "struct" else 0
+    loss = loss_at(name, k)
+    expected = loss.value(scores, y) + change
+    assert loss.value(scores + shift, y) == pytest.approx(expected, abs=1e-9)
+
+
+@each_loss
+@given(problem=problems(), data=st.data())
+def test_permuted_rows_have_the_same_value(name, problem, data):
+    s, y, k = problem
+    turn, loss = data.draw(st.permutations(range(len(s)))), loss_at(name, k)
+    assert loss.value(s[turn], y[turn]) == pytest.approx(loss.value(s, y), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in EACH if name not in ("prec@k", "struct")])
+def test_a_wide_margin_costs_nothing(name):
+    y = np.repeat([1, 0], [3, 5])
+    value, gradient = loss_at(name, 2).evaluate(4.0 * y - 2, y == 1)
+    assert value == 0
+    np.testing.assert_array_equal(gradient, np.zeros(8))
+
+
+@given(problems())
+def test_the_loss_is_that_of_one_order_of_the_tied_rows(problem):
+    scores, y, k = problem
+    loss = prec_loss(scores, y, k)
+    assert type(loss) is int
+    best, worst = (precision_at_k(y, scores, k, ties=ties) for ties in ("best", "worst"))
+    assert round(k * (1 - best)) <= loss <= round(k * (1 - worst))
+    ranked = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
+    assert loss == sum(y[row] == 0 for row in ranked[:k])
+
+
+# Subgradients
+
+
+@each_surrogate
+@given(problem=problems())
+def test_the_subgradient_belongs_to_the_value(name, problem):
+    """A surrogate is <g, s> plus the number of negatives in the labelling that attains it."""
+    scores, y, k = problem
+    gradient = SURROGATES[name].subgradient(scores, y, k)
+    assert set(gradient[y == 0]) <= {0, 1}
+    value = gradient @ scores + gradient[y == 0].sum()
+    assert SURROGATES[name].value(scores, y, k) == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in EACH.items() if loss.is_convex])
+@given(problem=problems(), data=st.data())
+def test_subgradient_inequality(name, problem, data):
+    s, y, k = problem
+    others, loss = vectors(data.draw, len(s)), loss_at(name, k)
+    linear = loss.value(s, y) + loss.subgradient(s, y) @ (others - s)
+    assert loss.value(others, y) >= linear - 1e-9
+
+
+def test_ramp_is_not_convex():
+    ramp, y = SURROGATES["ramp"], [1, 1, 0]
+    assert ramp.value([1, 0, 0], y, 1) == ramp.value([0, 1, 0], y, 1) == 0
+    assert ramp.value([0.5, 0.5, 0], y, 1) == 0.5
+
+
+@pytest.mark.parametrize("name", [name for name in EACH if name != "ramp"])
+@given(problem=problems())
+def test_signs_of_the_subgradient(name, problem):
+    s, y, k = problem
+    gradient = loss_at(name, k).subgradient(s, y)
+    assert gradient.dtype == np.float64
+    assert gradient.shape == s.shape
+    assert (gradient[y == 0] >= 0).all()
+    assert (gradient[y == 1] <= 0).all()
+    if name in SHIFT_INVARIANT:
+        assert gradient.sum() == pytest.approx(0, abs=1e-12)
+
+
+@each_loss
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 12))
+def test_finite_differences_where_smooth(name, seed, n):
+    rng = np.random.default_rng(seed)
+    s = rng.normal(size=n)
+    y = rng.permutation(np.arange(n) < rng.integers(1, n)).astype(int)
+    loss, step = loss_at(name, int(rng.integers(1, y.sum() + 1))), 1e-6
+    gradient = loss.subgradient(s, y)
+    for row in np.eye(n) * step:
+        # All are piecewise linear: within one piece the difference is the gradient.
+        assume(np.array_equal(loss.subgradient(s + row, y), gradient))
+        assume(np.array_equal(loss.subgradient(s - row, y), gradient))
+        difference = loss.value(s + row, y) - loss.value(s - row, y)
+        assert difference / (2 * step) == pytest.approx(gradient @ row / step, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ramp", [-1, -1, 0, 1, 1, 0]),
+        ("struct", [-1, -1, -1, 1, 1, 0]),
+        ("max", [0, -1, -1, 1, 1, 0]),
+        ("avg", [-2 / 3, -2 / 3, -2 / 3, 1, 1, 0]),
+        ("prec@k", [-1, -1, -1, 1, 0, 0]),
+        ("pauc", [-1, -1, -1, 3, 0, 0]),
+        ("pauc-wide", [-2, -2, -2, 3, 3, 0]),
+        ("auc", [-3, -3, -3, 3, 3, 3]),
+        ("f1", [-1, -1, -1, 0, 0, 0]),
+    ],
+)
+def test_among_tied_scores_the_lower_row_comes_first(name, expected):
+    n_terms = {"pauc": 3, "pauc-wide": 6, "auc": 9, "f1": 3}.get(name, 1)
+    gradient = loss_at(name, 2).subgradient(np.zeros(6), [1, 1, 1, 0, 0, 0])
+    np.testing.assert_allclose(gradient * n_terms, expected)
+
+
+def test_a_negative_one_below_a_positive_ties_with_it_in_the_augmented_order():
+    """Row 0 is chosen because its index is lower, not because of its class."""
+    for y, expected in (([1, 0, 1], [0, 0, -1]), ([0, 1, 1], [1, -1, -1])):
+        scores = np.array([1.0 if label else 0.0 for label in y])
+        scores[2] = -5
+        np.testing.assert_array_equal(SURROGATES["struct"].subgradient(scores, y, 1), expected)
+
+
+def test_avg_takes_the_first_of_the_best_numbers_of_true_positives():
+    """Both k' = 0 and k' = 1 give 0 here."""
+    np.testing.assert_array_equal(
+        SURROGATES["avg"].subgradient([1.0, 1.0, 0.0], [1, 1, 0], 1), [-0.5, -0.5, 1]
+    )
+
+
+@pytest.mark.parametrize("name", ["max", "auc"])
+def test_a_hinge_of_zero_is_left_out(name):
+    np.testing.assert_array_equal(loss_at(name, 1).subgradient([1.0, 0.0], [1, 0]), [0, 0])
+
+
+def test_a_negative_at_minus_one_half_is_never_predicted_positive():
+    """Alone with one positive it pays from -1/3 on."""
+    for score, predicted in ((-0.5, 0), (-1 / 3 - 1e-9, 0), (-1 / 3 + 1e-9, 1)):
+        np.testing.assert_array_equal(F1().subgradient([5.0, score], [1, 0]), [0, predicted])
+
+
+# Margins
+
+
+@settings(deadline=None)
+@given(problems(max_size=8))
+def test_margins_over_all_subsets(problem):
+    scores, y, k = problem
+    positives, top = scores[y == 1], scores[y == 0].max()
+    weak = max(min(chosen) for chosen in itertools.combinations(positives, k)) - top
+    size = len(positives) - k + 1
+    average = min(sum(c) / size for c in itertools.combinations(positives, size)) - top
+    measured = margins(scores, y, k)
+    assert measured.weak == weak
+    assert measured.average == pytest.approx(average, abs=1e-9)
+    assert measured.strong == positives.min() - top
+    assert measured.weak + 1e-9 >= measured.average >= measured.strong - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "margin"), [("ramp", "weak"), ("avg", "average"), ("max", "strong")]
+)
+@given(problem=problems(), gamma=st.integers(-2, 5).map(lambda i: i / 2))
+def test_a_surrogate_is_zero_exactly_when_its_margin_is_one(name, margin, problem, gamma):
+    """Claims 3 and 6 and section 3.3 of kar2015, and their converse."""
+    scores, y, k = problem
+    scores = scores + y * (gamma - getattr(margins(scores, y, k), margin))
+    assert getattr(margins(scores, y, k), margin) == pytest.approx(gamma, abs=1e-9)
+    value = SURROGATES[name].value(scores, y, k)
+    assert value >= max(0, 1 - gamma) - 1e-9
+    if gamma >= 1:
+        assert value == pytest.approx(0, abs=1e-9)
+        assert prec_loss(scores, y, k) == 0
+
+
+# Appendix A of kar2015
+
+
+APPENDIX_X = np.array([-1.0, -1, -2, -3, -3, -3])
+APPENDIX_Y = np.array([1, 1, 1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("w", np.arange(-8, 9) / 4)
+def test_struct_on_the_six_points_of_appendix_a(w):
+    value = SURROGATES["struct"].value(w * APPENDIX_X, APPENDIX_Y, 1)
+    assert value == pytest.approx(1 - abs(w) if w <= 0 else max(1 + w, 3 * w))
+    assert prec_loss(w * APPENDIX_X, APPENDIX_Y, 1) == (w < 0)
+    if w < 0:
+        assert value < 1
+
+
+@each_surrogate
+def test_only_struct_prefers_the_wrong_sign_on_appendix_a(name):
+    grid = np.linspace(-3, 3, 61)
+    values = [SURROGATES[name].value(w * APPENDIX_X, APPENDIX_Y, 1) for w in grid]
+    best = grid[int(np.argmin(values))]
+    assert best == -3 if name == "struct" else best > 0
+
+
+# Input
+
+
+@each_loss
+@given(problem=problems(max_size=12))
+def test_labels_and_k_in_any_form(name, problem):
+    scores, y, k = problem
+    expected = loss_at(name, k)
+    share = k / int(y.sum())
+    for labels in (2 * y - 1, y == 1, y + 1, np.array(["no", "yes"])[y]):
+        loss = loss_at(name, share)
+        np.testing.assert_array_equal(
+            loss.subgradient(scores, labels), expected.subgradient(scores, y)
+        )
+        assert loss.value(scores, labels) == expected.value(scores, y)
+
+
+@pytest.mark.parametrize(
+    "function", [*(f for s in EACH.values() for f in (s.value, s.subgradient)), prec_loss, margins]
+)
+@pytest.mark.parametrize(
+    ("scores", "y", "message"),
+    [
+        ([0.0, 1.0], [1, 1], "all 2 labels"),
+        ([0.0, math.nan], [0, 1], "index 1 is nan"),
+        ([0.0], [0, 1], "2 labels and 1 scores"),
+    ],
+)
+def test_malformed_input_is_refused(function, scores, y, message):
+    with pytest.raises(InputError, match=message):
+        function(scores, y, *([1] if function in (prec_loss, margins) else []))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [*(f for s in SURROGATES.values() for f in (s.value, s.subgradient)), prec_loss, margins],
+)
+@pytest.mark.parametrize(
+    ("k", "message"), [(2, r"k = 2 .* positives, 1"), (True, "k = True"), (None, "k = None")]
+)
+def test_an_invalid_k_is_refused(function, k, message):
+    with pytest.raises(InputError, match=message):
+        function([0.0, 1.0], [0, 1], k)
+
+
+def test_an_objective_refuses_a_parameter_of_another():
+    for objective in (PartialAUC(), AUC(), F1()):
+        with pytest.raises(TypeError, match="'k'"):
+            objective.value([0.0, 1.0], [0, 1], k=1)
+
+
+@pytest.mark.parametrize("beta", [0, -0.1, 1.0001, 2, math.nan, True, "0.1", None])
+def test_an_invalid_beta_is_refused(beta):
+    with pytest.raises(InputError, match=r"beta = .* give a number in \(0, 1\]"):
+        PartialAUC(beta)
+
+
+@each_loss
+def test_input_is_left_alone(name):
+    scores, y = np.array([0.0, 2.0, 1.0]), np.array([1, 0, 1])
+    scores.flags.writeable = y.flags.writeable = False
+    loss_at(name, 1).value(scores, y)
+    loss_at(name, 1).subgradient(scores, y)
+    assert margins(scores, y, 1) == Margins(weak=-1.0, average=-1.5, strong=-2.0)
+    assert scores.tolist() == [0.0, 2.0, 1.0] and y.tolist() == [1, 0, 1]
