@@ -87,7 +87,7 @@ def test_printed_numbers(text, power, value, unit):
 
 
 @pytest.mark.parametrize("text", ["", "f_1", "0.83.70", "close to 1", "10^", "1.5e3", ".5", "1 2"])
-def test_what_is_no_printed_number(text):
+def test_invalid_printed_numbers(text):
     with pytest.raises(InputError, match="not a printed number"):
         parse_printed(text)
 
@@ -143,7 +143,7 @@ def literal_threshold(samples):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_place_is_its_definition(seed):
+def test_placement_follows_its_definition(seed):
     rng = np.random.default_rng(seed)
     samples = rng.standard_t(3, (37 + seed, 4)) * [1, 10, 0.1, 5] + [0, 100, 0, -3]
     printed = np.array([0, 100, 0, -3]) + rng.standard_normal(4)
@@ -206,7 +206,7 @@ def test_distances_do_not_depend_on_units():
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
-def test_a_spread_stays_above_zero_whichever_is_left_out(sample):
+def test_spread_is_positive_whichever_repetition_is_left_out(sample):
     sample = np.array(sample, float)
     if has_spread(sample):
         for i in range(len(sample)):
@@ -234,7 +234,7 @@ def test_sign_test_counts_coins(wins, losses, ties):
 
 
 @given(st.lists(st.integers(-2, 2), max_size=60))
-def test_sign_test_has_one_side(differences):
+def test_sign_test_is_one_sided(differences):
     better = np.array(differences, float)
     wins, losses, p = sign_test(better, np.zeros(better.size))
     assert (wins, losses) == (sum(better > 0), sum(better < 0))
@@ -360,7 +360,7 @@ def auc_of(**solvers):
     return {("housing", solver, "auc", "test"): values for solver, values in solvers.items()}
 
 
-def test_a_mean_is_found_right_or_wrong(tmp_path):
+def test_mean_is_judged_by_the_threshold(tmp_path):
     ours = normal(200)
     folder = write_results(tmp_path, auc_of(a=ours))
     [row] = judged([mean(f"{np.median(ours):.8f}")], folder)
@@ -391,7 +391,7 @@ def test_a_mean_is_found_right_or_wrong(tmp_path):
         ("0.9", 0, 19, Verdict.INCONCLUSIVE),
     ],
 )
-def test_a_mean_over_many_draws_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
+def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
     values = np.tile([0.88, 0.916], n)[:n]  # mean 0.898
     folder = write_results(tmp_path, auc_of(a=values))
     [row] = judged([mean(printed, averaged=True, power_of_ten=power)], folder)
@@ -430,7 +430,7 @@ def test_a_mean_of_logarithms(tmp_path):
             assert planted.verdict is verdict
 
 
-def test_one_wrong_cell_is_found_among_many(tmp_path):
+def test_one_wrong_cell_is_detected_among_many(tmp_path):
     """All cells of Table 5 as published, one of them 2 % off."""
     claims = [c for c in load_claims() if isinstance(c, MeanClaim) and c.paper == "rudin2009"]
     claims = [c for c in claims if c.experiment == HOUSING]
@@ -491,7 +491,7 @@ def test_values_that_are_not_finite_or_all_equal(tmp_path):
     assert rows[0].measured == "" and rows[1].measured == "0.5"
 
 
-def test_a_cell_without_spread_excuses_no_other(tmp_path):
+def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
     """Its distances are infinite: were it judged, nothing would be farther than it allows."""
     hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
     folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
@@ -587,7 +587,7 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
         assert row.reason == f"needs {MIN_SPLITS} splits"
 
 
-def test_what_an_order_compares(tmp_path):
+def test_compared_values_of_an_order(tmp_path):
     n = 30
     low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
     risk, risks = "pnorm_risk(p=4)", {"low": low, "high": high, "between": (low + high) / 2}
@@ -810,14 +810,14 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
     ],
 )
 def test_values_below_others(tmp_path, fields, verdict, measured):
-    illustrated(tmp_path / "toy", CURVES)
+    study_folder(tmp_path / "toy", CURVES)
     evidence = read_evidence([tmp_path])
     [row] = judged([claim("bound", "below", **fields)], values=evidence.values)
     assert row.verdict == verdict and measured in (None, row.measured)
 
 
-def illustrated(folder, values, **changes):
-    """Write an illustration's folder and return it."""
+def study_folder(folder, values, **changes):
+    """Write a study's folder and return it."""
     about = {"schema": 1, "name": "toy", "title": "Toy", "source": None, "kind": "lemma-7"}
     folder.mkdir(parents=True)
     text = json.dumps({**about, "parameters": {}, "smoke": False, **changes})
@@ -829,22 +829,22 @@ def illustrated(folder, values, **changes):
 def test_values_that_cannot_be_compared(tmp_path):
     missing = REGRET | {"by": {"quantity": "regrets"}}
     for fields, what in [
-        (missing, "2 values stand on its left and 0 of them"),
+        (missing, "2 values on its left, of which 0 have"),
         (REGRET | {"by": {"colour": "red"}}, "has no column colour"),
     ]:
         with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
             judged([claim("bound", "below", **fields)], values={"toy": CURVES})
-    illustrated(tmp_path / "toy", CURVES, smoke=True)
+    study_folder(tmp_path / "toy", CURVES, smoke=True)
     evidence = read_evidence([tmp_path])
     assert evidence.found and not evidence.values
     [row] = judged([claim("bound", "below", **REGRET)], tmp_path)
     assert row.verdict is Verdict.NO_DATA and "precbench run letter" in row.reason
 
 
-def test_an_exact_claim_names_one_value():
+def test_exact_claim_must_select_one_value():
     for cell, what in [
-        ({"list": "f1"}, "stands for 2 values"),
-        ({"list": "f9"}, "stands for 0 values"),
+        ({"list": "f1"}, "selects 2 values"),
+        ({"list": "f9"}, "selects 0 values"),
         ({"colour": "red"}, "has no column colour"),
     ]:
         with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
@@ -861,7 +861,7 @@ EVERY_KIND = [
 
 
 @pytest.mark.parametrize("published_claim", EVERY_KIND, ids=lambda c: c.id.split("/")[2])
-def test_what_earns_no_verdict(tmp_path, published_claim):
+def test_no_verdict_without_results(tmp_path, published_claim):
     cells = auc_of(a=normal(120, 0.8), b=normal(120, 0.7))
     good = write_results(tmp_path / "good", cells, seconds=TIMED)
     [row] = judged([published_claim], good)
@@ -914,7 +914,7 @@ def test_statements_are_not_testable():
             claim("statement", "1 / n", **fields)
 
 
-def test_one_stand_in_split_spoils_all(tmp_path):
+def test_one_stand_in_split_excludes_all(tmp_path):
     folder = write_results(tmp_path, auc_of(a=normal(120)))
     table = pd.read_csv(folder / "results.csv")
     table.loc[0, "stand_in"] = True
@@ -922,7 +922,7 @@ def test_one_stand_in_split_spoils_all(tmp_path):
     assert judged([mean("0.8")], folder)[0].verdict is Verdict.NO_DATA
 
 
-def test_a_point_of_a_sweep_has_no_name(tmp_path):
+def test_points_of_a_sweep_cannot_be_named(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5] * 30, b=[0.4] * 30), seconds=TIMED)
     table = pd.read_csv(folder / "results.csv")
     twice = pd.concat([table.assign(sweep="k=0.5"), table.assign(sweep="k=1.0")])
@@ -931,7 +931,7 @@ def test_a_point_of_a_sweep_has_no_name(tmp_path):
         assert row.verdict is Verdict.NO_DATA and "several points of the sweep" in row.reason
 
 
-def test_where_results_are_looked_for(tmp_path):
+def test_folders_of_results(tmp_path):
     folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
     assert set(read_evidence([tmp_path / "all"]).outcomes) == {"toy"}
     assert set(read_evidence([folder]).outcomes) == {"toy"}
@@ -953,7 +953,7 @@ def row_of(name, verdict, kind="mean", **other):
     return LedgerRow(f"toy/table-1/{name}", "toy", "Table 1", kind, "1", verdict=verdict, **other)
 
 
-def test_what_counts_as_worse():
+def test_regressions():
     for kind, before, after in product(("mean", "exact", "order"), Verdict, Verdict):
         found = changes([row_of("x", after, kind)], [row_of("x", before, kind)])
         decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
@@ -969,7 +969,7 @@ def test_what_counts_as_worse():
     assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
 
 
-def test_an_update_keeps_what_was_not_measured():
+def test_update_keeps_undecided_rows():
     old = [row_of("a", Verdict.REPRODUCED, measured="1"), row_of("b", Verdict.TREND_ONLY)]
     old += [row_of("c", Verdict.NO_DATA), row_of("gone", Verdict.REPRODUCED)]
     now = [row_of("a", Verdict.INCONCLUSIVE, measured="7"), row_of("b", Verdict.NOT_REPRODUCED)]
@@ -995,7 +995,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_siz
 
 @settings(max_examples=30)
 @given(texts, texts, st.sampled_from(Verdict), st.none() | st.floats(0, 1e6))
-def test_a_ledger_is_read_as_it_was_written(tmp_path_factory, printed, reason, verdict, number):
+def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
     row = LedgerRow("p/t/x", "p", "T", "mean", printed, verdict=verdict, reason=reason,
                     distance=number, runs=3)  # fmt: skip
     path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
@@ -1042,7 +1042,7 @@ def claims():
 
 @pytest.fixture(scope="module")
 def computed(claims):
-    """The tables of all illustrations."""
+    """The tables of all quick studies."""
     return check_command._computed(claims)
 
 
@@ -1078,7 +1078,7 @@ def test_experiments_are_those_of_the_configs(claims):
 NOT_AT_HAND = ("ppi", "kdd08", "covtype")  # files that people must bring themselves
 
 
-def test_measured_claims_name_what_exists(claims):
+def test_measured_claims_name_existing_entries(claims):
     found = 0
     for c, config in decidable(claims):
         if isinstance(config, Study):
@@ -1106,7 +1106,7 @@ def test_measured_claims_name_what_exists(claims):
     assert found >= 250
 
 
-def test_exact_claims_name_one_value(claims, computed):
+def test_shipped_exact_claims_select_one_value(claims, computed):
     found = 0
     for c, config in decidable(claims):
         if not isinstance(c, ExactClaim) or config.name not in computed:
@@ -1150,7 +1150,7 @@ def test_deviations_are_used_and_their_evidence_exists(claims):
                 pytest.fail(f"{name}: {other}")
 
 
-def test_the_reference_is_of_these_claims(claims, reference):
+def test_reference_matches_the_claims(claims, reference):
     assert list(reference) == [c.id for c in claims]
     deviations = load_deviations()
     for c in claims:
@@ -1295,11 +1295,11 @@ def with_mistake(folder_of_claims, monkeypatch):
         ("paper: rudin2009\n", "", 0, "paper: is missing"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_with_their_line(with_mistake, old, new, offset, what):
-    line, told = with_mistake(old, new)
-    first = next(text for text in told.splitlines() if re.search(what, text))
-    place_told = int(re.search(r"table-3-magic\.published\.yaml:(\d+):\d+: ", first)[1])
-    assert place_told == line + offset, told
+def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, what):
+    line, message = with_mistake(old, new)
+    first = next(text for text in message.splitlines() if re.search(what, text))
+    found_line = int(re.search(r"table-3-magic\.published\.yaml:(\d+):\d+: ", first)[1])
+    assert found_line == line + offset, message
 
 
 @pytest.mark.parametrize(
@@ -1327,10 +1327,10 @@ def test_mistakes_are_told_with_their_line(with_mistake, old, new, offset, what)
 )  # fmt: skip
 def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, what):
     """A mistake is reported once, not for each of the claims that repeat it."""
-    line, told = with_mistake(old, new, "kar2015/section-6")
-    found = [text for text in told.splitlines() if re.search(what, text)]
+    line, message = with_mistake(old, new, "kar2015/section-6")
+    found = [text for text in message.splitlines() if re.search(what, text)]
     assert int(re.search(r"section-6\.published\.yaml:(\d+):\d+: ", found[0])[1]) == line + offset
-    assert len(found) == 1 or "a second claim" in what, told
+    assert len(found) == 1 or "a second claim" in what, message
 
 
 def test_repeated_claims(tmp_path, monkeypatch):
@@ -1368,19 +1368,19 @@ claims:
     assert plain.printed == "5" and plain.cell == {"scale": 2, "share": "1/2", "list": "f1"}
 
 
-def test_the_old_name_of_a_trivial_model():
+def test_former_key_of_the_trivial_model():
     old = claim("bound", "below", **REGRET, idle={"quantity": "w = 0"})
     assert old == claim("bound", "below", **REGRET, trivial={"quantity": "w = 0"})
 
 
 def test_mistakes_in_other_files(with_mistake):
-    line, told = with_mistake("    evidence:", "    evidnce:", "deviations")
-    assert f"deviations.published.yaml:{line}:5: deviations.half-scores.evidnce: unknown" in told
-    _, told = with_mistake("deviation: half-scores", "deviation: x", "rudin2009/tables-1-2")
-    assert "tables[0].rows.swap-none: unknown deviation 'x'" in told
+    line, message = with_mistake("    evidence:", "    evidnce:", "deviations")
+    assert f"deviations.published.yaml:{line}:5: deviations.half-scores.evidnce: unknown" in message
+    _, message = with_mistake("deviation: half-scores", "deviation: x", "rudin2009/tables-1-2")
+    assert "tables[0].rows.swap-none: unknown deviation 'x'" in message
     both = "  - id: figure-8/most-cases\n    where"
-    _, told = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
-    assert "claims[0].whre" in told and "claims[0].where" in told
+    _, message = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
+    assert "claims[0].whre" in message and "claims[0].where" in message
 
 
 # --- precbench check ---
@@ -1388,7 +1388,7 @@ def test_mistakes_in_other_files(with_mistake):
 
 @pytest.fixture
 def quick(monkeypatch, computed):
-    """Compute the illustrations once for all tests."""
+    """Compute the studies once for all tests."""
     monkeypatch.setattr(check_command, "_computed", lambda claims: computed)
 
 
@@ -1434,7 +1434,7 @@ def verdicts(path):
     return {row.id: row.verdict for row in read_ledger(path)}
 
 
-def test_check_passes_on_what_made_the_reference(checked, claims):
+def test_check_passes_on_the_results_of_the_reference(checked, claims):
     result = check(checked)
     assert result.exit_code == 0, result.output
     assert "Changed" not in result.stdout and result.stderr == ""
@@ -1475,7 +1475,7 @@ def test_files_of_the_check(checked):
     assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
 
 
-def test_a_worse_verdict_is_a_regression(checked, claims):
+def test_worse_verdict_is_a_regression(checked, claims):
     housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
     assert result.exit_code == 4
@@ -1490,7 +1490,7 @@ def test_a_worse_verdict_is_a_regression(checked, claims):
     assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
 
 
-def test_a_better_verdict_is_none(checked, claims):
+def test_better_verdict_is_no_regression(checked, claims):
     housing(checked / "worse", claims, {CELL: 1.1})
     assert check(checked, "--update-reference", results="worse").exit_code == 0
     assert verdicts(checked / "reference.csv")[CELL] not in REPRODUCED
@@ -1504,14 +1504,14 @@ def test_a_better_verdict_is_none(checked, claims):
     "changes",
     [{"n": MIN_SPLITS - 1}, {"stand_in": True}, {"smoke": True}, {"status": "timeout"}],
 )
-def test_what_decides_nothing_is_no_regression(checked, claims, changes):
+def test_undecided_results_are_no_regression(checked, claims, changes):
     housing(checked / "nothing", claims, {CELL: 1.1}, **changes)
     result = check(checked, results="nothing")
     assert result.exit_code == 0, result.output
     assert CELL not in result.stdout.partition("Changed against the reference")[2]
 
 
-def test_a_check_of_nothing(checked):
+def test_check_without_results(checked):
     (checked / "empty").mkdir()
     result = check(checked, results="empty")
     assert result.exit_code == 4
@@ -1520,7 +1520,7 @@ def test_a_check_of_nothing(checked):
     assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
 
 
-def test_wrong_use_of_check(checked):
+def test_invalid_use_of_check(checked):
     reference = checked / "reference.csv"
     good = reference.read_text()
     assert "no folder" in refused(["check", checked / "none"])
@@ -1540,7 +1540,7 @@ def test_wrong_use_of_check(checked):
     assert f"both hold results of {HOUSING}" in sentence
 
 
-def test_an_update_shows_what_it_changes_and_keeps_the_rest(checked, claims):
+def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
     before = verdicts(checked / "reference.csv")
     housing(checked / "few", claims, n=3)
     result = check(checked, "--update-reference", results="few")
@@ -1606,7 +1606,7 @@ POSITIVES_BELOW = metrics._positives_below
 
 
 @pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
-def test_a_broken_height_is_found(tmp_path, monkeypatch, claims, computed, broken):
+def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, broken):
     """Without results of any run: Tables 1 and 2 are always measured."""
     compute = check_command._computed
     of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
@@ -1624,7 +1624,7 @@ def test_a_broken_height_is_found(tmp_path, monkeypatch, claims, computed, broke
     assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED
 
 
-def test_a_missing_illustration_is_a_regression(tmp_path, monkeypatch, computed):
+def test_missing_study_is_a_regression(tmp_path, monkeypatch, computed):
     """What needs neither data nor a run can't be missing for a good reason."""
     kept = {name: table for name, table in computed.items() if name != "rudin2009-tables-1-2"}
     monkeypatch.setattr(check_command, "_computed", lambda claims: kept)

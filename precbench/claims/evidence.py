@@ -1,4 +1,4 @@
-"""What runs have left, as the numbers that claims are compared with."""
+"""The measured values that claims are compared with, read from folders of results."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,15 +15,15 @@ __all__ = ["Evidence", "read_evidence"]
 
 _CELL = ["dataset", "solver", "metric", "part"]
 WALL_SECONDS = "wall_seconds"
-"""Stands for a metric in claims about times."""
+"""Takes the place of a metric in claims about times."""
 
 
 class MissingError(Exception):
-    """There is nothing to compare a claim with; the text says why."""
+    """Nothing was measured that a claim could be compared with; the text says why."""
 
 
 class Outcomes:
-    """What the trials of one experiment came to.
+    """The measured values of one experiment.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return the value of each repetition: the mean over its folds, where it has several.
+        """Return the value of each repetition, which is the mean over its folds.
 
         Repetitions that lack a fold are left out.
         """
@@ -56,9 +56,9 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def times(self, dataset: str, solver: str) -> pd.Series:
-        """Return the wall seconds to the final weights of each split.
+        """Return the wall-clock time to the final weights of each split, in seconds.
 
-        Only those of trials that ran alone, in one and the same run, may be compared.
+        Only times of trials that ran alone, in one and the same run, may be compared.
         """
         rows = self._cell(dataset, solver, self.run.metrics[0], "test")
         if (rows["timing"] != "sequential").any():
@@ -66,7 +66,7 @@ class Outcomes:
         return rows[WALL_SECONDS]
 
     def stopped(self, dataset: str, solver: str) -> bool:
-        """Tell whether a limit ended half of the trials or more."""
+        """Return whether a limit stopped at least half of the trials."""
         rows = self._cell(dataset, solver, self.run.metrics[0], "test")
         return bool((rows["stopped"] == "limit").mean() >= 0.5)
 
@@ -85,11 +85,11 @@ class Outcomes:
             )
         rows = self._values[key]
         if rows.index.has_duplicates:
-            raise MissingError("several points of the sweep have it: a claim can't name one")
+            raise MissingError("several points of the sweep have it, and a claim cannot name one")
         return rows
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
-        """Return the counts of a data set as it was used."""
+        """Return the counts (rows, features, positives) of a data set as it was used."""
         if dataset not in self.run.data:
             raise MissingError(f"the results hold nothing of {dataset}")
         if self.run.data[dataset]["stand_in"]:
@@ -106,16 +106,16 @@ def _cells(results: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
 
 @dataclass
 class Evidence:
-    """All that claims can be compared with.
+    """Everything that claims can be compared with.
 
     Attributes
     ----------
     outcomes : dict of str to Outcomes
         By name of the experiment.
     values : dict of str to DataFrame
-        The tables of illustrations, by name.
+        The tables of studies, by name.
     found : bool
-        Whether there were any results, also such as decide nothing.
+        Whether there were any results, including those that decide nothing.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     Returns
     -------
     Evidence
-        Runs of smoke size are left out, for they show nothing.
+        Without runs of smoke size, which decide nothing.
 
     Raises
     ------

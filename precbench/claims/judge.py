@@ -116,7 +116,7 @@ def _values(claim: Claim, evidence: Evidence) -> pd.DataFrame:
 
 
 def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
-    """Return the rows of an illustration that hold these entries."""
+    """Return the rows of a study's table that hold these entries."""
     for column, wanted in cell.items():
         if column not in table:
             raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
@@ -135,20 +135,20 @@ def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-    """Return what one reading of the paper gives, and whether it agrees with the print."""
+    """Return the value under one reading of the paper, and whether it agrees with the print."""
     rows = _select(claim, table, {**claim.cell, **reading.cell})
     if claim.argmin is not None:
         rows = rows[rows[claim.argmin].isin(claim.among)]
     if len(rows) != (len(claim.among) or 1):
-        raise InputError(f"{claim.id}: its cell stands for {len(rows)} values")
+        raise InputError(f"{claim.id}: its cell selects {len(rows)} values")
     if claim.argmin is not None:
-        least = str(rows[claim.argmin].iloc[int(rows["value"].argmin())])
-        return least, least == claim.printed.replace("_", "")
+        smallest = str(rows[claim.argmin].iloc[int(rows["value"].argmin())])
+        return smallest, smallest == claim.printed.replace("_", "")
     value = float(rows["value"].iloc[0])
     if claim.expected is not None or claim.at_least is not None:
-        enough = claim.at_least is not None and value >= claim.at_least
+        reached = claim.at_least is not None and value >= claim.at_least
         exact = claim.expected is not None and math.isclose(value, claim.expected, rel_tol=1e-12)
-        return f"{value:.8g}", enough or exact
+        return f"{value:.8g}", reached or exact
     return f"{value:.8g}", agrees(parse_printed(claim.printed), value, claim.truncated)
 
 
@@ -171,14 +171,14 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     if claim.trivial is not None:
         decisive = int(np.sum(bounds < _beside(claim, table, left, claim.trivial)))
         if not decisive:
-            reason = "every bound lies above what no learning comes to"
+            reason = "every bound lies above the value of w = 0"
             return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
-        about["reason"] = f"{decisive} of the bounds lie below what no learning comes to"
+        about["reason"] = f"{decisive} of the bounds lie below the value of w = 0"
     return _row(claim, **_reproduced(claim), **about)
 
 
 def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Selection) -> NDArray:
-    """Return the value that each value on the left meets."""
+    """Return the value that each value on the left is compared with."""
     right = _select(claim, table, cell)
     if len(right) == 1 and len(left):
         return np.full(len(left), float(right["value"].iloc[0]))
@@ -186,8 +186,8 @@ def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Se
     pairs = left.merge(right, on=others, suffixes=("", "_right"))
     if pairs.empty or len(pairs) != len(left):
         raise InputError(
-            f"{claim.id}: {len(left)} values stand on its left and {len(pairs)} of them have "
-            "another on the right"
+            f"{claim.id}: {len(left)} values on its left, of which {len(pairs)} have a "
+            "counterpart on the right"
         )
     return pairs["value_right"].to_numpy()
 
@@ -222,7 +222,7 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.Series:
-    """Return what one side comes to on each split; larger is better."""
+    """Return the value of one side on each split; larger is better."""
     if claim.metric == WALL_SECONDS:
         columns = [outcomes.times(claim.dataset, solver) for solver in solvers]
         _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], outcomes)
@@ -298,7 +298,7 @@ _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
 
 
 class _Draws(NamedTuple):
-    """A mean cell with our own draws of it, on the scale on which distances are taken.
+    """The claim of a mean with our own draws of it, on the scale on which distances are taken.
 
     Attributes
     ----------
@@ -333,8 +333,8 @@ def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
 
 
 def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge all means, those with draws enough by one threshold for all of them."""
-    enough = []
+    """Judge all means, those with enough draws by one threshold for all of them."""
+    placed = []
     for cell in cells:
         if len(cell.draws) < MIN_REPETITIONS:
             yield cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_REPETITIONS} repetitions")
@@ -343,17 +343,17 @@ def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[Led
         elif not has_spread(cell.draws.to_numpy()):
             yield cell.row(Verdict.INCONCLUSIVE, reason="half of the repetitions are equal")
         else:
-            enough.append(cell)
-    if not enough:
+            placed.append(cell)
+    if not placed:
         return
-    together = pd.concat([cell.draws for cell in enough], axis=1, join="inner")
+    together = pd.concat([cell.draws for cell in placed], axis=1, join="inner")
     if len(together) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
-        yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in enough)
+        yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in placed)
         return
-    printed = np.array([cell.scaled(cell.claim.printed) for cell in enough])
+    printed = np.array([cell.scaled(cell.claim.printed) for cell in placed])
     placement = place(printed, together.to_numpy())
-    for i, cell in enumerate(enough):
+    for i, cell in enumerate(placed):
         yield _judge_mean(cell._replace(draws=together.iloc[:, i]), placement, i, evidence)
 
 
@@ -380,7 +380,7 @@ def _judge_mean(cell: _Draws, placement: Placement, i: int, evidence: Evidence) 
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Tell whether the difference from the first column of the row has the printed sign."""
+    """Return whether the difference from the first column of the row has the printed sign."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"

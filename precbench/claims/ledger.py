@@ -1,4 +1,4 @@
-"""The ledger: every claim with what was measured and what that means."""
+"""The ledger: every claim with the measured value and the verdict."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -33,22 +33,22 @@ class LedgerRow:
     ----------
     id, paper, where, kind, printed : str
     measured : str
-        The number or the counts that decided; empty if nothing was measured.
+        The value or the counts that decided; empty if nothing was measured.
     distance : float or None
-        Of a mean: from the median of our repetitions, in interquartile ranges.
+        Of a printed mean from the median of our repetitions, in interquartile ranges.
     runs : int
-        Repetitions or splits behind it.
+        Number of repetitions or splits behind it.
     verdict : Verdict
     deviation : str
-        Ids of the documented deviations, separated by blanks.
+        Ids of the documented deviations, separated by spaces.
     reason : str
-        One sentence for a verdict that is not plain.
+        Why, where the verdict alone does not say it.
     spread : str
-        The interquartile range of our repetitions, as its two ends.
+        The quartiles of our repetitions.
     percentile : float or None
         Share of our repetitions below the printed value, in percent.
     smallest_error : float or None
-        The smallest relative error of the printed value that would have been found.
+        The smallest relative error of the printed value that would have been detected.
     """
 
     id: str
@@ -74,7 +74,7 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Change:
-    """A verdict that is not what the reference says; empty where a ledger lacks the claim."""
+    """A verdict that differs from the reference; empty where a ledger lacks the claim."""
 
     id: str
     before: str
@@ -83,7 +83,7 @@ class Change:
 
 
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Compare verdicts that were decided both now and in the reference.
+    """Return the verdicts that differ from a decision of the reference.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return what changes when the ledger takes the place of the reference, decided or not.
+    """Return the verdicts that change when the ledger replaces the reference, decided or not.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def to_json(ledger: Iterable[LedgerRow]) -> str:
 
 
 def reference_path() -> Path:
-    """Return where the committed ledger is."""
+    """Return the path of the committed ledger."""
     return shipped("results/reference") / "ledger.csv"
 
 

@@ -1,8 +1,8 @@
-"""When a printed value counts as reproduced: the statistics behind the verdicts.
+"""The statistics behind the verdicts: when a printed value counts as reproduced.
 
-No tolerance here is chosen so that something passes. An *exact* number must agree to half a unit
-of its last printed digit. A *mean* is one draw among many that were possible, so the question is
-where it lies among our own draws. An *order* is decided by a sign test.
+No tolerance is chosen so that something passes. An *exact* number must agree to half a unit of its
+last printed digit. A *mean* is one draw among many that were possible, so the question is where it
+lies among our own draws. An *order* is decided by a sign test.
 """
 
 import re
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 MIN_REPETITIONS = 100
-"""Fewer of our own draws say too little about the tail in which a wrong number would lie."""
+"""Fewer draws of ours say too little about the tail in which a wrong number would lie."""
 MIN_SPLITS = 20
 MIN_TIMED_SPLITS = 5
-"""As many as the papers took the mean of their times over."""
+"""The number of splits over which the papers average their times."""
 LEVEL = 0.05
 
 
@@ -67,7 +67,7 @@ class Verdict(StrEnum):
 
 
 class Printed(NamedTuple):
-    """A number as printed, and what one more in its last digit would make."""
+    """A number as printed, and the unit of its last digit."""
 
     value: float
     unit: float
@@ -104,7 +104,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
-    """Tell whether a measured number would have been printed like this.
+    """Return whether a measured number would have been printed like this.
 
     Parameters
     ----------
@@ -112,6 +112,10 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     measured : float
     truncated : bool, default=False
         Whether the digits after the last were cut off instead of rounded.
+
+    Returns
+    -------
+    bool
     """
     slack = 1e-9 * printed.unit  # for the rounding of the sum itself
     if truncated:
@@ -129,11 +133,11 @@ class Placement(NamedTuple):
     percentile : ndarray of shape (n_cells,)
         Share of the repetitions below the printed value, ties by half, in percent.
     threshold : float
-        The distance beyond which a value is taken for another: the 95 % quantile, over the
-        repetitions taken in turn as the printed one, of the largest distance over all cells.
+        The distance from which a value counts as another: the 95 % quantile, over the repetitions
+        taken in turn as the printed one, of the largest distance over all cells.
     smallest_error : ndarray of shape (n_cells,)
-        The smallest error of a printed value that is found wherever the true one lies at the
-        median: the threshold times the IQR.
+        The smallest error of a printed value that is detected where the true one is the median:
+        the threshold times the IQR.
     """
 
     distance: NDArray[np.float64]
@@ -143,13 +147,15 @@ class Placement(NamedTuple):
 
 
 def place(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> Placement:
-    """Look at all cells at once, so that the many of them make no false alarm.
+    """Place printed values among our repetitions, all cells together.
+
+    One threshold for all of them keeps the share of false alarms at 5 %, however many they are.
 
     Parameters
     ----------
     printed : ndarray of shape (n_cells,)
     samples : ndarray of shape (n_repetitions, n_cells)
-        Our own repetitions of the same protocol; a row is one of them, all cells together.
+        Our own repetitions of the same protocol; a row holds all cells of one of them.
 
     Returns
     -------
@@ -171,7 +177,7 @@ def place(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> Placeme
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
-    """Tell whether distances can be taken in units of the interquartile range.
+    """Return whether distances can be measured in interquartile ranges.
 
     Parameters
     ----------
@@ -180,19 +186,19 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
     Returns
     -------
     bool
-        Whether the range is above zero, whichever of the repetitions is left out.
+        Whether the range is positive, whichever repetition is left out.
     """
     ordered, n = np.sort(sample), len(sample)
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
 def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[int, int, float]:
-    """Compare two sides that were measured on the same splits; larger is better.
+    """Compare two methods that were measured on the same splits; larger is better.
 
     Parameters
     ----------
     better, worse : ndarray of shape (n_splits,)
-        The side that is claimed to be better, and the other.
+        Values of the method that is claimed to be better, and of the other.
 
     Returns
     -------

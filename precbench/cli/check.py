@@ -46,7 +46,7 @@ class CheckOptions:
 
 
 def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
-    """Judge what runs have left, compare with the reference, and return the exit code."""
+    """Judge the results in these folders, compare with the reference, return the exit code."""
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference makes one")
@@ -87,7 +87,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute what is quick and needs no data, by name."""
+    """Return the tables of the studies that are quick and need no data, by name."""
     wanted = {claim.config for claim in claims if isinstance(claim, ExactClaim | BoundClaim)}
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
     quick = (config for config in configs if isinstance(config, Study) and config.is_quick)

@@ -18,7 +18,7 @@ _NOTES = [
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Count the verdicts by paper and place.
+    """Return the number of each verdict by paper and place.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 
 def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
-    """List what was measured and is not simply reproduced, a table for each verdict.
+    """Return the claims that were measured and are not simply reproduced, a table per verdict.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     )
     tables: list[Table] = []
     for verdict in verdicts:
-        rows = [[Cell(text) for text in _told(row)] for row in ledger if row.verdict is verdict]
+        rows = [[Cell(text) for text in _texts(row)] for row in ledger if row.verdict is verdict]
         if rows:
             header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
@@ -73,7 +73,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Count by reason what could be measured and was not.
+    """Return the number of claims that could be measured and were not, by reason.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
 
 
 def change_table(changes: Iterable[Change]) -> Table:
-    """List the verdicts that are not those of the reference.
+    """Return the verdicts that differ from the reference.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _count(n: int) -> str:
     return str(n) if n else ""
 
 
-def _told(row: LedgerRow) -> list[str]:
+def _texts(row: LedgerRow) -> list[str]:
     numbers = (row.distance, row.percentile)
     shown = ["" if number is None else three_digits(number) for number in numbers]
     return [row.id, row.printed, row.measured, row.spread, *shown, _because(row)]
