@@ -67,7 +67,9 @@ def test_pages_show_their_sources():
 
 
 def test_picture_goes_with_the_reference():
-    assert pages.pictured() == pages.digest(), "precbench run ijcnn1 --timing, then make docs RESULTS=results"
+    assert pages.pictured() == pages.digest(), (
+        "precbench run ijcnn1 --timing, then make docs RESULTS=results"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
