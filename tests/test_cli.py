@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from precbench.data.cards import fetch
+from precbench.data.cards import download
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.locations import shipped
@@ -28,7 +28,7 @@ from tests.helpers import invoke, refused, run
 
 COMMANDS = ["", "run", "plot", "check", "list", "fit", "score", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
-HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "pooch"}
+HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 TABLE_OPTIONS = {
     "label": "churned",
@@ -475,7 +475,7 @@ def cache(files, monkeypatch):
     monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr(fetch, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(download, "FIRST_WAIT", 0.0)
     return folder / "files"
 
 
@@ -520,7 +520,7 @@ def test_data_that_is_not_there(cache):
     assert invoke("data", "verify", "adult").exit_code == 3
     assert invoke("data", "verify").exit_code == 0
     sentence = refused(["data", "fetch", "adult", "--mirror", "nowhere"], code=3)
-    assert "Adult: a9a is not to be had; tried nowhere/adult/a9a: no such file" in sentence
+    assert "Adult: a9a cannot be obtained; tried nowhere/adult/a9a: no such file" in sentence
     assert "precbench data add adult FILES, with a9a and a9a.t" in sentence
     for arguments, what in [
         (["fetch", "letter", "leter"], "unknown data set 'leter' (did you mean 'letter'?)"),

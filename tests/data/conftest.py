@@ -14,7 +14,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr("precbench.data.cards.fetch.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("precbench.data.cards.download.FIRST_WAIT", 0.0)
     return folder
 
 

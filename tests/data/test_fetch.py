@@ -1,16 +1,18 @@
 """Files reach the cache verified or not at all, whatever a source does."""
 
 import bz2
+import errno
 import hashlib
+import io
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from precbench.data.cards import fetch as fetching
-from precbench.data.cards import registry
-from precbench.data.cards.fetch import add_files, fetch, info, verify
+from precbench.data.cards import file_cache, registry
+from precbench.data.cards.fetch import add_files, fetch, info, parse_cached, verify
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card
@@ -53,7 +55,7 @@ def test_from_a_folder_then_from_the_cache(cache, folder, monkeypatch):
     assert file.path.read_bytes() == TEXT
     assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
     shutil.rmtree(folder)
-    monkeypatch.setattr(fetching, "_checksums", None)  # the verdict is remembered
+    monkeypatch.setattr(file_cache.Checksums, "of", None)  # the verdict is remembered
     assert fetch(make_card()) == (file,)
     assert left_behind(cache) == DONE
 
@@ -66,13 +68,13 @@ def test_wrapped_in_bz2(cache, folder):
     assert left_behind(cache) == DONE
 
 
-def test_the_mirror_of_the_environment_and_file_addresses(folder, monkeypatch):
+def test_the_mirror_of_the_environment_and_file_addresses(cache, folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
     assert fetch(make_card())[0].path.is_file()
     spaced = folder.parent.with_name("a mirror")
     folder.parent.rename(spaced)
-    shutil.rmtree(fetching.cache_folder())
+    shutil.rmtree(cache)
     assert fetch(make_card(), spaced.as_uri())[0].path.is_file()
 
 
@@ -202,16 +204,13 @@ def test_a_cache_that_cannot_be_written(cache, folder, monkeypatch):
 def test_a_full_disk(folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
 
-    class Full:
+    class Full(io.BytesIO):
         def write(self, _):
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-        def close(self):
-            pass
-
-    opened = fetching.Path.open
+    opened = Path.open
     monkeypatch.setattr(
-        fetching.Path, "open", lambda path, mode: Full() if "w" in mode else opened(path, mode)
+        Path, "open", lambda path, mode: Full() if "w" in mode else opened(path, mode)
     )
     with pytest.raises(
         PrecbenchError,
@@ -229,7 +228,7 @@ def test_add_and_verify(tmp_path, add_card):
     (report,) = add_files("toy", [brought])
     assert (report.status, report.bytes) == ("verified", len(TEXT))
     assert report.sha256 == report.expected
-    cached = fetching.Path(report.path)
+    cached = Path(report.path)
     content = bytearray(TEXT)
     content[3] ^= 1
     cached.write_bytes(content)
@@ -297,7 +296,7 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     features, labels = write_pair(tmp_path / "brought")
     assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
     assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
-    arrays = fetching.parse_cached(card, fetch(card))
+    arrays = parse_cached(card, fetch(card))
     assert arrays.X.shape == (ROWS, FEATURES)
     assert np.array_equal(arrays.X, np.loadtxt(features))
     assert np.count_nonzero(arrays.y == 1) == POSITIVES
@@ -363,7 +362,7 @@ def test_contents_that_are_not_the_cards_are_set_aside(tmp_path, cache, add_card
 def test_a_file_without_a_checksum_that_changes_is_damaged(tmp_path, add_card):
     card = add_card(pair_card())
     reports = add_files("pair", write_pair(tmp_path / "brought"))
-    with fetching.Path(reports[0].path).open("a") as file:
+    with Path(reports[0].path).open("a") as file:
         file.write("0 0 0 0 0\n")
     assert [report.status for report in verify("pair")] == ["damaged", "as added"]
     with pytest.raises(DataUnavailableError, match=r"Features\.txt: wrong checksum"):

@@ -106,7 +106,7 @@ def test_the_margin_is_the_cards(gamma, features):
 
 
 def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
-    monkeypatch.setattr("precbench.data.cards.fetch.TIMEOUTS", (0.5, 0.5))
+    monkeypatch.setattr("precbench.data.cards.download.TIMEOUTS", (0.5, 0.5))
     with pytest.raises(
         DataUnavailableError, match=r"kdd08 FILES, with Features\.txt and Info\.txt"
     ):
