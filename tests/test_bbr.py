@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import make_circles
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 
@@ -494,14 +493,6 @@ def test_a_piece_after_a_refused_fit_is_refused():
     for learn, says in ((solver.fit, "GiB"), (solver.partial_fit, r"those of 3, .* fit again")):
         with pytest.raises(InputError, match=says):
             learn(wide, [1, -1])
-
-
-@pytest.mark.parametrize("solver", [BBR(), BBR(accumulate="pairs"), LCBR()])
-def test_an_overflow_is_told(solver):
-    X, y = problem()
-    with pytest.warns(ConvergenceWarning, match="overflowed"):
-        solver.fit(X * 1e200, y)
-    assert np.isnan(solver.coef_).all()
 
 
 # --- in use ------------------------------------------------------------------------------------

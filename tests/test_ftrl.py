@@ -408,12 +408,6 @@ def test_what_is_certified(name, eta):
     assert solver.error_ <= np.sqrt(2 * solver.gap_ / solver.eta_)
 
 
-def test_overflow_is_told():
-    X, y = stream(6)
-    with pytest.warns(ConvergenceWarning, match="overflow"):
-        assert np.isnan(FTRL(shuffle=False).fit(X * 1e200, y).coef_).all()
-
-
 @pytest.mark.parametrize("objective", ["prbep", "pauc"])
 @pytest.mark.parametrize("scale", [1e154, 1e160])
 def test_products_that_overflow_are_told(objective, scale):

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import brentq, minimize
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.metrics import auc
@@ -179,18 +178,6 @@ def test_twin_follows_two_epochs_of_fit(name, shuffle):
 
 
 @each_solver
-@pytest.mark.parametrize("length", [1, 7, 150])
-def test_pieces_of_any_length_equal_the_whole(name, length):
-    X, y = problem()
-    whole = make(name).partial_fit(X, y)
-    pieces = make(name)
-    for start in range(0, len(y), length):
-        piece = slice(start, start + length)
-        pieces.partial_fit(X[piece], y[piece], classes=[-1, 1])
-    assert_array_equal(pieces.coef_, whole.coef_)
-
-
-@each_solver
 def test_a_stream_is_a_chain_of_partial_fits(name):
     X, y = problem()
     solver, chain = make(name, epochs=2), make(name)
@@ -200,13 +187,6 @@ def test_a_stream_is_a_chain_of_partial_fits(name):
     chain.partial_fit(X, y).partial_fit(X, y)
     assert_array_equal(solver.coef_, chain.coef_)
     assert solver.n_rows_seen_ == 600
-
-
-@pytest.mark.parametrize("name", [name for name in SOLVERS if not name.startswith("spam")])
-def test_an_unshuffled_fit_is_a_chain_of_partial_fits(name):
-    X, y = problem()
-    chain = make(name).partial_fit(X, y).partial_fit(X, y)
-    assert_array_equal(make(name, shuffle=False, epochs=2).fit(X, y).coef_, chain.coef_)
 
 
 @each_solver
@@ -221,16 +201,6 @@ def test_one_class_so_far_is_remembered_and_changes_nothing(name):
     path = TWINS[type(solver)](X, y, order, solver)
     assert_allclose(solver.coef_, path[-1], atol=1e-10)
     assert solver.coef_.any()
-
-
-@each_solver
-@pytest.mark.parametrize("first", [False, True])
-def test_whether_to_average_is_settled_at_the_first_call(name, first):
-    X, y = problem()
-    changed = make(name, average=first).partial_fit(X, y)
-    changed.set_params(average=not first).partial_fit(X, y)
-    chain = make(name, average=first).partial_fit(X, y).partial_fit(X, y)
-    assert_array_equal(changed.coef_, chain.coef_)
 
 
 @each_solver
@@ -252,14 +222,6 @@ def test_a_fit_without_the_memory_for_its_state_changes_nothing(name, monkeypatc
     assert len(solver._w) == 3
     with pytest.raises(InputError, match="call fit again"):
         solver.partial_fit(X, y)
-
-
-@each_solver
-def test_an_overflow_is_told(name):
-    X, y = problem()
-    with pytest.warns(ConvergenceWarning, match="overflowed"):
-        solver = make(name).fit(X * 1e200, y)
-    assert np.isnan(solver.coef_).all()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
-"""The laws of all solvers, and what holds for some only."""
+"""The mini-batch methods against their twins; refusals for want of memory. Laws: test_laws.py."""
 
 import hashlib
 import itertools
-import pickle
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,21 +14,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precbench.errors import InputError
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
-from precbench.metrics import f1, f1_max, precision_at_k
+from precbench.metrics import f1, f1_max
 from precbench.solvers import (
     BBR,
-    FTRL,
     LCBR,
     OAM,
     PGD,
-    SOLVERS,
     AdaOAM,
-    LinearRanker,
     OnePMB,
     PerceptronAtK,
     SGDAtK,
@@ -42,6 +35,8 @@ from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import reservoir_sample
 from precbench.solvers.passes import OnlineRanker, visiting_order
 from precbench.topk import resolve_k
+from tests import laws
+from tests.laws import problem, weights
 from tests.twins import minibatch_path
 
 MINIBATCH = {
@@ -56,52 +51,11 @@ MINIBATCH = {
     "1pmb-auc": (OnePMB("auc"), AUC()),
     "1pmb-f1": (OnePMB("f1"), F1()),
 }
-MEMBERS = {
-    **SOLVERS,
-    **{f"1pmb-{name}": partial(OnePMB, name) for name in ("pauc", "auc", "f1")},
-    **{f"2pmb-{name}": partial(TwoPMB, name) for name in ("pauc", "auc", "f1")},
-    **{f"ftrl-{name}": partial(FTRL, name) for name in ("prec@k", "pauc")},
-}
-each_solver = pytest.mark.parametrize("name", MEMBERS)
 each_minibatch = pytest.mark.parametrize("name", MINIBATCH)
 
 
-def problem(n=400, d=7, share=0.2, seed=0, integers=False):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-3, 4, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
-    noisy = X @ rng.standard_normal(d) + rng.standard_normal(n)
-    y = np.full(n, -1)
-    y[np.argsort(-noisy)[: int(share * n)]] = 1
-    return X, y
-
-
 def quick(name, **params):
-    """Return a solver that is done soon, with only those parameters that it has."""
-    solver = MINIBATCH[name][0] if name in MINIBATCH else MEMBERS[name]()
-    wanted = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200, **params}
-    known = solver.get_params()
-    return clone(solver).set_params(**{p: v for p, v in wanted.items() if p in known})
-
-
-def weights(solver):
-    """Return w with the intercept, if there is one, as its last entry."""
-    intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
-    return np.append(solver.coef_, intercept)
-
-
-def leaves(cls):
-    below = cls.__subclasses__()
-    return [leaf for sub in below for leaf in leaves(sub)] if below else [cls]
-
-
-def test_every_solver_is_registered():
-    own = {c for c in leaves(LinearRanker) if c.__module__.startswith("precbench.")}
-    assert own == {type(solver()) for solver in SOLVERS.values()}
-
-
-@parametrize_with_checks([solver() for solver in MEMBERS.values()])
-def test_scikit_learn_compatible(estimator, check):
-    check(estimator)
+    return laws.quick(lambda: MINIBATCH[name][0], **params)
 
 
 # --- kernel and twin ---------------------------------------------------------------------------
@@ -170,171 +124,6 @@ def test_a_batch_of_positives_only(name):
     assert solver.n_empty_batches_ == (2 if name in ("1pmb-pauc", "1pmb-auc") else 1)
 
 
-# --- laws of all solvers -----------------------------------------------------------------------
-
-
-@each_solver
-def test_dense_equals_sparse(name):
-    X, y = problem(integers=True)
-    dense = quick(name).fit(X, y)
-    for container in (sparse.csr_matrix, sparse.csr_array, sparse.coo_matrix, sparse.csc_array):
-        assert_allclose(quick(name).fit(container(X), y).coef_, dense.coef_, atol=1e-6)
-    wide = sparse.csr_matrix(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    assert_allclose(quick(name).fit(wide, y).coef_, dense.coef_, atol=1e-6)
-
-
-@each_minibatch
-def test_dense_equals_sparse_to_the_last_bits(name):
-    X, y = problem(integers=True)
-    dense, compressed = quick(name), quick(name)
-    dense.fit(X, y), compressed.fit(sparse.csr_matrix(X), y)
-    assert_allclose(weights(dense), weights(compressed), atol=1e-10)
-
-
-@each_solver
-def test_trace_changes_nothing(name):
-    X, y = problem()
-
-    class Trace:
-        next_rows = 1
-        calls = 0
-
-        def __call__(self, solver):
-            assert solver.coef_.shape == (7,)
-            self.calls += 1
-            self.next_rows = solver.n_rows_seen_ + 20
-
-    trace = Trace()
-    traced = quick(name).fit(X, y, trace=trace)
-    assert_array_equal(weights(traced), weights(quick(name).fit(X, y)))
-    assert trace.calls >= 2
-    ended = quick(name).fit(X, y, trace=lambda solver: True)
-    assert ended.n_rows_seen_ == 0
-    assert_array_equal(ended.coef_, np.zeros(7))
-
-
-@each_solver
-def test_same_seed_same_bits(name):
-    X, y = problem()
-    assert_array_equal(weights(quick(name).fit(X, y)), weights(quick(name).fit(X, y)))
-
-
-@each_solver
-def test_inputs_stay_as_they_are(name):
-    X, y = problem()
-    before = X.copy()
-    X.flags.writeable = False
-    y.flags.writeable = False
-    quick(name).fit(X, y)
-    assert_array_equal(X, before)
-    S = sparse.csr_matrix(X)
-    for part in (S.data, S.indices, S.indptr):
-        part.flags.writeable = False
-    quick(name).fit(S, y)
-    assert_array_equal(S.toarray(), before)
-
-
-@each_solver
-def test_memory_maps_are_accepted(name, tmp_path):
-    X, y = problem()
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert_array_equal(quick(name).fit(mapped, y).coef_, quick(name).fit(X, y).coef_)
-
-
-@each_solver
-def test_permuted_features_permute_the_weights(name):
-    X, y = problem(integers=True)
-    turn = np.random.default_rng(2).permutation(X.shape[1])
-    coef = quick(name).fit(X, y).coef_
-    assert_allclose(quick(name).fit(X[:, turn], y).coef_, coef[turn], atol=1e-5)
-
-
-@each_solver
-@pytest.mark.parametrize("k", [0.25, 1.0])
-def test_separable_rows_are_ranked_without_mistake(name, k):
-    solver = quick(name, k=k, epochs=60, batch_size=500)
-    struct = name in ("1pmb", "2pmb", "cutting-plane")
-    if struct and k < 1:
-        pytest.skip("the struct surrogate need not separate for k < n_pos (kar2015 3.1)")
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((500, 5))
-    margin = X @ np.array([1.0, -2.0, 0.5, 0.0, 1.0])
-    X, margin = X[abs(margin) > 0.5], margin[abs(margin) > 0.5]
-    y = np.where(margin > 0, 1, -1)
-    if name == "cutting-plane":
-        solver.set_params(C=1e4, max_iter=2000)
-    assert precision_at_k(y, solver.fit(X, y).decision_function(X), k) == 1.0
-
-
-@each_solver
-def test_labels_of_any_two_values(name):
-    X, y = problem()
-    reference = quick(name).fit(X, y)
-    for labels in (np.where(y > 0, 1, 0), np.where(y > 0, "sick", "healthy"), y > 0):
-        solver = quick(name).fit(X, labels)
-        assert_array_equal(solver.coef_, reference.coef_)
-        assert set(solver.predict(X)) <= set(labels)
-
-
-@each_solver
-def test_one_class_is_refused(name):
-    X, _ = problem()
-    with pytest.raises(ValueError, match="one class"):
-        quick(name).fit(X, np.ones(len(X)))
-
-
-@each_solver
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_numbers_that_are_none_are_refused(name, value):
-    X, y = problem()
-    X[3, 2] = value
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        quick(name).fit(X, y)
-
-
-@pytest.mark.parametrize("name", [name for name in SOLVERS if "k" in SOLVERS[name]().get_params()])
-def test_k_beyond_the_positives_shows_both_numbers(name):
-    X, y = problem()
-    with pytest.raises(InputError, match=r"81.*80"):
-        quick(name, k=81).fit(X, y)
-    quick(name, k=80).fit(X, y)
-    quick(name, k=1).fit(X, y)
-
-
-@each_solver
-def test_zero_rows_and_constant_scores(name):
-    X, y = problem()
-    solver = quick(name).fit(np.zeros_like(X), y)
-    assert_array_equal(solver.coef_, np.zeros(7))
-    X[::2] = 0
-    assert np.isfinite(quick(name).fit(sparse.csr_matrix(X), y).coef_).all()
-
-
-@each_solver
-def test_pickle_and_clone(name):
-    X, y = problem()
-    solver = quick(name).fit(X, y)
-    copy = pickle.loads(pickle.dumps(solver))
-    assert_array_equal(copy.decision_function(X), solver.decision_function(X))
-    assert clone(solver).get_params() == solver.get_params()
-
-
-@each_solver
-def test_a_refused_fit_leaves_no_weights_for_its_rows(name):
-    """The width of the rows is then the new one and that of the weights the old one."""
-    X, y = problem()
-    solver = quick(name).fit(X[:, :3], y)
-    before = solver.coef_
-    with pytest.raises(InputError, match="one class"):
-        solver.fit(X, np.ones(400))
-    assert solver.coef_ is before
-    for rows in (X, sparse.csr_matrix(X)):
-        with pytest.raises(InputError, match=r"7 features .* those of 3, .* call fit again"):
-            solver.decision_function(rows)
-
-
 # --- memory ------------------------------------------------------------------------------------
 
 
@@ -381,37 +170,6 @@ def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
 
 
 # --- mini-batch methods ------------------------------------------------------------------------
-
-
-@each_minibatch
-@pytest.mark.parametrize("first", [False, True])
-def test_whether_to_average_is_settled_at_the_first_call(name, first):
-    X, y = problem()
-    changed = quick(name, average=first).partial_fit(X, y)
-    changed.set_params(average=not first).partial_fit(X, y)
-    chain = quick(name, average=first).partial_fit(X, y).partial_fit(X, y)
-    assert_array_equal(weights(changed), weights(chain))
-
-
-@each_minibatch
-def test_pieces_equal_the_whole(name):
-    X, y = problem()
-    whole = quick(name).partial_fit(X, y)
-    pieces = quick(name)
-    for start in range(0, 400, 100):
-        pieces.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
-    assert_array_equal(weights(pieces), weights(whole))
-    assert (pieces.t_, pieces.n_rows_seen_) == (whole.t_, whole.n_rows_seen_)
-
-
-@each_minibatch
-def test_an_unshuffled_fit_is_a_chain_of_partial_fits(name):
-    X, y = problem()
-    chain = quick(name)
-    for _ in range(3):
-        chain.partial_fit(X, y)
-    whole = quick(name, shuffle=False, epochs=3).fit(X, y)
-    assert_array_equal(weights(whole), weights(chain))
 
 
 @each_minibatch
@@ -471,14 +229,6 @@ def test_the_same_bits_on_every_machine(name, columns):
     assert found == GOLDEN[name, columns]
 
 
-@each_minibatch
-def test_an_overflow_is_told(name):
-    X, y = problem()
-    with pytest.warns(ConvergenceWarning, match="overflowed"):
-        solver = quick(name).fit(X * 1e200, y)
-    assert np.isnan(weights(solver)).all()
-
-
 @pytest.mark.parametrize("order", [[0.5, 1.0], [True, False], [[0, 1]]])
 def test_an_order_that_is_none_is_refused(order):
     X, y = problem()
@@ -486,36 +236,10 @@ def test_an_order_that_is_none_is_refused(order):
         quick("sgd-avg").partial_fit(X, y, order=order)
 
 
-@each_solver
-@pytest.mark.parametrize("column", [7, -1, 2**33])
-def test_a_sparse_index_out_of_range_is_refused(name, column):
-    X, y = problem()
-    S = sparse.csr_matrix(X)
-    S.indices = S.indices.astype(np.int64)
-    S.indices[5] = column
-    with pytest.raises(ValueError, match="ind"):
-        quick(name).fit(S, y)
-
-
-@each_solver
-def test_equal_rows_have_equal_scores(name):
-    X, y = problem()
-    solver = quick(name).fit(X, y)
-    rows = np.repeat(X[:3], 7, axis=0)[np.random.default_rng(0).permutation(21)]
-    assert len(np.unique(solver.decision_function(rows))) <= 3
-
-
 def test_a_batch_longer_than_the_data_costs_no_more():
     X, y = problem()
     one = quick("sgd-avg", batch_size=400).fit(X, y)
     assert_array_equal(quick("sgd-avg", batch_size=10**9).fit(X, y).coef_, one.coef_)
-
-
-def test_labels_that_were_not_announced_are_refused():
-    X, y = problem()
-    solver = quick("sgd-avg").partial_fit(X, y)
-    with pytest.raises(InputError, match="neither -1 nor 1"):
-        solver.partial_fit(X, np.where(y > 0, 2, -1))
 
 
 def test_an_order_out_of_range_is_refused():

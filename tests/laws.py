@@ -1,0 +1,297 @@
+"""What every solver must fulfil, as functions of its factory.
+
+``make(**params)`` returns an unfitted solver that is soon done; parameters that it does not have
+are ignored (see `quick`). ``test_laws.py`` runs each law over every member of the registries.
+"""
+
+import pickle
+import tempfile
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from precbench.errors import InputError
+from precbench.metrics import precision_at_k
+
+QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200}
+
+
+def problem(n=400, d=7, share=0.2, seed=0, integers=False):
+    """Return rows, and labels -1 and 1 that follow a noisy linear score."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
+    noisy = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    y = np.full(n, -1)
+    y[np.argsort(-noisy)[: int(share * n)]] = 1
+    return X, y
+
+
+def quick(factory, **params):
+    """Return a solver that is soon done, with only those parameters that it has."""
+    solver = clone(factory())
+    known = solver.get_params()
+    return solver.set_params(**{p: v for p, v in (QUICK | params).items() if p in known})
+
+
+def weights(solver):
+    """Return w with the intercept, if there is one, as its last entry."""
+    intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
+    return np.append(solver.coef_, intercept)
+
+
+def dense_equals_sparse(make):
+    """To the last digits where rows are visited in an order, else to the tolerance."""
+    X, y = problem(integers=True)
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    atol = 1e-10 if "epochs" in make().get_params() else 1e-6
+    dense = weights(make().fit(X, y))
+    for rows in (sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_matrix(X),
+                 sparse.csc_array(X), wide):  # fmt: skip
+        assert_allclose(weights(make().fit(rows, y)), dense, atol=atol)
+
+
+def trace_changes_nothing(make):
+    X, y = problem()
+
+    class Trace:
+        next_rows = 1
+        calls = 0
+
+        def __call__(self, solver):
+            assert solver.coef_.shape == (7,)
+            self.calls += 1
+            self.next_rows = solver.n_rows_seen_ + 20
+
+    trace = Trace()
+    traced = make().fit(X, y, trace=trace)
+    assert_array_equal(weights(traced), weights(make().fit(X, y)))
+    assert trace.calls >= 2
+    ended = make().fit(X, y, trace=lambda solver: True)
+    assert ended.n_rows_seen_ == 0
+    assert_array_equal(ended.coef_, np.zeros(7))
+
+
+def same_seed_same_bits(make):
+    X, y = problem()
+    assert_array_equal(weights(make().fit(X, y)), weights(make().fit(X, y)))
+
+
+def read_only_inputs_stay_unchanged(make):
+    X, y = problem()
+    before = X.copy()
+    X.flags.writeable = False
+    y.flags.writeable = False
+    make().fit(X, y)
+    assert_array_equal(X, before)
+    S = sparse.csr_matrix(X)
+    for part in (S.data, S.indices, S.indptr):
+        part.flags.writeable = False
+    make().fit(S, y)
+    assert_array_equal(S.toarray(), before)
+
+
+def memory_maps_are_accepted(make):
+    X, y = problem()
+    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+        np.save(file.name, X)
+        mapped = np.load(file.name, mmap_mode="r")
+        assert_array_equal(make().fit(mapped, y).coef_, make().fit(X, y).coef_)
+
+
+def permuted_features_permute_the_weights(make):
+    X, y = problem(integers=True)
+    turn = np.random.default_rng(2).permutation(X.shape[1])
+    coef = make().fit(X, y).coef_
+    assert_allclose(make().fit(X[:, turn], y).coef_, coef[turn], atol=1e-5)
+
+
+def separable_rows_are_ranked_without_mistake(make):
+    """The struct surrogate need not separate for k < n_pos (kar2015, 3.1)."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 5))
+    margin = X @ np.array([1.0, -2.0, 0.5, 0.0, 1.0])
+    X, margin = X[abs(margin) > 0.5], margin[abs(margin) > 0.5]
+    y = np.where(margin > 0, 1, -1)
+    params = make().get_params()
+    struct = params.get("surrogate") == "struct" or params.get("objective") == "prec@k"
+    strong = {"C": 1e4, "max_iter": 2000} if "objective" in params else {}
+    for k in (1.0,) if struct and "k" in params else (0.25, 1.0):
+        solver = make(k=k, epochs=60, batch_size=500, **strong).fit(X, y)
+        assert precision_at_k(y, solver.decision_function(X), k) == 1.0
+
+
+def labels_may_be_any_two_values(make):
+    X, y = problem()
+    reference = make().fit(X, y)
+    for labels in (np.where(y > 0, 1, 0), np.where(y > 0, "sick", "healthy"), y > 0):
+        solver = make().fit(X, labels)
+        assert_array_equal(solver.coef_, reference.coef_)
+        assert set(solver.predict(X)) <= set(labels)
+
+
+def one_class_is_refused(make):
+    X, _ = problem()
+    with pytest.raises(ValueError, match="one class"):
+        make().fit(X, np.ones(len(X)))
+
+
+def values_that_are_not_finite_are_refused(make):
+    for value in (np.nan, np.inf):
+        X, y = problem()
+        X[3, 2] = value
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            make().fit(X, y)
+
+
+def k_beyond_the_positives_is_refused(make):
+    """Where k concerns the objective at all."""
+    params = make().get_params()
+    if "k" not in params or params.get("objective", "prec@k") != "prec@k":
+        return
+    X, y = problem()
+    with pytest.raises(InputError, match=r"81.*80"):
+        make(k=81).fit(X, y)
+    make(k=80).fit(X, y)
+    make(k=1).fit(X, y)
+
+
+def rows_of_zeros_give_weights_of_zero(make):
+    X, y = problem()
+    assert_array_equal(make().fit(np.zeros_like(X), y).coef_, np.zeros(7))
+    X[::2] = 0
+    assert np.isfinite(make().fit(sparse.csr_matrix(X), y).coef_).all()
+
+
+def pickle_and_clone_keep_everything(make):
+    X, y = problem()
+    solver = make().fit(X, y)
+    copy = pickle.loads(pickle.dumps(solver))
+    assert_array_equal(copy.decision_function(X), solver.decision_function(X))
+    assert clone(solver).get_params() == solver.get_params()
+
+
+def a_refused_fit_leaves_no_weights_for_its_rows(make):
+    """The width of the rows is then the new one and that of the weights the old one."""
+    X, y = problem()
+    solver = make().fit(X[:, :3], y)
+    before = solver.coef_
+    with pytest.raises(InputError, match="one class"):
+        solver.fit(X, np.ones(400))
+    assert solver.coef_ is before
+    for rows in (X, sparse.csr_matrix(X)):
+        with pytest.raises(InputError, match=r"7 features .* those of 3, .* call fit again"):
+            solver.decision_function(rows)
+
+
+def a_sparse_index_out_of_range_is_refused(make):
+    X, y = problem()
+    for column in (7, -1, 2**33):
+        S = sparse.csr_matrix(X)
+        S.indices = S.indices.astype(np.int64)
+        S.indices[5] = column
+        with pytest.raises(ValueError, match="ind"):
+            make().fit(S, y)
+
+
+def equal_rows_have_equal_scores(make):
+    X, y = problem()
+    rows = np.repeat(X[:3], 7, axis=0)[np.random.default_rng(0).permutation(21)]
+    assert len(np.unique(make().fit(X, y).decision_function(rows))) <= 3
+
+
+def an_overflow_is_reported(make):
+    """Weights are finite without a warning, or lost with one."""
+    X, y = problem()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        coef = make().fit(X * 1e200, y).coef_
+    reported = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    reported = [w for w in reported if "overflow" in str(w.message)]
+    assert np.isnan(coef).all() if reported else np.isfinite(coef).all()
+
+
+SOLVER_LAWS = [
+    dense_equals_sparse,
+    trace_changes_nothing,
+    same_seed_same_bits,
+    read_only_inputs_stay_unchanged,
+    memory_maps_are_accepted,
+    permuted_features_permute_the_weights,
+    separable_rows_are_ranked_without_mistake,
+    labels_may_be_any_two_values,
+    one_class_is_refused,
+    values_that_are_not_finite_are_refused,
+    k_beyond_the_positives_is_refused,
+    rows_of_zeros_give_weights_of_zero,
+    pickle_and_clone_keep_everything,
+    a_refused_fit_leaves_no_weights_for_its_rows,
+    a_sparse_index_out_of_range_is_refused,
+    equal_rows_have_equal_scores,
+    an_overflow_is_reported,
+]
+
+
+# --- solvers with partial_fit --------------------------------------------------------------------
+
+
+def in_pieces(make, X, y, cuts):
+    solver = make()
+    for start, stop in pairwise(cuts):
+        solver.partial_fit(X[start:stop], y[start:stop], classes=[-1, 1])
+    return solver
+
+
+def pieces_equal_the_whole(make):
+    """In whole batches, to the last bit; sums over all rows, to the last digits."""
+    X, y = problem()
+    whole = make().partial_fit(X, y)
+    params = make().get_params()
+    lengths = (50, 100) if "batch_size" in params else (1, 7, 150)
+    for length in lengths:
+        pieces = in_pieces(make, X, y, [*range(0, 400, length), 400])
+        rtol = 0 if "epochs" in params else 1e-9
+        assert_allclose(weights(pieces), weights(whole), rtol=rtol, atol=0)
+        assert pieces.n_rows_seen_ == whole.n_rows_seen_
+        assert "epochs" not in params or pieces.t_ == whole.t_
+
+
+def an_unshuffled_fit_is_a_chain_of_partial_fits(make):
+    if "epochs" not in make().get_params():
+        return
+    X, y = problem()
+    chain = make()
+    for _ in range(3):
+        chain.partial_fit(X, y)
+    assert_array_equal(weights(make(shuffle=False, epochs=3).fit(X, y)), weights(chain))
+
+
+def the_first_call_decides_about_averaging(make):
+    if "average" not in make().get_params():
+        return
+    X, y = problem()
+    for first in (False, True):
+        changed = make(average=first).partial_fit(X, y)
+        changed.set_params(average=not first).partial_fit(X, y)
+        chain = make(average=first).partial_fit(X, y).partial_fit(X, y)
+        assert_array_equal(weights(changed), weights(chain))
+
+
+def later_pieces_have_the_announced_labels(make):
+    X, y = problem()
+    with pytest.raises(InputError, match="neither -1 nor 1"):
+        make().partial_fit(X, y).partial_fit(X, np.where(y > 0, 2, -1))
+
+
+INCREMENTAL_LAWS = [
+    pieces_equal_the_whole,
+    an_unshuffled_fit_is_a_chain_of_partial_fits,
+    the_first_call_decides_about_averaging,
+    later_pieces_have_the_announced_labels,
+]

@@ -1,0 +1,76 @@
+"""Every law over every member of its registry, and over what the members can be set to."""
+
+from functools import partial
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from precbench.solvers import (
+    FTRL,
+    OAM,
+    SOLVERS,
+    SPAM,
+    AdaOAM,
+    LinearRanker,
+    OnePMB,
+    PNormPush,
+    SGDAtK,
+    TwoPMB,
+)
+from tests import laws
+
+CHECKED = {
+    **SOLVERS,
+    **{f"1pmb-{name}": partial(OnePMB, name) for name in ("pauc", "auc", "f1")},
+    **{f"2pmb-{name}": partial(TwoPMB, name) for name in ("pauc", "auc", "f1")},
+    **{f"ftrl-{name}": partial(FTRL, name) for name in ("prec@k", "pauc")},
+}
+MEMBERS = {
+    **CHECKED,
+    "sgd-ramp": partial(SGDAtK, "ramp"),
+    "sgd-struct": partial(SGDAtK, "struct"),
+    "pnorm-push-newton": partial(PNormPush, method="newton"),
+    "oam-gradient": partial(OAM, "gradient", C=2**-6),
+    "adaoam-ball": partial(AdaOAM, eta0=2.0, reg=6.0),
+    "spam-l1": partial(SPAM, l1_reg=0.001),
+}
+INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
+
+
+def leaves(cls):
+    below = cls.__subclasses__()
+    return [leaf for sub in below for leaf in leaves(sub)] if below else [cls]
+
+
+def test_every_solver_is_registered():
+    own = {c for c in leaves(LinearRanker) if c.__module__.startswith("precbench.")}
+    assert own == {type(solver()) for solver in SOLVERS.values()}
+
+
+@parametrize_with_checks([solver() for solver in CHECKED.values()])
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+EXCEPTIONS = {
+    ("adaoam-ball", laws.separable_rows_are_ranked_without_mistake): "the ball is small",
+    ("linear-svm", laws.an_overflow_is_reported): "LIBLINEAR never ends",
+    ("spam", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
+    ("spam-l1", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
+}
+
+
+def each(law_list, names):
+    cases = [(law, name) for law in law_list for name in names if (name, law) not in EXCEPTIONS]
+    ids = [f"{name}-{law.__name__}" for law, name in cases]
+    return pytest.mark.parametrize(("law", "name"), cases, ids=ids)
+
+
+@each(laws.SOLVER_LAWS, MEMBERS)
+def test_every_solver(law, name):
+    law(partial(laws.quick, MEMBERS[name]))
+
+
+@each(laws.INCREMENTAL_LAWS, INCREMENTAL)
+def test_every_incremental_solver(law, name):
+    law(partial(laws.quick, MEMBERS[name]))
