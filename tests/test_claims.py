@@ -1368,6 +1368,27 @@ claims:
     assert plain.printed == "5" and plain.cell == {"scale": 2, "share": "1/2", "list": "f1"}
 
 
+def test_example_of_the_page(tmp_path, monkeypatch):
+    shutil.copy(ROOT / "configs" / "deviations.published.yaml", tmp_path)
+    page = (ROOT / "docs" / "claims.md").read_text()
+    [example] = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "example.published.yaml").write_text(example)
+    monkeypatch.setattr(published, "shipped", lambda _: tmp_path)
+    found = {c.id: c for c in load_claims()}
+    assert Counter(c.kind for c in found.values()) == {
+        "mean": 4, "fact": 1, "order": 4, "statement": 2,
+    }  # fmt: skip
+    deviating = found["kar2015/section-7/cod-rna-2/sgd-avg-above-max"]
+    assert deviating.better == ("sgd-avg",) and deviating.deviations == ("cod-rna-two-files",)
+    assert found["kar2015/table-7/max/auc"].printed == "94.8"
+
+
+def test_page_names_every_kind_and_verdict(claims):
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert {c.kind for c in claims} == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert [v for v in Verdict if f"\n| {v} | " in page] == list(Verdict)
+
+
 def test_former_key_of_the_trivial_model():
     old = claim("bound", "below", **REGRET, idle={"quantity": "w = 0"})
     assert old == claim("bound", "below", **REGRET, trivial={"quantity": "w = 0"})
