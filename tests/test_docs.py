@@ -89,7 +89,9 @@ def test_links_lead_somewhere(name):
 def test_files_and_configs_that_a_page_names_exist(name):
     text = (ROOT / name).read_text()
     shown = {block.file for block in blocks(ROOT / name)}
-    for path in re.findall(r"`((?:precbench|tests|scripts|configs|datasets)/[\w./-]+)`", text):
+    for path in re.findall(
+        r"[` ]((?:precbench|tests|scripts|configs|datasets)/[\w./-]+[\w/])", text
+    ):
         assert path in shown or (ROOT / path).exists(), path
     for config in re.findall(r"precbench run ([a-z][\w/.-]+)", text):
         assert config in shown or config in list_configs(), config
