@@ -178,7 +178,6 @@ def bench_pmb(rounds: int) -> bool:
 def bench_stream(rounds: int) -> bool:
     """Time passes over files in the page cache against the same rows in memory."""
     from precbench.data import open_stream
-    from precbench.solvers.streaming import fit_pieces
 
     def streamed(stream, seed=None) -> Callable[[], float]:
         solver, clock = SGDAtK(epochs=1), Clock()
@@ -186,7 +185,7 @@ def bench_stream(rounds: int) -> bool:
 
         def contestant() -> float:
             clock.start = None
-            fit_pieces(solver, stream.shape[1], lambda: stream.visits(500, rng), clock)
+            solver.fit_pieces(stream.shape[1], lambda: stream.visits(500, rng), clock)
             return clock.seconds
 
         return contestant

@@ -16,7 +16,6 @@ from precbench.errors import InputError
 from precbench.metrics import auc
 from precbench.solvers import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.passes import visiting_order
-from precbench.solvers.streaming import fit_pieces
 from tests.helpers import run
 
 SOLVERS = {
@@ -183,7 +182,7 @@ def test_a_stream_is_a_chain_of_partial_fits(name):
     solver, chain = make(name, epochs=2), make(name)
     cuts = [slice(*cut) for cut in pairwise([0, 90, 200, 300])]
     pieces = [(X[cut], y[cut].astype(float)) for cut in cuts]
-    fit_pieces(solver, 5, lambda: ((*p, np.arange(len(p[1]), dtype=np.int32)) for p in pieces))
+    solver.fit_pieces(5, lambda: ((*p, np.arange(len(p[1]), dtype=np.int32)) for p in pieces))
     chain.partial_fit(X, y).partial_fit(X, y)
     assert_array_equal(solver.coef_, chain.coef_)
     assert solver.n_rows_seen_ == 600

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
@@ -24,6 +25,7 @@ from precbench.solvers import (
     OAM,
     PGD,
     AdaOAM,
+    LinearRanker,
     OnePMB,
     PerceptronAtK,
     SGDAtK,
@@ -32,8 +34,9 @@ from precbench.solvers import (
 from precbench.solvers import memory as memory_module
 from precbench.solvers import minibatch as minibatch_module
 from precbench.solvers.memory import memory_limit
-from precbench.solvers.minibatch import reservoir_sample
-from precbench.solvers.passes import OnlineRanker, visiting_order
+from precbench.solvers.minibatch import Rule, reservoir_sample
+from precbench.solvers.parameters import POSITIVE, Allowed
+from precbench.solvers.passes import visiting_order
 from precbench.topk import resolve_k
 from tests import laws
 from tests.laws import problem, weights
@@ -106,10 +109,11 @@ def test_twin_follows_the_kernel_through_ties(data):
     path, _ = minibatch_path(X, y, order, rule, k, batch_size, start=start)
     for rows in (X, sparse.csr_matrix(X)):
         solver = quick(name, k=k, batch_size=batch_size, average=False)
-        solver._step_lengths = np.ones
         solver.partial_fit(rows, y, order=[])
         solver._w[:] = start
-        solver.partial_fit(rows, y, order=order)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Rule, "step_lengths", lambda self, t, n: np.ones(n))
+            solver.partial_fit(rows, y, order=order)
         assert_allclose(weights(solver), path[-1], atol=1e-12)
 
 
@@ -301,8 +305,45 @@ def test_mistake_bounds_hold(variant, k, noise):
     assert 0 < solver.n_mistakes_ <= min(bounds) < sum(counts)
 
 
-def test_classes_are_online_rankers():
-    assert all(isinstance(solver, OnlineRanker) for solver, _ in MINIBATCH.values())
+@pytest.mark.parametrize("method", ["partial_fit", "fit_pieces"])
+def test_2pmb_alone_needs_all_rows(method):
+    assert all(hasattr(solver, method) for solver, _ in MINIBATCH.values())
+    assert not hasattr(TwoPMB(), method)
+
+
+class FirstFeature(LinearRanker):
+    """All that a solver needs."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def _fit(self, X, labels, trace):
+        self._start(X.shape[1])
+        self.coef_[0] = self.scale
+
+
+class Rectified(FirstFeature):
+    allowed = Allowed(scale=POSITIVE)
+
+
+class Renamed(Rectified):
+    pass
+
+
+def test_minimal_solver():
+    X, y = problem()
+    assert_array_equal(clone(FirstFeature(-2)).fit(X, y).decision_function(X), -2 * X[:, 0])
+    with pytest.warns(ConvergenceWarning, match="overflow") as caught:
+        FirstFeature(np.inf).fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("cls", [Rectified, Renamed])
+def test_allowed_values_are_inherited(cls):
+    X, y = problem()
+    cls(1).fit(X, y)
+    with pytest.raises(ValueError, match=f"'scale' parameter of {cls.__name__} must be a float"):
+        cls(0).fit(X, y)
 
 
 # --- objectives --------------------------------------------------------------------------------

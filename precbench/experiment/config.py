@@ -412,9 +412,8 @@ def _streamed(info: ValidationInfo) -> list[str]:
 
 def _learns_in_pieces(solver: str) -> bool:
     from precbench.solvers import SOLVERS
-    from precbench.solvers.streaming import OnlineRanker
 
-    return isinstance(SOLVERS[solver](), OnlineRanker)
+    return hasattr(SOLVERS[solver](), "fit_pieces")
 
 
 def _shared_problems(

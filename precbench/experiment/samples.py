@@ -18,7 +18,6 @@ from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard,
 from precbench.experiment.trial import Split, Trial
 from precbench.solvers.base import Trace
 from precbench.solvers.rows import Rows, as_rows, linear_scores
-from precbench.solvers.streaming import fit_pieces
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
@@ -158,7 +157,7 @@ class Streamed:
                 "ranking needs rows of both classes"
             )
         rng = None if solver.shuffle is False else np.random.default_rng(solver.random_state)
-        fit_pieces(solver, n_features, lambda: self.stream.visits(solver.batch_size, rng), trace)
+        solver.fit_pieces(n_features, lambda: self.stream.visits(solver.batch_size, rng), trace)
 
     def scores(  # noqa: D102
         self, weights: NDArray[np.float64], intercepts: Intercepts = None

@@ -1,52 +1,59 @@
-"""What every solver shares: a linear score, input checks, and how training is observed."""
+"""The base class of all solvers: a linear score, input checks, and the trace of a fit."""
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
+from precbench.solvers.parameters import Allowed, checks_parameters
 from precbench.solvers.rows import as_rows, linear_scores
+
+__all__ = ["LinearRanker", "Trace", "untraced", "warn"]
 
 Trace = Callable[["LinearRanker"], bool | None]
 """Called with the solver at the start of training and between slices of work.
 
-It may call ``catch_up``, read ``coef_`` and ``n_rows_seen_`` and must change nothing else; a true
-answer ends the fit. A trace with an attribute ``next_rows`` is called at the latest after so many
-rows in all, but by solvers that have no weights to show there, as `BBR`.
+It may call ``catch_up`` and read ``coef_`` and ``n_rows_seen_``, and must change nothing else; a
+true return value ends the fit. A trace with an attribute ``next_rows`` is called at the latest
+after that number of rows in all, except by solvers that have no weights before the end, as `BBR`.
 """
 
-K_CONSTRAINT = [
-    Interval(RealNotInt, 0, 1, closed="right"),
-    Interval(Integral, 1, None, closed="left"),
-]
-"""What `k` may be: a share of the positives or a count of rows."""
+
+def untraced(solver: "LinearRanker") -> bool:
+    """Trace a fit without looking at it."""
+    return False
 
 
-def warn_of_overflow() -> None:
-    """Tell the caller of a fit that its weights are lost."""
-    warnings.warn(
-        "the scores have overflowed and the weights are lost: scale the features",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
+def warn(message: str) -> None:
+    """Issue a `ConvergenceWarning` at the line that called a solver."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and _is_internal(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, ConvergenceWarning, stacklevel=level)
+
+
+def _is_internal(module: str) -> bool:
+    return module.startswith(("precbench.solvers.", "sklearn."))
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by ``X @ coef_``, the largest first.
 
-    There is no intercept, for a ranking does not see one. `predict` cuts the ranking at score 0,
+    There is no intercept, for it does not change a ranking. `predict` cuts the ranking at score 0,
     which no solver here aims at: use `decision_function`. The exception is the objective "f1",
-    which aims at score 0: solvers have an `intercept_` when they are fitted to it.
+    which depends on the sign of the scores: solvers fitted to it have an `intercept_`.
+
+    A subclass defines ``__init__``, as scikit-learn asks, and `_fit`. It may name the allowed
+    values of its parameters in `allowed`; those of its base classes are inherited.
 
     Attributes
     ----------
@@ -60,7 +67,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     """
 
     algorithm_version: int | str = 1
-    """Raised whenever a change alters the numbers; part of the key of a trial."""
+    """Increased by every change that alters the numbers; part of the key of a trial."""
+
+    allowed = Allowed()
 
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
@@ -68,7 +77,13 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     n_iter_: int
     n_rows_seen_: int
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = Allowed()
+        for base in reversed(cls.__mro__):
+            cls._parameter_constraints.update(vars(base).get("allowed", {}))
+
+    @checks_parameters
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
         """Learn from rows and labels, forgetting any earlier fit.
 
@@ -92,12 +107,42 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
             above the number of positives.
         """
         X, labels = self._checked(X, y, reset=True)
-        self._fit(X, labels, trace)
+        self._fit(X, labels, trace or untraced)
+        self._warn_of_overflow()
         return self
 
     @abstractmethod
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        """Set `coef_` from rows that have been checked, with labels -1 and +1."""
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Learn from rows that have been checked.
+
+        Call `_start`, then ``trace(self)``, which starts the clock; set `coef_`, `n_iter_` and
+        `n_rows_seen_` and call ``trace(self)`` between slices of work, if there are any, and end
+        when it returns true. Weights that overflow may be left as they are: `fit` warns.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        labels : ndarray of shape (n_samples,)
+            -1 or +1.
+        trace : callable
+        """
+
+    def _start(self, n_features: int) -> None:
+        """Set the weights and the counters to 0."""
+        self._publish(np.zeros(n_features))
+        self.n_iter_ = self.n_rows_seen_ = 0
+
+    def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
+        """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
+        if has_intercept:
+            self.coef_, self.intercept_ = w[:-1], float(w[-1])
+        else:
+            self.coef_ = w
+            self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
+
+    def _warn_of_overflow(self) -> None:
+        if not np.isfinite(self.coef_).all():
+            warn("the scores have overflowed and the weights are lost: scale the features")
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows.

@@ -1,17 +1,16 @@
-"""What people would pick instead: scikit-learn's linear classifiers, ranked by their score."""
+"""Baselines: scikit-learn's linear classifiers, whose scores rank the rows."""
 
 from abc import abstractmethod
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from sklearn.utils._param_validation import Interval
 
 from precbench.solvers.base import LinearRanker, Trace
+from precbench.solvers.parameters import COUNT, POSITIVE, Allowed
 from precbench.solvers.rows import with_short_indices
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
@@ -20,11 +19,7 @@ __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 class ClassifierRanker(LinearRanker):
     """Base of the baselines: fit a classifier of scikit-learn and keep its weights."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    allowed = Allowed(C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"
 
@@ -36,18 +31,16 @@ class ClassifierRanker(LinearRanker):
     def _classifier(self) -> Any:
         """Return the unfitted classifier."""
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         X = with_short_indices(X)
-        self.coef_ = np.zeros(X.shape[1])
-        self.n_iter_ = self.n_rows_seen_ = 0
-        if trace is not None and trace(self):
+        self._start(X.shape[1])
+        if trace(self):
             return
         fitted = self._classifier().fit(X, labels)
         self.coef_ = fitted.coef_.ravel()
         self.n_iter_ = int(np.max(fitted.n_iter_))
         self.n_rows_seen_ = self.n_iter_ * X.shape[0]
-        if trace is not None:
-            trace(self)
+        trace(self)
 
 
 class LogisticRegressionRanker(ClassifierRanker):
@@ -91,10 +84,7 @@ class LinearSVMRanker(ClassifierRanker):
         Used by the dual solver, that is when there are fewer rows than features.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ClassifierRanker._parameter_constraints,
-        "random_state": ["random_state"],
-    }
+    allowed = Allowed(random_state=["random_state"])
 
     def __init__(
         self,

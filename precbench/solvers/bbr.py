@@ -2,20 +2,26 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.solvers.ball import minimise_along_axes
-from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.base import LinearRanker, Trace, untraced
 from precbench.solvers.memory import require_memory
+from precbench.solvers.parameters import (
+    MULTIPLE_OR_COUNT,
+    RADIUS,
+    SEED,
+    Allowed,
+    checks_parameters,
+    one_of,
+)
 from precbench.solvers.rows import Rows, as_rows
 from precbench.topk import ceil_share
 
@@ -44,26 +50,22 @@ class SquaredPairRanker(LinearRanker):
 
     radius: float | None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-    }
+    allowed = Allowed(radius=RADIUS)
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         rows = as_rows(X)
         self._reset(X.shape[1])
-        if not (trace is not None and trace(self)) and self._learn(rows, labels, trace):
+        if not trace(self) and self._learn(rows, labels, trace):
             self.n_iter_ = 1
-            if trace is not None:
-                trace(self)
+            trace(self)
 
     @abstractmethod
-    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return whether all was learnt, and not ended by the trace."""
 
     def _reset(self, n_features: int) -> None:
         require_memory(_MATRICES * n_features**2, n_features, _WHAT_IS_HELD)
-        self.coef_ = np.zeros(n_features)
-        self.n_iter_ = self.n_rows_seen_ = 0
+        self._start(n_features)
 
     def _minimise(
         self,
@@ -74,7 +76,6 @@ class SquaredPairRanker(LinearRanker):
         """Set w; noise (a, b) where the entries of `second` may be wrong by ``a_j b_k``."""
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)
-            warn_of_overflow()
             return
         curvatures, axes = np.linalg.eigh(second)
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
@@ -91,7 +92,7 @@ class SquaredPairRanker(LinearRanker):
         labels: NDArray[np.int8],
         n_pairs: int,
         numbers: Callable[[int], NDArray[np.int64]],
-        trace: Trace | None,
+        trace: Trace,
     ) -> bool:
         """Go through pairs; ``numbers(n)`` gives those of the next n, or none for all in turn."""
         n = len(self.coef_)
@@ -121,7 +122,7 @@ class SquaredPairRanker(LinearRanker):
                 part_products.fill(0)
             self.n_rows_seen_ += stop - start
             start = stop
-            if start < n_pairs and trace is not None and trace(self):
+            if start < n_pairs and trace(self):
                 self.catch_up()
                 del self._sums
                 return False
@@ -174,10 +175,7 @@ class BBR(SquaredPairRanker):
     bounds R(w) less the least R of the ball, when the rows lie in a ball too.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SquaredPairRanker._parameter_constraints,
-        "accumulate": [StrOptions({"moments", "pairs"})],
-    }
+    allowed = Allowed(accumulate=one_of("moments", "pairs"))
 
     def __init__(self, radius: float | None = None, *, accumulate: str = "moments"):
         self.radius = radius
@@ -191,7 +189,7 @@ class BBR(SquaredPairRanker):
         return True
 
     @available_if(_takes_pieces)
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def partial_fit(
         self,
         X: Any,
@@ -222,7 +220,7 @@ class BBR(SquaredPairRanker):
             ``accumulate="pairs"``, the memory is too small, or the weights are those of other
             features, because a later call of fit failed.
         """
-        first = not hasattr(self, "coef_")
+        first, trace = not hasattr(self, "coef_"), trace or untraced
         if not first and self._moments is None and self.n_iter_:
             raise InputError(
                 'the rows so far were fitted with accumulate="pairs" and not kept as moments: '
@@ -234,15 +232,15 @@ class BBR(SquaredPairRanker):
             self._check_width(X.shape[1])
         else:
             self._reset(X.shape[1])
-            if trace is not None and trace(self):
+            if trace(self):
                 return self
         n_before = self.n_rows_seen_
         if self._learn(rows, labels, trace):
             self.n_iter_ += 1
-            if trace is not None:
-                trace(self)
+            trace(self)
         else:
             self.n_rows_seen_ = n_before
+        self._warn_of_overflow()
         return self
 
     def _reset(self, n_features: int) -> None:
@@ -254,7 +252,7 @@ class BBR(SquaredPairRanker):
         super()._reset(n_features)
         self._moments: ClassMoments | None = None
 
-    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
@@ -262,7 +260,7 @@ class BBR(SquaredPairRanker):
         piece = ClassMoments(rows, len(self.coef_))
         for visited in piece.add(rows, labels):
             self.n_rows_seen_ += visited
-            if trace is not None and piece.counts.sum() < rows.n_rows and trace(self):
+            if piece.counts.sum() < rows.n_rows and trace(self):
                 return False
         self._moments = piece if self._moments is None else self._moments.joined(piece)
         if self._moments.counts.all():
@@ -301,14 +299,7 @@ class LCBR(SquaredPairRanker):
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 2.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SquaredPairRanker._parameter_constraints,
-        "n_pairs": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, None, closed="neither"),
-        ],
-        "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
-    }
+    allowed = Allowed(n_pairs=MULTIPLE_OR_COUNT, random_state=SEED)
 
     def __init__(
         self, n_pairs: int | float = 5000, *, radius: float | None = None, random_state: Any = None
@@ -321,7 +312,7 @@ class LCBR(SquaredPairRanker):
         super()._reset(n_features)
         self._rng = np.random.default_rng(self.random_state)
 
-    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace | None) -> bool:
+    def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         n_pos = int(np.count_nonzero(labels > 0))
         n_all = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs

@@ -1,25 +1,17 @@
 """The cutting-plane method on the risk of all training rows: the batch baseline of the papers."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import cutting_plane
 from precbench.losses import OBJECTIVES, PrecisionAtK
-from precbench.solvers.base import (
-    K_CONSTRAINT,
-    LinearRanker,
-    Trace,
-    warn_of_overflow,
-)
+from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
+from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 from precbench.topk import first_rows, resolve_k
 
@@ -107,15 +99,15 @@ class CuttingPlane(LinearRanker):
 
     algorithm_version = 2
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "k": K_CONSTRAINT,
-        "beta": [Interval(Real, 0, 1, closed="right")],
-        "at_least_k": ["boolean"],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    allowed = Allowed(
+        objective=one_of(*OBJECTIVES),
+        k=K,
+        beta=SHARE,
+        at_least_k=BOOLEAN,
+        C=POSITIVE,
+        tol=POSITIVE,
+        max_iter=COUNT,
+    )
 
     def __init__(
         self,
@@ -136,16 +128,18 @@ class CuttingPlane(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        risk = TrainingRisk(
+            X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
+        )
         self.best_weights_ = np.zeros(risk.n_weights)
-        risk.publish(self.best_weights_, self)
+        self._publish(self.best_weights_, has_intercept=risk.has_intercept)
         self.n_iter_ = self.n_rows_seen_ = 0
         self.primal_ = self.gap_ = np.inf
         self.lower_bound_ = -np.inf
         self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
-        if trace is not None and trace(self):
+        if trace(self):
             return
         bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)
@@ -155,7 +149,7 @@ class CuttingPlane(LinearRanker):
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
                 planes.append(risk.between(best, iterate, _FROM_BEST))
             self._assess(iterate, best, risk)
-            if trace is not None and trace(self):
+            if trace(self):
                 break
             if self.converged_ or self._gave_up():
                 break
@@ -166,9 +160,9 @@ class CuttingPlane(LinearRanker):
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
 
-    def _assess(self, iterate: Point, best: Point, risk: "Risk") -> None:
+    def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
         """Take stock of the iterate and of the best point so far."""
-        risk.publish(iterate.w, self)
+        self._publish(iterate.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
         self.primal_ = best.primal(self.C)
         self.gap_ = self.primal_ - self.lower_bound_
@@ -182,28 +176,23 @@ class CuttingPlane(LinearRanker):
     def _gave_up(self) -> bool:
         if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)
-            warn_of_overflow()
         elif self.n_iter_ == self.max_iter:
-            warnings.warn(
-                f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            warn(f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations")
         else:
             return False
         return True
 
-    def _solve(self, bundle: Bundle, trace: Trace | None) -> bool:
+    def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Find the best w against all planes; return False if the trace ends the search."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
         enough = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(enough):
-            if trace is not None and trace(self):
+            if trace(self):
                 return False
         return True
 
 
-class Risk:
+class TrainingRisk:
     """R(w), the risk of linear scores on all training rows in percent, as `CuttingPlane` says.
 
     Where it has an intercept, that is the last of the weights.
@@ -237,33 +226,25 @@ class Risk:
         count = resolve_k(k, n_pos)
         # R(s) = percent * evaluate(s / spread)
         self._percent, self._spread = 100.0, 1.0
-        self._has_intercept = OBJECTIVES[objective].has_threshold
+        self.has_intercept = OBJECTIVES[objective].has_threshold
         if objective == "prec@k":
             self._evaluate: _Evaluate = (
                 partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
             )
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
-            self._has_intercept = at_least
+            self.has_intercept = at_least
         else:
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate = OBJECTIVES[objective](**parameters).evaluate
             if objective == "f1":
                 self._spread = n / n_pos
         self._n_features = X.shape[1]
-        self.n_weights = X.shape[1] + self._has_intercept
-
-    def publish(self, w: NDArray[np.float64], solver: LinearRanker) -> None:
-        """Give a solver these weights, and an intercept if and only if there is one."""
-        solver.coef_ = w[: self._n_features]
-        if self._has_intercept:
-            solver.intercept_ = float(w[-1])
-        elif hasattr(solver, "intercept_"):  # of an earlier fit to another objective
-            del solver.intercept_
+        self.n_weights = X.shape[1] + self.has_intercept
 
     def at(self, w: NDArray[np.float64]) -> Point:
         """Return the risk at these weights, NaN where the scores overflow."""
         scores = linear_scores(self._rows, w[: self._n_features])
-        return self._point(w, scores + w[-1] if self._has_intercept else scores)
+        return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
         """Return the risk at ``start + t (end - start)`` without another look at the rows."""
@@ -280,7 +261,7 @@ class Risk:
     def slope(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""
         slope = weighted_sum(self._rows, point.pull, self._n_features)
-        return np.append(slope, point.pull.sum()) if self._has_intercept else slope
+        return np.append(slope, point.pull.sum()) if self.has_intercept else slope
 
 
 def _at_least_k(
@@ -303,7 +284,7 @@ class _Tangent(NamedTuple):
     slope: float
 
 
-def _search(best: Point, iterate: Point, risk: Risk, C: float, lower_bound: float) -> Point:
+def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
     """Look on the ray from the best point through the iterate for a point with a smaller P.
 
     P is there a parabola and a convex function, of which the tangents at the two ends of an

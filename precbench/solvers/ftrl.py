@@ -1,22 +1,13 @@
 """Follow the regularised leader for losses that are no sums over the rows."""
 
-import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from precbench.errors import InputError
-from precbench.solvers.base import (
-    K_CONSTRAINT,
-    LinearRanker,
-    Trace,
-    warn_of_overflow,
-)
+from precbench.solvers.base import LinearRanker, Trace, untraced, warn
 from precbench.solvers.bundle import Point
 from precbench.solvers.incremental_planes import (
     Bound,
@@ -24,6 +15,17 @@ from precbench.solvers.incremental_planes import (
     GrowingPartialAUC,
     GrowingStruct,
     Planes,
+)
+from precbench.solvers.parameters import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    SEED,
+    SHARE,
+    SHUFFLE,
+    Allowed,
+    K,
+    one_of,
 )
 from precbench.solvers.passes import Shuffle, visiting_order
 
@@ -129,19 +131,19 @@ class FTRL(LinearRanker):
 
     algorithm_version = 2
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "objective": [StrOptions({"prec@k", "prbep", "pauc"})],
-        "top": K_CONSTRAINT,
-        "beta": [Interval(Real, 0, 1, closed="right")],
-        "radius": [Interval(Real, 0, None, closed="neither")],
-        "eta": [None, Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean", StrOptions({"rows", "blocks"})],
-        "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
-    }
+    allowed = Allowed(
+        objective=one_of("prec@k", "prbep", "pauc"),
+        top=K,
+        beta=SHARE,
+        radius=POSITIVE,
+        eta=[None, *POSITIVE],
+        batch_size=COUNT,
+        average=BOOLEAN,
+        tol=POSITIVE,
+        max_iter=COUNT,
+        shuffle=SHUFFLE,
+        random_state=SEED,
+    )
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class FTRL(LinearRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         if self.shuffle is not False:
             rng = np.random.default_rng(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
@@ -186,7 +188,7 @@ class FTRL(LinearRanker):
         self.penalties_ = penalties[:0]
         self.gap_ = self.error_ = 0.0
         self.n_iter_ = self.n_rows_seen_ = 0
-        if trace is not None and trace(self):
+        if trace(self):
             return
         planes = Planes(loss, self.eta_)
         w, before, n_failed = self.coef_, 0.0, 0
@@ -195,7 +197,6 @@ class FTRL(LinearRanker):
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
                 self.coef_ = np.full_like(w, np.nan)
-                warn_of_overflow()
                 break
             penalties[t] = point.risk - before
             mean = mean + (w - mean) / (t + 1)
@@ -213,15 +214,13 @@ class FTRL(LinearRanker):
             n_failed += not found.converged
             self.n_iter_ += 1
             self.n_rows_seen_ += n * found.n_evaluations
-            if trace is not None and trace(self):
+            if trace(self):
                 break
         if n_failed:
-            warnings.warn(
+            warn(
                 f"{n_failed} of {self.n_iter_} times w is not certain to within tol={self.tol:g} "
                 f"of the radius, but to within {self.error_:.3g}: max_iter={self.max_iter} "
-                "evaluations of the loss, or its digits, are too few",
-                ConvergenceWarning,
-                stacklevel=4,
+                "evaluations of the loss, or its digits, are too few"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -274,11 +273,9 @@ class FTRL(LinearRanker):
                 break
             point, eta = found.point, 0.1 * eta
         if gap > enough:
-            warnings.warn(
+            warn(
                 f"the loss of the leader is certain to within {gap:.3g} only, not {enough:.3g}: "
-                f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few",
-                ConvergenceWarning,
-                stacklevel=2,
+                f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few"
             )
         return Leader(found.point.w, float(found.point.risk), float(gap))
 
@@ -301,7 +298,7 @@ class FTRL(LinearRanker):
         *,
         enough: float = 0.0,
         distance: float = 0.0,
-        trace: Trace | None = None,
+        trace: Trace = untraced,
     ) -> "_Descent | None":
         """Go down from a point of all rows so far until the gap, or the error, is small enough.
 
@@ -328,7 +325,7 @@ class FTRL(LinearRanker):
                 n_idle += 1
             if n_idle == _PATIENCE:
                 break
-            if trace is not None and n_evaluations % _BETWEEN_LOOKS == 0 and trace(self):
+            if n_evaluations % _BETWEEN_LOOKS == 0 and trace(self):
                 return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)

@@ -2,29 +2,22 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from precbench.errors import InputError
 from precbench.kernels import minibatch
-from precbench.solvers.base import K_CONSTRAINT
-from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle, visiting_order
+from precbench.solvers.base import Trace
+from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
+from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows
 from precbench.topk import k_by_size, resolve_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
 
-_RULES = {
-    "prec@k": minibatch.STRUCT,
-    "pauc": minibatch.PAUC,
-    "auc": minibatch.PAUC,
-    "f1": minibatch.F1,
-}
-_ORDER_ROWS = 2**20  # rows of joined batches that 2PMB lists at a time
+_ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -33,7 +26,7 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     Parameters
     ----------
     n : int
-        Length of the stream; known here, but never made use of before its end.
+        Length of the stream; known here, but never used before its end.
     size : int
     rng : numpy.random.Generator
 
@@ -54,10 +47,40 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     return np.sort(reservoir)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What the kernel must know of a method.
+
+    Attributes
+    ----------
+    code : int
+        Rule of the kernel.
+    top : float or int
+        Share or count of the first rows that the rule looks at, of the positives, or for the
+        objectives "pauc" and "auc" of the negatives.
+    has_threshold : bool
+        The rule aims at score 0: there is an intercept.
+    eta0 : float or None
+        Step t has the length ``eta0 / sqrt(t)``; None for the length 1.
+    radius : float or None
+        Of the ball onto which w is projected; None for the whole space.
+    """
+
+    code: int
+    top: float | int
+    has_threshold: bool = False
+    eta0: float | None = None
+    radius: float | None = None
+
+    def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:
+        """Return the lengths of the n steps after step t."""
+        if self.eta0 is None:
+            return np.ones(n)
+        return self.eta0 / np.sqrt(np.arange(t + 1, t + n + 1))
+
+
 class MiniBatchRanker(PassRanker):
     """Base of the methods that step along a subgradient of a measure of a whole batch.
-
-    Subclasses name the rule of the kernel; whoever has no `eta0` takes steps of length 1.
 
     Attributes
     ----------
@@ -67,71 +90,48 @@ class MiniBatchRanker(PassRanker):
     """
 
     k: float | int
-    batch_size: int
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PassRanker._parameter_constraints,
-        "k": K_CONSTRAINT,
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-    }
+    allowed = Allowed(k=K, batch_size=COUNT)
 
     @abstractmethod
-    def _rule(self) -> int:
-        """Return the rule of the kernel."""
+    def _rule(self) -> Rule:
+        """Return what the kernel must know, with the parameters of this moment."""
 
-    def _top(self) -> float | int:
-        """Return the share or count of rows that the rule looks at."""
-        return self.k
+    @property
+    def _has_intercept(self) -> bool:
+        return self._rule().has_threshold
 
-    def _prepare(self, labels: NDArray[np.int8]) -> None:
-        resolve_k(self._top(), int(np.count_nonzero(labels > 0)))
-        k_by_size(self._top(), self._batch_length(labels))
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        top = self._rule().top
+        resolve_k(top, int(np.count_nonzero(labels > 0)))  # refuses what does not fit the rows
+        k_by_size(top, self._batch_length(labels))  # keeps the table, which is not training
+        super()._fit(X, labels, trace)
 
     def _reset(self, n_features: int) -> None:
         self._counts = np.zeros(2, dtype=np.int64)
         self.n_empty_batches_ = 0
-        if hasattr(self, "intercept_"):  # of an earlier fit to another objective
-            del self.intercept_
         super()._reset(n_features)
-
-    def _check_further(self, n_features: int) -> None:
-        super()._check_further(n_features)
-        if len(self._w) != self._n_weights(n_features):
-            raise InputError(
-                'the objective was changed to or from "f1", which alone has an intercept: go on '
-                "with that of the first rows, or call fit"
-            )
-
-    def _n_weights(self, n_features: int) -> int:
-        return n_features + (self._rule() == minibatch.F1)
-
-    def _publish(self, w: NDArray[np.float64]) -> None:
-        if self._rule() == minibatch.F1:
-            self.coef_, self.intercept_ = w[:-1], float(w[-1])
-        else:
-            self.coef_ = w
 
     def _visitor(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
     ) -> Callable[[int, int], None]:
-        radius = getattr(self, "radius", None)
-        k_of = k_by_size(self._top(), b)
+        rule = self._rule()
+        radius = np.inf if rule.radius is None else rule.radius
+        k_of = k_by_size(rule.top, b)
         scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
 
         def visit(start: int, stop: int) -> None:
             minibatch.minibatch_pass(
-                self._rule(),
-                rows.data,
-                rows.indices,
-                rows.indptr,
+                rule.code,
+                *rows[:3],
                 labels,
                 order,
                 start,
                 stop,
                 b,
                 k_of,
-                self._step_lengths(-(-(stop - start) // b)),
-                np.inf if radius is None else radius,
+                rule.step_lengths(self.t_, -(-(stop - start) // b)),
+                radius,
                 self._w,
                 self._w_sum,
                 *scratch,
@@ -141,15 +141,8 @@ class MiniBatchRanker(PassRanker):
 
         return visit
 
-    def _step_lengths(self, n_batches: int) -> NDArray[np.float64]:
-        """Step lengths of the next batches: eta0 / sqrt(t), t = 1, 2, ... since the first."""
-        eta0 = getattr(self, "eta0", None)
-        if eta0 is None:
-            return np.ones(n_batches)
-        return eta0 / np.sqrt(np.arange(self.t_ + 1, self.t_ + n_batches + 1))
 
-
-class PerceptronAtK(OnlineRanker, MiniBatchRanker):
+class PerceptronAtK(MiniBatchRanker):
     """Perceptron@k: learn from the negatives among the k first of each batch.
 
     With the false positives FP (negatives among the k first) and the false negatives FN
@@ -188,10 +181,7 @@ class PerceptronAtK(OnlineRanker, MiniBatchRanker):
     set FN": false negatives are meant.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MiniBatchRanker._parameter_constraints,
-        "variant": [StrOptions({"avg", "max"})],
-    }
+    allowed = Allowed(variant=one_of("avg", "max"))
 
     def __init__(
         self,
@@ -212,8 +202,9 @@ class PerceptronAtK(OnlineRanker, MiniBatchRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _rule(self) -> int:
-        return minibatch.PERCEPTRON_AVG if self.variant == "avg" else minibatch.PERCEPTRON_MAX
+    def _rule(self) -> Rule:
+        codes = {"avg": minibatch.PERCEPTRON_AVG, "max": minibatch.PERCEPTRON_MAX}
+        return Rule(codes[self.variant], self.k)
 
     @property
     def n_mistakes_(self) -> int:
@@ -221,7 +212,7 @@ class PerceptronAtK(OnlineRanker, MiniBatchRanker):
         return int(self._counts[1])
 
 
-class SGDAtK(OnlineRanker, MiniBatchRanker):
+class SGDAtK(MiniBatchRanker):
     """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
@@ -251,12 +242,9 @@ class SGDAtK(OnlineRanker, MiniBatchRanker):
     Algorithms 3 and 4. The paper leaves step lengths and the ball open.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MiniBatchRanker._parameter_constraints,
-        "surrogate": [StrOptions({"avg", "max", "ramp", "struct"})],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-    }
+    allowed = Allowed(
+        surrogate=one_of("avg", "max", "ramp", "struct"), eta0=POSITIVE, radius=RADIUS
+    )
 
     def __init__(
         self,
@@ -281,13 +269,14 @@ class SGDAtK(OnlineRanker, MiniBatchRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _rule(self) -> int:
-        return {
+    def _rule(self) -> Rule:
+        codes = {
             "avg": minibatch.AVG,
             "max": minibatch.MAX,
             "ramp": minibatch.RAMP,
             "struct": minibatch.STRUCT,
-        }[self.surrogate]
+        }
+        return Rule(codes[self.surrogate], self.k, eta0=self.eta0, radius=self.radius)
 
 
 class ObjectiveRanker(MiniBatchRanker):
@@ -302,23 +291,27 @@ class ObjectiveRanker(MiniBatchRanker):
 
     objective: str
     beta: float
+    eta0: float
+    radius: float | None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MiniBatchRanker._parameter_constraints,
-        "objective": [StrOptions(set(_RULES))],
-        "beta": [Interval(Real, 0, 1, closed="right")],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-    }
+    allowed = Allowed(
+        objective=one_of("prec@k", "pauc", "auc", "f1"),
+        beta=SHARE,
+        eta0=POSITIVE,
+        radius=RADIUS,
+    )
 
-    def _rule(self) -> int:
-        return _RULES[self.objective]
+    def _rule(self) -> Rule:
+        code, top = {
+            "prec@k": (minibatch.STRUCT, self.k),
+            "pauc": (minibatch.PAUC, float(self.beta)),
+            "auc": (minibatch.PAUC, 1.0),
+            "f1": (minibatch.F1, 1.0),
+        }[self.objective]
+        return Rule(code, top, self.objective == "f1", self.eta0, self.radius)
 
-    def _top(self) -> float | int:
-        return {"prec@k": self.k, "pauc": float(self.beta)}.get(self.objective, 1.0)
 
-
-class OnePMB(OnlineRanker, ObjectiveRanker):
+class OnePMB(ObjectiveRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
@@ -423,10 +416,9 @@ class TwoPMB(ObjectiveRanker):
     functions", NIPS 2014, Algorithm 2 and appendix H; sign and step length as in `OnePMB`.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ObjectiveRanker._parameter_constraints,
-        "reservoir_size": [None, Interval(Integral, 1, None, closed="left")],
-    }
+    allowed = Allowed(reservoir_size=[None, *COUNT])
+
+    _takes_pieces = False
 
     def __init__(
         self,

@@ -2,25 +2,21 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.kernels import online_auc
 from precbench.solvers.memory import require_memory
-from precbench.solvers.passes import OnlineRanker, PassRanker, Shuffle
+from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
+from precbench.solvers.passes import PassRanker, Shuffle
 from precbench.solvers.rows import VALUES_PER_SLICE, Rows
 
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
-
-class OnlineAUCRanker(OnlineRanker):
+class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones.
 
     However the rows are cut into pieces for `partial_fit`, the path is the same. Rows that come
@@ -81,12 +77,7 @@ class OAM(OnlineAUCRanker):
     the same law.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PassRanker._parameter_constraints,
-        "update": [StrOptions({"sequential", "gradient"})],
-        "C": [_POSITIVE],
-        "reservoir_size": [Interval(Integral, 1, None, closed="left")],
-    }
+    allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
 
     def __init__(
         self,
@@ -188,11 +179,7 @@ class PGD(OnlineAUCRanker):
     AISTATS 2016: its online algorithm with the polynomially decaying steps of its theorems.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PassRanker._parameter_constraints,
-        "eta0": [_POSITIVE],
-        "power_t": [Interval(Real, 0, 1, closed="both")],
-    }
+    allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
     def __init__(
         self,
@@ -281,12 +268,7 @@ class AdaOAM(OnlineAUCRanker):
     optimization", ICML 2013); the paper writes the covariance where ours has the second moments.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PassRanker._parameter_constraints,
-        "eta0": [_POSITIVE],
-        "reg": [_POSITIVE],
-        "delta": [_POSITIVE],
-    }
+    allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
     def __init__(
         self,
@@ -387,12 +369,7 @@ class SPAM(OnlineAUCRanker):
     follows, to 1 / sqrt(t); they report the mean of w.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PassRanker._parameter_constraints,
-        "eta0": [_POSITIVE],
-        "reg": [_NOT_NEGATIVE],
-        "l1_reg": [_NOT_NEGATIVE],
-    }
+    allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def __init__(
         self,

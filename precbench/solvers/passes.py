@@ -1,25 +1,28 @@
-"""What all methods share that visit rows in passes, batch by batch."""
+"""The base class of the methods that visit rows in passes, batch by batch."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.base import LinearRanker, Trace, untraced
+from precbench.solvers.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, checks_parameters
 from precbench.solvers.rows import Rows, as_rows
 
-__all__ = ["OnlineRanker", "PassRanker", "Shuffle", "visiting_order"]
+__all__ = ["PassRanker", "Pieces", "Shuffle", "visiting_order"]
 
 BLOCK_ROWS = 32
 """Neighbouring rows that ``shuffle="blocks"`` keeps together."""
 
 Shuffle = bool | Literal["rows", "blocks"]
+
+Pieces = Iterable[tuple[Any, NDArray[np.float64], NDArray[np.int32]]]
+"""Rows (float64 in C order, or CSR), their labels -1 or +1, and the order in which to visit them.
+"""
 
 
 def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -49,7 +52,8 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
 class PassRanker(LinearRanker):
     """Base of the methods that visit rows in passes, one step a batch.
 
-    Subclasses say how long a batch is, which rows each pass visits and what a visit does.
+    A subclass defines `_visitor`, and in `_reset` what it keeps between visits. By default an
+    epoch visits all rows as they come, so that rows may also come in pieces.
 
     Attributes
     ----------
@@ -57,75 +61,69 @@ class PassRanker(LinearRanker):
         Batches so far.
     """
 
+    batch_size: int
     epochs: int
     average: bool
     shuffle: Shuffle
     random_state: Any
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epochs": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-        "shuffle": ["boolean", StrOptions({"rows", "blocks"})],
-        "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator],
-    }
+    allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
-    @abstractmethod
-    def _batch_length(self, labels: NDArray[np.int8]) -> int:
-        """Return the rows of a full batch of `fit`."""
-
-    @abstractmethod
-    def _passes(
-        self, labels: NDArray[np.int8], rng: np.random.Generator
-    ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
+    _takes_pieces: ClassVar[bool] = True
+    """Whether there are `partial_fit` and `fit_pieces`."""
 
     @abstractmethod
     def _visitor(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
     ) -> Callable[[int, int], None]:
-        """Return what visits ``order[start:stop]`` in batches of b and updates w."""
+        """Return a function of start and stop.
 
-    def _prepare(self, labels: NDArray[np.int8]) -> None:
-        """Refuse what `fit` cannot take, and do what is not training."""
+        It visits the rows ``order[start:stop]`` in batches of b, updates ``_w`` and, unless it
+        is empty, adds w after each batch to ``_w_sum``.
+        """
+
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the last weight is an intercept."""
+        return False
+
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        """Return the number of rows in a full batch of `fit`."""
+        return min(self.batch_size, len(labels))
+
+    def _passes(
+        self, labels: NDArray[np.int8], rng: np.random.Generator
+    ) -> Iterator[Iterable[NDArray[np.int32]]]:
+        """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
+        while True:
+            yield [visiting_order(len(labels), self.shuffle, rng)]
 
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Learn from all rows of `fit` what the passes need to know."""
 
     def _slice_length(self, rows: Rows) -> int:
-        """Return the rows that are visited in a small fraction of 0.1 s."""
+        """Return the number of rows that are visited in a small fraction of 0.1 s."""
         return rows.per_slice()
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        self._prepare(labels)
-        rng = np.random.default_rng(self.random_state)
-        rows = as_rows(X)
-        self._reset(X.shape[1])
-        length = self._batch_length(labels)
-        stopped = trace is not None and bool(trace(self))
-        if not stopped:
-            self._survey(rows, labels)
-        passes = self._passes(labels, rng)
-        while not stopped and self.n_iter_ < self.epochs:
-            stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
-            self.n_iter_ += 1
-        self._warn_if_lost()
-
     def _reset(self, n_features: int) -> None:
-        n_weights = self._n_weights(n_features)
+        """Forget what was learnt."""
+        n_weights = n_features + self._has_intercept
         w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self.average else 0)
-        self._publish(w.copy())
+        self._publish(w.copy(), has_intercept=self._has_intercept)
         self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
 
-    def _n_weights(self, n_features: int) -> int:
-        return n_features
-
-    def _check_further(self, n_features: int) -> None:
-        """Refuse more rows where the state so far does not fit them."""
-        self._check_width(n_features)
-
-    def _publish(self, w: NDArray[np.float64]) -> None:
-        self.coef_ = w
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        rng = np.random.default_rng(self.random_state)
+        rows = as_rows(X)
+        self._reset(X.shape[1])
+        length, passes = self._batch_length(labels), self._passes(labels, rng)
+        stopped = trace(self)
+        if not stopped:
+            self._survey(rows, labels)
+        while not stopped and self.n_iter_ < self.epochs:
+            stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
+            self.n_iter_ += 1
 
     def _visit(
         self,
@@ -133,7 +131,7 @@ class PassRanker(LinearRanker):
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
         b: int,
-        trace: Trace | None,
+        trace: Trace,
     ) -> bool:
         """Visit rows in batches of b, slice by slice; return whether the trace ended it."""
         n = len(order)
@@ -141,30 +139,22 @@ class PassRanker(LinearRanker):
         start = 0
         while start < n:
             length = min(n - start, self._slice_length(rows))
-            if trace is not None and hasattr(trace, "next_rows"):
+            if hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - self.n_rows_seen_))
             n_batches = -(-length // b)
             stop = min(n, start + n_batches * b)
             visit(start, stop)
             self.t_ += n_batches
             self.n_rows_seen_ += stop - start
-            self._publish(self._w_sum / self.t_ if len(self._w_sum) else self._w.copy())
+            w = self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
+            self._publish(w, has_intercept=self._has_intercept)
             start = stop
-            if trace is not None and trace(self):
+            if trace(self):
                 return True
         return False
 
-    def _warn_if_lost(self) -> None:
-        if not np.isfinite(self.coef_).all():
-            warn_of_overflow()
-
-
-class OnlineRanker(PassRanker):
-    """Base of the methods that take all rows as they come, so also piece by piece."""
-
-    batch_size: int
-
-    @_fit_context(prefer_skip_nested_validation=True)
+    @available_if(lambda self: self._takes_pieces)
+    @checks_parameters
     def partial_fit(
         self,
         X: Any,
@@ -185,7 +175,7 @@ class OnlineRanker(PassRanker):
         classes : array-like of shape (2,), optional
             The two labels, needed at the first call if y may lack one.
         order : array-like of int, optional
-            The rows to visit, in turn; default the stored order.
+            Indices of the rows to visit, in turn; default the stored order.
         trace : callable, optional
 
         Returns
@@ -197,16 +187,21 @@ class OnlineRanker(PassRanker):
         InputError
             If y has labels that the first call did not know, or `order` names rows that X does
             not have. If the weights so far do not fit: those of other features, because a later
-            call of fit failed, or of an objective that alone has an intercept.
+            call of fit failed, or of an objective with an intercept where this one has none.
         """
-        first = not hasattr(self, "coef_")
+        first, trace = not hasattr(self, "coef_"), trace or untraced
         X, labels = self._checked(X, y, reset=first, classes=classes)
-        if not first:
-            self._check_further(X.shape[1])
-        else:
+        if first:
             self._reset(X.shape[1])
-            if trace is not None and trace(self):
+            if trace(self):
                 return self
+        else:
+            self._check_width(X.shape[1])
+            if len(self._w) != X.shape[1] + self._has_intercept:
+                raise InputError(
+                    'the objective was changed to or from "f1", the only one with an intercept: '
+                    "go on with the objective of the first rows, or call fit"
+                )
         rows = as_rows(X)
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
         if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
@@ -222,14 +217,43 @@ class OnlineRanker(PassRanker):
         length = min(self.batch_size, max(1, len(visited)))
         self._visit(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), length, trace)
         self.n_iter_ += 1
-        self._warn_if_lost()
+        self._warn_of_overflow()
         return self
 
-    def _batch_length(self, labels: NDArray[np.int8]) -> int:
-        return min(self.batch_size, len(labels))
+    @available_if(lambda self: self._takes_pieces)
+    def fit_pieces(
+        self, n_features: int, epoch: Callable[[], Pieces], trace: Trace | None = None
+    ) -> Self:
+        """Learn as `fit` does from rows that are read again in each epoch.
 
-    def _passes(
-        self, labels: NDArray[np.int8], rng: np.random.Generator
-    ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        while True:
-            yield [visiting_order(len(labels), self.shuffle, rng)]
+        The result is that of `partial_fit` on one piece after the other, without its checks,
+        which take longer than the learning.
+
+        Parameters
+        ----------
+        n_features : int
+        epoch : callable
+            Called for each epoch; returns the pieces, finite rows with an order whose length is a
+            multiple of the batch size in all pieces except the last.
+        trace : callable, optional
+            As in `fit`. Its first call comes before the first piece is asked for, so that the
+            time to read counts.
+
+        Returns
+        -------
+        self
+        """
+        self.n_features_in_ = n_features
+        self.classes_ = np.array([-1.0, 1.0])
+        self._reset(n_features)
+        trace = trace or untraced
+        stopped = trace(self)
+        while not stopped and self.n_iter_ < self.epochs:
+            for X, y, order in epoch():
+                length = min(self.batch_size, len(order))
+                stopped = self._visit(as_rows(X), y.astype(np.int8), order, length, trace)
+                if stopped:
+                    break
+            self.n_iter_ += 1
+        self._warn_of_overflow()
+        return self

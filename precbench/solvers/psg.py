@@ -1,15 +1,23 @@
 """Projected subgradient descent on the risk of all training rows."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from precbench.losses import OBJECTIVES
-from precbench.solvers.base import K_CONSTRAINT, LinearRanker, Trace, warn_of_overflow
-from precbench.solvers.cutting_plane import Risk
+from precbench.solvers.base import LinearRanker, Trace
+from precbench.solvers.cutting_plane import TrainingRisk
+from precbench.solvers.parameters import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    RADIUS,
+    SHARE,
+    Allowed,
+    K,
+    one_of,
+)
 
 __all__ = ["ProjectedSubgradient"]
 
@@ -51,15 +59,15 @@ class ProjectedSubgradient(LinearRanker):
     KDD 2013. Neither states the steps, and kar2014 only that their scale was tuned.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "k": K_CONSTRAINT,
-        "beta": [Interval(Real, 0, 1, closed="right")],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-    }
+    allowed = Allowed(
+        objective=one_of(*OBJECTIVES),
+        k=K,
+        beta=SHARE,
+        eta0=POSITIVE,
+        radius=RADIUS,
+        max_iter=COUNT,
+        average=BOOLEAN,
+    )
 
     def __init__(
         self,
@@ -80,18 +88,17 @@ class ProjectedSubgradient(LinearRanker):
         self.max_iter = max_iter
         self.average = average
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
-        risk = Risk(X, labels, self.objective, k=self.k, beta=self.beta)
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        risk = TrainingRisk(X, labels, self.objective, k=self.k, beta=self.beta)
         radius = np.inf if self.radius is None else self.radius
         w = mean = np.zeros(risk.n_weights)
-        risk.publish(w, self)
+        self._publish(w, has_intercept=risk.has_intercept)
         self.n_iter_ = self.n_rows_seen_ = 0
         self.risk_ = np.inf
-        while not (trace is not None and trace(self)) and self.n_iter_ < self.max_iter:
+        while not trace(self) and self.n_iter_ < self.max_iter:
             point = risk.at(w)
             if not np.isfinite(point.risk):
                 self.coef_ = np.full_like(self.coef_, np.nan)
-                warn_of_overflow()
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
@@ -99,4 +106,4 @@ class ProjectedSubgradient(LinearRanker):
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.slope(point) / 100
             w = w * min(1.0, radius / max(float(np.linalg.norm(w)), 1e-300))
             mean = mean + (w - mean) / self.n_iter_
-            risk.publish(mean if self.average else w, self)
+            self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

@@ -1,21 +1,17 @@
 """The P-Norm Push, RankBoost and the IR Push: convex risks that price the top of the list."""
 
 import math
-import warnings
 from abc import abstractmethod
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, warn_of_overflow
+from precbench.solvers.base import LinearRanker, Trace, untraced, warn
+from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
     Classes,
     ExponentialRisk,
@@ -42,29 +38,28 @@ class PushRanker(LinearRanker):
     max_iter: int
     tol: float
 
+    allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
+
     @abstractmethod
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
         """Return what is minimised."""
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace | None) -> None:
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
 
-    def _train(self, risk: Risk, trace: Trace | None) -> None:
-        self.coef_ = np.zeros(risk.X.shape[1])
-        self.n_iter_ = self.n_rows_seen_ = 0
+    def _train(self, risk: Risk, trace: Trace) -> None:
+        self._start(risk.X.shape[1])
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
-        if trace is not None and trace(self):
+        if trace(self):
             return
         minimise = self._by_newton if self.method == "newton" else self._by_coordinates
         with np.errstate(over="ignore", invalid="ignore"):
             minimise(risk, trace)
         if self.unbounded_:
-            warnings.warn(
+            warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly and grow without bound, so the fit ends at finite ones on the way",
-                ConvergenceWarning,
-                stacklevel=5,
+                "wrongly and grow without bound, so the fit ends at finite ones on the way"
             )
 
     def _assess(self, point: Point) -> None:
@@ -73,15 +68,15 @@ class PushRanker(LinearRanker):
         self.log_risk_ = point.log_risk
         self.converged_ = self.gradient_norm_ <= self.tol
 
-    def _move(self, w: NDArray[np.float64], point: Point, risk: Risk, trace: Trace | None) -> bool:
+    def _move(self, w: NDArray[np.float64], point: Point, risk: Risk, trace: Trace) -> bool:
         """Take the next w as `coef_`; return whether the trace ends the fit."""
         self.coef_ = w
         self.n_iter_ += 1
         self.n_rows_seen_ += risk.rows.n_rows
         self._assess(point)
-        return trace is not None and bool(trace(self))
+        return bool(trace(self))
 
-    def _by_newton(self, risk: Risk, trace: Trace | None) -> None:
+    def _by_newton(self, risk: Risk, trace: Trace) -> None:
         """Go to the optimum by Newton's method, damped after Levenberg."""
         point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
         self._assess(point)
@@ -89,7 +84,6 @@ class PushRanker(LinearRanker):
             hessian = risk.hessian(self.coef_)
             if not np.isfinite(hessian).all():
                 self.coef_ = np.full_like(self.coef_, np.nan)
-                warn_of_overflow()
                 return
             curvatures, axes = np.linalg.eigh(hessian)
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
@@ -104,14 +98,12 @@ class PushRanker(LinearRanker):
             self.unbounded_ = risk.is_separable()
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
-            warnings.warn(
+            warn(
                 f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
-                f"{self.n_iter_} iterations (max_iter={self.max_iter})",
-                ConvergenceWarning,
-                stacklevel=6,
+                f"{self.n_iter_} iterations (max_iter={self.max_iter})"
             )
 
-    def _by_coordinates(self, risk: Risk, trace: Trace | None) -> None:
+    def _by_coordinates(self, risk: Risk, trace: Trace) -> None:
         """Follow Fig. 2: the column with the largest derivative, to the root of (1)."""
         point, spent = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
@@ -214,11 +206,6 @@ class IRPush(PushRanker):
     the list", JMLR 10, 2009: equation (2).
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
-
     def __init__(self, *, max_iter: int = 100, tol: float = 1e-8):
         self.max_iter = max_iter
         self.tol = tol
@@ -235,14 +222,9 @@ class PairPushRanker(PushRanker):
     push: str
     bottom_weight: float
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [StrOptions({"exponential", "logistic"})],
-        "method": [StrOptions({"coordinate", "newton"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
+    allowed = Allowed(loss=one_of("exponential", "logistic"), method=one_of("coordinate", "newton"))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
         """Learn from rows and the pairs of them whose order is known (the crucial pairs).
 
@@ -277,7 +259,8 @@ class PairPushRanker(PushRanker):
         above = PairLists.of_matrix(relation)
         sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
-        self._train(risk, trace)
+        self._train(risk, trace or untraced)
+        self._warn_of_overflow()
         return self
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
@@ -354,13 +337,12 @@ class PNormPush(PairPushRanker):
     the list", JMLR 10, 2009: sections 5 and 7.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PairPushRanker._parameter_constraints,
-        "p": [Interval(Real, 1, None, closed="left")],
-        "derivative": [StrOptions({"absolute", "signed"})],
-        "push": [StrOptions({"top", "bottom", "both"})],
-        "bottom_weight": [Interval(Real, 0, None, closed="neither")],
-    }
+    allowed = Allowed(
+        p=real(1, None, "left"),
+        derivative=one_of("absolute", "signed"),
+        push=one_of("top", "bottom", "both"),
+        bottom_weight=POSITIVE,
+    )
 
     def __init__(
         self,

@@ -17,7 +17,6 @@ from precbench.data.preprocess import Scaler
 from precbench.data.splits import in_share
 from precbench.errors import InputError
 from precbench.solvers import OnePMB, SGDAtK
-from precbench.solvers.streaming import fit_pieces
 from tests.helpers import printed_number
 
 RNG = np.random.default_rng(0)
@@ -173,7 +172,7 @@ def test_in_stored_order_it_is_the_pass_in_memory(folder, kind, solver):
     assert_array_equal(piecewise.coef_, whole)
     seen = []
     batches = partial(stream.visits, solver.batch_size)
-    fit_pieces(piecewise, N_FEATURES, batches, lambda s: seen.append(s.n_rows_seen_))
+    piecewise.fit_pieces(N_FEATURES, batches, lambda s: seen.append(s.n_rows_seen_))
     assert_array_equal(piecewise.coef_, whole)
     assert (piecewise.n_iter_, piecewise.n_rows_seen_) == (2, 2 * N_ROWS)
     assert seen[0] == 0 and seen[-1] == 2 * N_ROWS
@@ -183,7 +182,7 @@ def test_in_stored_order_it_is_the_pass_in_memory(folder, kind, solver):
 def test_a_trace_ends_a_stream(folder):
     solver = SGDAtK(batch_size=50, epochs=5)
     stream = opened(folder, "npy", block_bytes=900)
-    fit_pieces(solver, N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
+    solver.fit_pieces(N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
     assert 100 <= solver.n_rows_seen_ < N_ROWS
 
 
@@ -293,7 +292,6 @@ import sys
 import numpy as np
 from precbench.data import open_stream
 from precbench.solvers import SGDAtK
-from precbench.solvers.streaming import fit_pieces
 from tests.helpers import printed_number
 
 path, labels, block, buffer = sys.argv[1], sys.argv[2] or None, *map(int, sys.argv[3:])
@@ -304,7 +302,7 @@ import scipy.sparse
 before = peak()
 stream = open_stream(path, labels=labels, **sizes).X
 rng = np.random.default_rng(0)
-fit_pieces(SGDAtK(epochs=2), stream.shape[1], lambda: stream.visits(500, rng))
+SGDAtK(epochs=2).fit_pieces(stream.shape[1], lambda: stream.visits(500, rng))
 for X, y in stream.batches(500, rng):
     pass
 after = peak()
