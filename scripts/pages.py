@@ -38,7 +38,7 @@ DOCS = ROOT / "docs"
 API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
-PUBLIC = ("precbench", "precbench.solvers", "precbench.metrics", "precbench.data")
+PUBLIC = [f"precbench{room}" for room in ("", ".solvers", ".losses", ".metrics", ".data")]
 # Their last digits follow the BLAS and the CPU; those that a clock has stopped are not compared.
 OPTIMISERS = ("logistic-regression", "linear-svm", "cutting-plane")
 
@@ -173,25 +173,24 @@ def api() -> str:
 
 def documented(name: str, value: object) -> str:
     """Describe a class with its public methods, or a function."""
-    text = f"### {name}{signature(value)}\n\n{described(value)}\n"
+    text = f"### {name}\n\n{called(name, value)}{described(value)}\n"
     if not inspect.isclass(value):
         return text
     for method, function in vars(value).items():
         if not method.startswith("_") and inspect.isfunction(function):
-            text += f"\n#### {name}.{method}{signature(function)}\n\n{described(function)}\n"
+            text += f"\n#### {name}.{method}\n\n{called(method, function)}{described(function)}\n"
     return text
 
 
-def signature(value: object) -> str:
-    """Return the parameters with their defaults; types stand in the docstring."""
+def called(name: str, value: object) -> str:
+    """Return the call with its defaults; types stand in the docstring."""
     if not callable(value):
         return ""
-    try:
-        found = inspect.signature(value)
-    except ValueError:
-        return "()"
+    found = inspect.signature(value)
     bare = [p.replace(annotation=p.empty) for n, p in found.parameters.items() if n != "self"]
-    return str(found.replace(parameters=bare, return_annotation=found.empty))
+    return (
+        f"```text\n{name}{found.replace(parameters=bare, return_annotation=found.empty)}\n```\n\n"
+    )
 
 
 def described(value: object) -> str:
