@@ -56,6 +56,7 @@ def filled_in(text: str) -> str:
         "reference": lambda: table(pd.read_csv(REFERENCE)),
         "ledger": lambda: ledger_table(read_ledger(LEDGER)),
         "verdicts": verdicts,
+        "shortfalls": shortfalls,
         "deviations": deviations,
         "layers": layers,
         "rooms": rooms,
@@ -84,6 +85,15 @@ def verdicts(paper: str) -> str:
     given = [verdict for verdict in map(str, Verdict) if verdict in set(ledger["verdict"])]
     rows = [[f"`{place}`", *(counts[place, v] or "" for v in given)] for place in places.unique()]
     return laid_out(["claims", *given], rows, numbers=len(given))
+
+
+def shortfalls(paper: str) -> str:
+    """List the claims of a paper that were decided, but not in its favour."""
+    ledger = pd.read_csv(LEDGER, keep_default_na=False).query("paper == @paper")
+    short = ledger[ledger["verdict"].isin([Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED])]
+    names = short["id"].str.removeprefix(f"{paper}/").map("`{}`".format)
+    columns = [names, short["printed"], short["measured"], short["reason"], short["verdict"]]
+    return laid_out(["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True))
 
 
 def deviations(paper: str) -> str:
