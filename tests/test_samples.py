@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from precbench.data import Dataset
 from precbench.data.preprocess import Scaler
 from precbench.experiment import load_experiment
-from precbench.experiment.samples import test_part as gather_test
-from precbench.experiment.samples import training_part
+from precbench.experiment.samples import sample, training
 from precbench.experiment.sections import Fourier
 
 RNG = np.random.default_rng(0)
@@ -47,21 +46,23 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on):
     plain, scaled = (
         trials(scaling=kind, scaling_fitted_on=fitted_on)[0] for kind in ("none", "unit")
     )
-    raw, (raw_test, _) = training_part(plain, dataset(X)), gather_test(plain, dataset(X))
-    part, (X_test, y_test) = training_part(scaled, dataset(X)), gather_test(scaled, dataset(X))
-    scaler = Scaler("unit").fit(raw.X if fitted_on == "train" else X)
-    for found, rows in ((part.X, raw.X), (X_test, raw_test)):
-        assert_array_equal(dense(found), dense(scaler.transform_in_place(rows.copy())))
-    assert len(part.y) + len(y_test) == len(DENSE)
+    raw, part = (
+        [sample(trial, dataset(X), name) for name in ("training", "test")]
+        for trial in (plain, scaled)
+    )
+    scaler = Scaler("unit").fit(raw[0].X if fitted_on == "train" else X)
+    for found, rows in zip(part, raw, strict=True):
+        assert_array_equal(dense(found.X), dense(scaler.transform_in_place(rows.X.copy())))
+    assert sum(len(rows.y) for rows in part) == len(DENSE)
     assert abs(X - before).max() == 0
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
-    parts = [training_part(trial, dataset(DENSE)) for trial in trials()]
+    parts = [training(trial, dataset(DENSE)) for trial in trials()]
     assert {bool(trial.candidates) for trial in trials()} == {True, False}
     for part in parts[1:]:
-        assert_array_equal(part.X, parts[0].X)
-        assert part.n_fit == parts[0].n_fit == round(0.8 * len(part.y))
+        assert_array_equal(part.whole.X, parts[0].whole.X)
+        assert part.fitting.n_rows == parts[0].fitting.n_rows == round(0.8 * part.whole.n_rows)
 
 
 @pytest.mark.parametrize("gamma", [0.3, None])
@@ -69,29 +70,25 @@ def test_random_features_follow_the_scaling(trials, gamma):
     [plain, *_] = trials(scaling="none")
     fourier = Fourier(n_components=20, gamma=gamma)
     mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
-    raw, (raw_test, y_test) = (
-        training_part(plain, dataset(DENSE)),
-        gather_test(plain, dataset(DENSE)),
-    )
+    raw, raw_test = (sample(plain, dataset(DENSE), name) for name in ("training", "test"))
     sampler = RBFSampler(gamma=gamma or "scale", n_components=20, random_state=plain.seed)
     twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
     for trial in mapped:  # the same features for every solver
-        part, (X_test, y) = training_part(trial, dataset(DENSE)), gather_test(trial, dataset(DENSE))
-        assert_allclose(part.X, twin.transform(raw.X), atol=1e-12)
-        assert_allclose(X_test, twin.transform(raw_test), atol=1e-12)
-        assert_array_equal(part.y, raw.y)
-        assert_array_equal(y, y_test)
-    sparse = training_part(replace(plain, fourier=fourier), dataset(SPARSE)).X
-    filled = training_part(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).X
+        for name, rows in (("training", raw), ("test", raw_test)):
+            part = sample(trial, dataset(DENSE), name)
+            assert_allclose(part.X, twin.transform(rows.X), atol=1e-12)
+            assert_array_equal(part.y, rows.y)
+    sparse = sample(replace(plain, fourier=fourier), dataset(SPARSE), "training").X
+    filled = sample(replace(plain, fourier=fourier), dataset(SPARSE.toarray()), "training").X
     assert_allclose(sparse, filled, atol=1e-12)
 
 
 def test_one_copy_of_each_part(trials):
     X = RNG.standard_normal((100_000, 20))
     trial = trials(scaling="standardise")[0]
-    training_part(trial, dataset(X[:500]))  # imports
+    training(trial, dataset(X[:500]))  # imports
     tracemalloc.start()
-    training_part(trial, dataset(X))
+    training(trial, dataset(X))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.95 * X.nbytes  # the training part is 0.7 of it

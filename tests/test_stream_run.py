@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 from precbench.data import open_stream
 from precbench.errors import InputError
 from precbench.experiment import load_experiment, samples
-from precbench.experiment.samples import check_division, read_data, sample, training
+from precbench.experiment.division import check_division
+from precbench.experiment.samples import read_data, sample, training
 from precbench.store import Store
 from tests.helpers import numbers, printed_number, records, run
 

@@ -1,31 +1,29 @@
 """Which rows train and which test.
 
-Every random stream is keyed by what it is for (seed, data set, index), never by the order of
-calls, so that a split stays the same whatever else is run.
+A random choice is keyed by seed, data set and index (see `precbench.seeds`), so that a split stays
+the same whatever else is run.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset
 from precbench.errors import InputError
+from precbench.seeds import generator, legacy_generator
 
 MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
 
 Kind = Literal["random", "kfold", "provided", "none"]
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Row numbers of a split.
+class RowSplit(NamedTuple):
+    """The row numbers of both parts of a split.
 
     Attributes
     ----------
@@ -33,12 +31,10 @@ class Split:
         In random order, so that consecutive rows are a random sample.
     test : ndarray of shape (n_test,), intp
         Ascending.
-    index : int
     """
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
-    index: int
 
 
 def split_rows(
@@ -51,7 +47,7 @@ def split_rows(
     train_size: int | None = None,
     stratified: bool = False,
     seed: int = 0,
-) -> Split:
+) -> RowSplit:
     """Return one of several splits of a data set.
 
     Parameters
@@ -75,7 +71,7 @@ def split_rows(
 
     Returns
     -------
-    Split
+    RowSplit
 
     Raises
     ------
@@ -96,8 +92,8 @@ def split_rows(
                 f"split {index} of {dataset.name}: the {part} part has {n_pos} positives in "
                 f"{len(rows)} rows; both classes are needed (try a stratified split)"
             )
-    order = _stream(seed, dataset.name, index, "order").permutation(len(train))
-    return Split(train[order], np.sort(test), index)
+    order = generator(seed, dataset.name, index, "order").permutation(len(train))
+    return RowSplit(train[order], np.sort(test))
 
 
 def validation_split(
@@ -115,7 +111,7 @@ def validation_split(
     share : float
         Share of the rows to set aside, in (0, 1).
     seed_key : sequence of str and int
-        What the split is for: the key of its random stream.
+        Purpose of the split, see `precbench.seeds`.
     groups : ndarray of shape (n_train,), optional
         Rows of one group are not parted.
 
@@ -134,7 +130,7 @@ def validation_split(
     if not 0 < share < 1:
         raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
     kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
-    splitter = kind(1, test_size=share, random_state=_legacy(*seed_key))
+    splitter = kind(1, test_size=share, random_state=legacy_generator(*seed_key))
     try:
         rows = np.empty((len(y_train), 0))
         fit_rows, validation_rows = next(splitter.split(rows, y_train, groups))
@@ -190,7 +186,7 @@ def _parts(
             "needs at least 2 rows of each class"
         )
     if kind == "random":
-        random_state = _legacy(seed, dataset.name, index, "random")
+        random_state = legacy_generator(seed, dataset.name, index, "random")
         if dataset.groups is not None and stratified:
             return _random_stratified_groups(dataset, test_size, random_state)
         if dataset.groups is not None:
@@ -201,7 +197,8 @@ def _parts(
             splitter = ms.ShuffleSplit(1, test_size=test_size, random_state=random_state)
         return _folds(dataset, splitter)[0]
     if kind == "kfold":
-        random_state = _legacy(seed, dataset.name, "kfold")  # the same folds for every index
+        # The same folds for every index.
+        random_state = legacy_generator(seed, dataset.name, "kfold")
         folds = {
             (False, False): ms.KFold,
             (False, True): ms.StratifiedKFold,
@@ -252,50 +249,3 @@ def _folds(dataset: Dataset, splitter: Any) -> list[tuple[NDArray[np.intp], NDAr
         return list(splitter.split(np.empty((len(dataset.y), 0)), dataset.y, dataset.groups))
     except ValueError as error:
         raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
-
-
-def _stream(*key: Hashable) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(_seed_sequence(*key)))
-
-
-def _legacy(*key: Hashable) -> np.random.RandomState:
-    """Return the stream in the form that scikit-learn takes."""
-    return np.random.RandomState(np.random.MT19937(_seed_sequence(*key)))
-
-
-def _seed_sequence(*key: Hashable) -> np.random.SeedSequence:
-    digest = hashlib.sha256("/".join(map(str, key)).encode()).digest()
-    return np.random.SeedSequence(int.from_bytes(digest, "little"))
-
-
-def in_share(
-    rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
-) -> NDArray[np.bool_]:
-    """Tell which rows draw a number from [low, high), each for itself out of [0, 1).
-
-    What a row draws follows from its number and the key, whatever the rows around it.
-
-    Parameters
-    ----------
-    rows : ndarray of int64
-        Their numbers.
-    key : sequence of str and int
-        What the draw is for.
-    low, high : float
-
-    Returns
-    -------
-    ndarray of bool
-
-    References
-    ----------
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
-    generator SplitMix64, which gives the n-th number without those before it.
-    """
-    seed = hashlib.sha256("/".join(map(str, key)).encode()).digest()[:8]
-    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    z += np.frombuffer(seed, dtype="<u8")
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    drawn = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-    return (low <= drawn) & (drawn < high)

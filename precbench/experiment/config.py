@@ -1,8 +1,6 @@
 """A config file as one frozen object, and its expansion into trials."""
 
-import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,6 +42,7 @@ from precbench.experiment.validation import (
     solver_defaults,
 )
 from precbench.locations import shipped
+from precbench.seeds import trial_seed
 from precbench.yaml.document import Document, Keys, load
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
 
@@ -265,12 +264,12 @@ class Experiment(Section):
 
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
         protocol, entry = self.protocol, self.solvers[label]
-        seed = _seed(protocol.seed, dataset.name, index)
+        seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
         if protocol.split == "kfold":  # the same for all folds of a repetition
             repetition = index // protocol.folds
             partition = ("folds", repetition) if repetition else ("folds",)
-            split_seed = _seed(protocol.seed, dataset.name, *partition)
+            split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
         given = {**self.common, **entry.params, **swept}
         params = {
@@ -390,11 +389,6 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     if keys.isdisjoint({*STUDY_KEYS, "parameters"}):
         return validated(document, Experiment, folder)
     return validated(document, Study, folder)
-
-
-def _seed(*identity: int | str) -> int:
-    """Return 32 bits that follow from who it is for, never from when it is drawn."""
-    return int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:4], "big")
 
 
 def _recommended_scaling(dataset: Data) -> Scaling:

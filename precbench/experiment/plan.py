@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment.config import Experiment
-from precbench.experiment.samples import check_division, read_data
+from precbench.experiment.division import check_division
+from precbench.experiment.samples import read_data
 from precbench.experiment.trial import Trial
 from precbench.solvers import SOLVERS
 

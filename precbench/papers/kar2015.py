@@ -18,7 +18,7 @@ from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
-from precbench.experiment.samples import training_part
+from precbench.experiment.samples import training_rows
 from precbench.losses import SURROGATES, margins, prec_loss
 from precbench.store import Store
 from precbench.topk import resolve_k
@@ -77,7 +77,7 @@ class _Stream:
     def __init__(self, trial: Trial, dataset: Dataset, arrays: dict[str, NDArray]):
         if trial.params["shuffle"] is not False or trial.params["epochs"] != 1:
             raise InputError("theorems need shuffle: false and epochs: 1, one pass over a stream")
-        part = training_part(trial, dataset)
+        part, _ = training_rows(trial, dataset)
         self.trial = trial
         self.X: Any = dataset.X
         self.y = dataset.y

@@ -187,6 +187,7 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     start = time.perf_counter()
+    fitting, validation = rows.fitting, rows.validation
     measure = METRICS[trial.metric.name]
     sign = -1 if trial.metric.name in SMALLER_IS_BETTER else 1
     names, stopped = list(trial.candidates), ""
@@ -198,13 +199,13 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
         deadline = _Deadline(limit / len(grid))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows.fitting.train(solver, deadline)
+            fitting.train(solver, deadline)
         stopped = "tuning limit" if deadline.passed else stopped
         if not np.isfinite(solver.coef_).all():
             continue
         intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
-        [scores] = rows.validation.scores(solver.coef_[np.newaxis], intercepts)
-        value = sign * measure(rows.validation.y, scores, **trial.metric.params)
+        [scores] = validation.scores(solver.coef_[np.newaxis], intercepts)
+        value = sign * measure(validation.y, scores, **trial.metric.params)
         tried.append((value, candidate))
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")

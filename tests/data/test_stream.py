@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from precbench.data import Dataset, open_stream, stream_dataset
 from precbench.data.preprocess import Scaler
-from precbench.data.splits import in_share
 from precbench.errors import InputError
+from precbench.experiment.division import in_share
 from precbench.solvers import OnePMB, SGDAtK
 from tests.helpers import printed_number
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.cards.parsers import DENSE_ABOVE
-from precbench.data.cards.synthetic import generator_of
 from precbench.data.dataset import Arrays
+from precbench.seeds import data_generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -43,7 +43,7 @@ def generate_stand_in(card: Card) -> Arrays:
         values non-zero, binary features in CSR.
     """
     assert card.stand_in is not None
-    rng = generator_of(f"{card.name} stand-in")
+    rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density
     w = rng.standard_normal(card.features)
     if card.format == "svmlight" and density <= DENSE_ABOVE:

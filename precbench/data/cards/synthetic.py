@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from precbench.data.dataset import Arrays
+from precbench.seeds import data_generator
 
 if TYPE_CHECKING:
     from precbench.data.cards.card import Card
 
 VERSION = 1  # raise it when the numbers change: it is part of a data set's identity
-
-
-def generator_of(name: str) -> np.random.Generator:
-    """Return the random stream of a data set, the same on every machine.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
-    digest = hashlib.sha256(name.encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
 
 def generate(card: Card) -> Arrays:
@@ -58,7 +43,7 @@ def _with_margin(card: Card) -> Arrays:
     z orthogonal to w and uniform in the ball that is left.
     """
     assert card.gamma is not None
-    rng = generator_of(card.name)
+    rng = data_generator(card.name)
     w = rng.standard_normal(card.features)
     w /= np.linalg.norm(w)
     y = np.full(card.rows, -1.0)

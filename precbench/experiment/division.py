@@ -1,0 +1,163 @@
+"""Which rows of a data set train, tune and test.
+
+Rows in memory are divided by `precbench.data.splits`: a part has its exact size, and may be
+stratified or keep groups together. A stream may have too many rows for lists of row numbers: each
+row draws its part for itself, and the parts have about their sizes. Hence a data set and the same
+one streamed (`ijcnn1` and `ijcnn1-streamed`) train and test on different rows.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data import Dataset, RowStream, StreamedDataset
+from precbench.data.splits import RowSplit, split_rows, validation_split
+from precbench.data.stream.row_stream import Keep
+from precbench.errors import InputError
+from precbench.experiment.trial import Split, Trial
+from precbench.seeds import uniforms
+
+
+def check_division(rule: Split, dataset: Dataset) -> None:
+    """Refuse a rule that the data set does not allow.
+
+    Raises
+    ------
+    InputError
+        A provided split where there is none; for a stream, groups that are to be kept together.
+    """
+    if rule.kind == "provided" and dataset.n_train is None:
+        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+    streamed = isinstance(dataset, StreamedDataset)
+    if streamed and dataset.groups is not None and rule.groups == "keep":
+        raise InputError(
+            f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
+            "groups: ignore, or do not stream it"
+        )
+
+
+def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
+    """Divide rows in memory.
+
+    Parameters
+    ----------
+    trial : Trial
+    dataset : Dataset
+
+    Returns
+    -------
+    split : RowSplit
+        The training rows in random order, those of the validation part last: the same order for
+        every solver, so that comparisons on a split are paired.
+    n_fit : int
+        Number of training rows before the validation part; all of them where the rows are too few
+        for one and the trial has nothing to tune.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be divided like this.
+    """
+    rule = trial.split
+    if rule.groups == "ignore":
+        dataset = replace(dataset, groups=None)
+    train, test = split_rows(
+        dataset,
+        rule.kind,
+        rule.fold if rule.kind == "kfold" else rule.index,
+        n_splits=rule.n_splits,
+        test_size=rule.test_size,
+        train_size=rule.train_size,
+        stratified=rule.stratified,
+        seed=rule.seed,
+    )
+    groups = None if dataset.groups is None else dataset.groups[train]
+    try:
+        fit, validation = validation_split(
+            dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups
+        )
+    except InputError:
+        if trial.candidates:
+            raise
+        return RowSplit(train, test), len(train)
+    return RowSplit(train[np.concatenate([fit, validation])], test), len(fit)
+
+
+class StreamDivision(NamedTuple):
+    """The parts of a stream.
+
+    Attributes
+    ----------
+    train, test : RowStream
+        Unscaled.
+    validation : callable
+        Tells which of the training rows, by their numbers, form the validation part.
+    """
+
+    train: RowStream
+    test: RowStream
+    validation: Keep
+
+
+def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
+    """Divide a stream: each row draws its part for itself.
+
+    Parameters
+    ----------
+    trial : Trial
+    dataset : StreamedDataset
+
+    Returns
+    -------
+    StreamDivision
+    """
+    rule, rows = trial.split, dataset.X
+    validation = share(0.0, trial.validation_size, trial.seed, "validation")
+    if rule.kind == "none":
+        return StreamDivision(rows, rows, validation)
+    tested = _tested(rule, dataset)
+    return StreamDivision(rows.part(all_but(tested)), rows.part(tested), validation)
+
+
+def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
+    if rule.kind == "provided":
+        n_train = dataset.n_train or 0  # `check_division` has seen that there is one
+        return lambda numbers: numbers >= n_train
+    if rule.kind == "random":
+        return share(0.0, rule.test_size, rule.seed, "test")
+    return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")
+
+
+def share(low: float, high: float, *key: Hashable) -> Keep:
+    """Return the rule of those rows that draw a number from [low, high)."""
+    return partial(in_share, key=key, low=low, high=high)
+
+
+def all_but(keep: Keep) -> Keep:
+    """Return the rule of all other rows."""
+    return lambda rows: ~keep(rows)
+
+
+def in_share(
+    rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
+) -> NDArray[np.bool_]:
+    """Tell which rows draw a number from [low, high), each for itself out of [0, 1).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,), int64
+        Row numbers.
+    key : sequence of str and int
+        Purpose of the draw, see `precbench.seeds`.
+    low, high : float
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+    """
+    drawn = uniforms(rows, *key)
+    return (low <= drawn) & (drawn < high)

@@ -1,0 +1,130 @@
+"""Random numbers keyed by their purpose, never by the order of calls.
+
+A seed follows from names and numbers alone (which experiment seed, data set, split), so that
+neither another solver nor another number of workers changes it. There are four schemes; recorded
+results depend on each, so their bits never change:
+
+=================  ==============================================================  ==============
+function           hash of the key                                                 used for
+=================  ==============================================================  ==============
+`trial_seed`       first 4 bytes, big-endian, of the sha256 of the key as JSON     trials, splits
+`generator`,       sha256 of the key joined by ``/``, little-endian, as entropy    rows of splits
+`legacy_generator` of a ``SeedSequence``
+`data_generator`   first 16 bytes, little-endian, of the sha256 of the name, as    synthetic data
+                   the seed of PCG64
+`uniforms`         first 8 bytes, little-endian, of the sha256 of the key joined   streamed rows
+                   by ``/``, as the state of SplitMix64
+=================  ==============================================================  ==============
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def trial_seed(*key: int | str) -> int:
+    """Return the 32-bit seed of a trial or of its split.
+
+    Parameters
+    ----------
+    *key : int or str
+
+    Returns
+    -------
+    int
+    """
+    return int.from_bytes(hashlib.sha256(json.dumps(key).encode()).digest()[:4], "big")
+
+
+def generator(*key: Hashable) -> np.random.Generator:
+    """Return a generator for one random choice of a split.
+
+    Parameters
+    ----------
+    *key : str or int
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    import numpy as np
+
+    return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
+
+
+def legacy_generator(*key: Hashable) -> np.random.RandomState:
+    """Return what `generator` does, in the form that scikit-learn takes.
+
+    Parameters
+    ----------
+    *key : str or int
+
+    Returns
+    -------
+    numpy.random.RandomState
+    """
+    import numpy as np
+
+    return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
+
+
+def data_generator(name: str) -> np.random.Generator:
+    """Return the generator of a synthetic data set.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    import numpy as np
+
+    digest = hashlib.sha256(name.encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
+    """Return one number from [0, 1) for each row, whatever the rows around it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,), int64
+        Row numbers.
+    *key : str or int
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+
+    References
+    ----------
+    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
+    generator SplitMix64, which gives the n-th number without those before it.
+    """
+    import numpy as np
+
+    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.frombuffer(_digest(key)[:8], dtype="<u8")
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)
+    return z.astype(np.float64) * 2.0**-53
+
+
+def _seed_sequence(key: tuple[Hashable, ...]) -> np.random.SeedSequence:
+    import numpy as np
+
+    return np.random.SeedSequence(int.from_bytes(_digest(key), "little"))
+
+
+def _digest(key: tuple[Hashable, ...]) -> bytes:
+    return hashlib.sha256("/".join(map(str, key)).encode()).digest()
