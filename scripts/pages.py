@@ -18,7 +18,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -172,12 +172,12 @@ def api() -> str:
         parts.append(f"\n## {name}\n\n{described(module)}\n")
         for member in sorted(module.__all__, key=str.lower):
             value = getattr(module, member)
-            if getattr(value, "__module__", "").startswith("precbench"):
-                if name != "precbench" or value.__module__.count(".") == 1:
-                    parts.append(f"\n{documented(member, value)}")
-            elif isinstance(value, dict):
+            home = getattr(value, "__module__", "")
+            if isinstance(value, Mapping):
                 listed = ", ".join(f"`{key}`" for key in value)
                 parts.append(f"\n### {member}\n\n{listed}.\n")
+            elif home.startswith("precbench") and (name != "precbench" or home.count(".") == 1):
+                parts.append(f"\n{documented(member, value)}")
     return "".join(parts)
 
 

@@ -1714,9 +1714,9 @@ def test_deviations_are_listed():
         (["claims", "--table", "tabel-3"], "(did you mean 'table-3'?)"),
         (["claims", "--verdict", "not reprodced"], "(did you mean 'not reproduced'?)"),
         (["claims", "--verdict", "x"], "reproduced, reproduced with deviation, trend only"),
-        (["solvers", "--paper", "rudin2009"], "solvers have no paper to choose by"),
-        (["deviations", "--verdict", "no data"], "deviations have no verdict to choose by"),
-        (["claim"], "nothing to list called 'claim' (did you mean 'claims'?)"),
+        (["solvers", "--paper", "rudin2009"], "solvers cannot be selected by paper"),
+        (["deviations", "--verdict", "no data"], "deviations cannot be selected by verdict"),
+        (["claim"], "cannot list 'claim' (did you mean 'claims'?)"),
     ],
 )
 def test_unknown_values_of_filters(arguments, what):

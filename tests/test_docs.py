@@ -113,8 +113,8 @@ def desk(tmp_path, monkeypatch, isolated):
     return tmp_path
 
 
-# A page with a test of its own, which makes its files part of the package.
-EXTENDING = {"docs/add-a-study.md"}
+# Pages with a test of their own, which makes their files part of the package or of another one.
+EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md"}
 RUN = [name for name in NAMES if blocks(ROOT / name) and name not in EXTENDING]
 
 

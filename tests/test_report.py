@@ -377,13 +377,13 @@ def test_values_against_a_sweep():
     np.testing.assert_allclose(points["median"], [0.2, 0.5])
 
 
-def test_a_solver_looks_the_same_everywhere():
-    few = solver_styles(["1pmb", "sgd-avg"])
-    many = solver_styles(["sgd-avg", "mine", "perceptron-avg", "1pmb", "theirs"])
-    assert all(many[label] == style for label, style in few.items())
-    assert len({style.color for style in many.values()}) == 5
-    crowd = solver_styles([f"solver {i}" for i in range(60)])
+def test_styles_follow_from_the_order_and_differ():
+    labels = [f"solver {i}" for i in range(60)]
+    crowd = solver_styles(labels)
     assert len(set(crowd.values())) == 60
+    assert len({crowd[label].color for label in labels[:8]}) == 8
+    few = solver_styles(labels[:3])
+    assert few == {label: crowd[label] for label in labels[:3]}
 
 
 def test_figures_and_their_numbers(small):
@@ -463,11 +463,9 @@ def test_same_results_same_bytes(small, tmp_path, monkeypatch):
     command = [sys.executable, "-c", WRITE, str(small)]
     imported = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert {path: path.read_bytes() for path in once} == once
-    assert imported == [
-        "precbench.errors",
-        "precbench.metrics",
-        "precbench.results",
-    ]  # no solver, data or kernel
+    rooms = {module.split(".")[1] for module in imported}
+    assert "results" in rooms
+    assert not rooms & {"solvers", "data", "kernels", "experiment"}
 
 
 def test_missing_and_malformed_input_is_told(small):

@@ -10,10 +10,10 @@ from precbench.errors import InputError, did_you_mean
 
 
 def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> None:
-    """Print the members of a registry that have what is wanted, each with one line about it."""
+    """Print the selected members of a registry, one line for each."""
     if what not in _LISTS:
         known = ", ".join(_LISTS)
-        raise InputError(f"nothing to list called {what!r}{did_you_mean(what, _LISTS)}: {known}")
+        raise InputError(f"cannot list {what!r}{did_you_mean(what, _LISTS)}: choose one of {known}")
     members = _LISTS[what]()
     chosen = {key: value for key, value in wanted.items() if value is not None}
     for key, value in chosen.items():
@@ -33,7 +33,7 @@ def _solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": _first_line(type(solver())) + _preset(solver),
+            "about": _first_line(type(solver())) + _preset(solver) + _origin(SOLVERS.package(name)),
             "parameters": {k: v for k, v in solver().get_params().items() if k != "random_state"},
         }
         for name, solver in SOLVERS.items()
@@ -117,17 +117,18 @@ def _deviations() -> list[dict[str, Any]]:
 
 
 def _refuse_unknown(members: Iterable[Mapping[str, Any]], key: str, value: str, what: str) -> None:
-    """Refuse a value that no member can have; that none has it just now is no mistake."""
+    """Refuse a value that no member can have; a possible one may select no member."""
     known = sorted({str(member[key]) for member in members if key in member})
     if not known:
-        raise InputError(f"{what} have no {key} to choose by")
+        raise InputError(f"{what} cannot be selected by {key}")
     if key == "verdict":
         from precbench.claims.verdicts import Verdict
 
         known = [verdict.value for verdict in Verdict]
     if value not in known:
         raise InputError(
-            f"no {what} of {key} {value!r}{did_you_mean(value, known)}: {', '.join(known)}"
+            f"no {what} of {key} {value!r}{did_you_mean(value, known)}: choose one of "
+            f"{', '.join(known)}"
         )
 
 
@@ -145,6 +146,10 @@ def _preset(solver: Callable[..., Any]) -> str:
     if not isinstance(solver, partial):
         return ""
     return f" ({', '.join(f'{name}: {value}' for name, value in solver.keywords.items())})"
+
+
+def _origin(package: str) -> str:
+    return f" (package {package})" if package else ""
 
 
 def _first_line(documented: object) -> str:

@@ -1,4 +1,4 @@
-"""An experiment with its data at hand: every trial has the name of its record."""
+"""An experiment with its data loaded and the keys of its trials."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division
 from precbench.experiment.samples import read_data
 from precbench.experiment.trial import Trial
-from precbench.solvers import SOLVERS
+from precbench.solvers import solver_version
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What an experiment comes to.
+    """An experiment with its data and the keys of its trials.
 
     Attributes
     ----------
     experiment : Experiment
     datasets : mapping of str to Dataset
-        By name, cut to the rows that the experiment uses; perhaps not all data sets of it.
+        By name, cut to the rows that the experiment uses; not necessarily all its data sets.
     trials : tuple of (Trial, str)
-        Those on the data sets at hand, each with its key, in the order of `Experiment.trials`.
-        Trials whose numbers must be the same share a key.
+        The trials on these data sets, each with its key, in the order of `Experiment.trials`.
+        Trials with the same numbers by definition share a key.
     smoke : bool
         Whether this is the smoke size.
     """
@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def protocol(self) -> str:
-        """The protocol in words."""
+        """The protocol as text."""
         own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
         kept = f"; {', '.join(own)}: the provided training and test parts" if own else ""
         return self._division + kept
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def scaling(self) -> str:
-        """The scaling in words."""
+        """The scaling as text."""
         kinds = {trial.scaling for trial, _ in self.trials}
         words = {
             "standardise": "standardised",
@@ -93,19 +93,19 @@ def make_plan(
     stand_ins: bool = True,
     smoke: bool = False,
 ) -> Plan:
-    """Load the data of an experiment and name its trials.
+    """Load the data of an experiment and compute the keys of its trials.
 
     Parameters
     ----------
     experiment : Experiment
     only : collection of str, optional
-        Names of the data sets to load; default all.
+        Names of the data sets to load; None means all.
     mirror : str, optional
-        Folder or address that is asked for files before the official addresses.
+        Folder or address to try before the official addresses.
     stand_ins : bool, default=True
         False turns ``on_missing: stand-in`` into an error.
     smoke : bool, default=False
-        Take the smoke size.
+        Use the smoke size.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def make_plan(
     Raises
     ------
     DataUnavailableError
-        If a data set can't be had.
+        If a data set cannot be obtained.
     InputError
         If data are malformed.
     """
@@ -136,7 +136,7 @@ def make_plan(
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse two limits of one record, for a limit is not part of its key."""
+    """Refuse trials that differ in their limit only: a limit is not part of the key."""
     first: dict[str, Trial] = {}
     for trial, key in trials:
         other = first.setdefault(key, trial)
@@ -148,5 +148,4 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
 
 
 def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
-    solver = SOLVERS[trial.solver]()
-    return trial.key(datasets[trial.dataset.name].sha256, solver.algorithm_version)
+    return trial.key(datasets[trial.dataset.name].sha256, solver_version(trial.solver))

@@ -1,7 +1,8 @@
 """Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
 
 Each is written as PNG and PDF with the numbers drawn beside it as CSV. Curves are medians over the
-splits, bands reach from the lower to the upper quartile. A solver looks the same in every figure.
+splits, bands reach from the lower to the upper quartile. A solver looks the same in all figures of
+an experiment.
 """
 
 import itertools
@@ -43,12 +44,6 @@ _COLOURS = (
 )
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
-# The position fixes the style: append only. The first eight, of kar2015, differ in colour.
-_SOLVERS = (
-    *("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max", "1pmb", "linear-svm"),
-    *("cutting-plane", "logistic-regression", "2pmb", "psg", "ftrl", "pnorm-push", "ir-push"),
-    *("rankboost", "bbr", "lcbr", "oam", "adaoam", "pgd", "spam"),
-)
 _AXIS_LABELS = {
     "k": "k (share of the positives)",
     "batch_size": "batch length (rows)",
@@ -101,24 +96,11 @@ def solver_styles(labels: Sequence[str]) -> dict[str, Style]:
     Returns
     -------
     dict of str to Style
-        A public solver name has the same style everywhere. Other labels get, in their order, styles
-        that no public name has, in the colours least used so far.
+        The style follows from the place in the order: the first eight differ in colour. The
+        numbers of colours, dashes and markers have no common factor, so 440 styles differ.
     """
-    positions = {label: _SOLVERS.index(label) for label in labels if label in _SOLVERS}
-    free = list(range(len(_SOLVERS), len(_COLOURS) * len(_DASHES) + len(labels)))
-    for label in labels:
-        if label not in positions:
-            used = [position % len(_COLOURS) for position in positions.values()]
-            positions[label] = min(free, key=lambda i: used.count(i % len(_COLOURS)))
-            free.remove(positions[label])
-    return {label: _style(positions[label]) for label in labels}
-
-
-def _style(i: int) -> Style:
-    """Return the i-th style; the numbers of colours, dashes and markers have no common factor."""
-    return Style(
-        _COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)]
-    )
+    looks = zip(*map(itertools.cycle, (_COLOURS, _DASHES, _MARKERS)), strict=False)
+    return {label: Style(*look) for label, look in zip(labels, looks, strict=False)}
 
 
 def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:

@@ -1,11 +1,16 @@
 """All solvers, as estimators in the style of scikit-learn; `SOLVERS` maps names to them.
 
 ``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for presets of one class.
+Installed packages add solvers through the entry point group ``precbench.solvers``.
 """
 
+import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from precbench.errors import InputError
+from precbench.extensions import Registry
 from precbench.solvers.base import LinearRanker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.bbr import BBR, LCBR
@@ -15,6 +20,7 @@ from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
+from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 __all__ = [
     "BBR",
@@ -37,9 +43,49 @@ __all__ = [
     "RankBoost",
     "SGDAtK",
     "TwoPMB",
+    "as_rows",
+    "check_solver",
+    "linear_scores",
+    "solver_version",
+    "weighted_sum",
 ]
 
-SOLVERS: dict[str, Callable[..., LinearRanker]] = {
+
+def check_solver(factory: Any) -> Callable[..., LinearRanker]:
+    """Return a class or function whose solvers have all that a config needs of them.
+
+    Parameters
+    ----------
+    factory : callable
+        Called without arguments.
+
+    Returns
+    -------
+    callable
+        The same.
+
+    Raises
+    ------
+    InputError
+        If it gives no `LinearRanker`, or if its `allowed` lacks a parameter.
+    TypeError, ValueError
+        If a default is not a plain value.
+    """
+    solver = factory() if callable(factory) else factory
+    if not isinstance(solver, LinearRanker):
+        raise InputError("neither a subclass of LinearRanker nor a function that returns one")
+    defaults = solver.get_params(deep=False)
+    json.dumps(defaults, allow_nan=False)  # they are part of the keys of trials
+    unchecked = sorted(defaults.keys() - solver._parameter_constraints.keys())
+    if unchecked:
+        raise InputError(
+            f"neither allowed nor _parameter_constraints of {type(solver).__name__} has an entry "
+            f"for {', '.join(unchecked)}"
+        )
+    return factory
+
+
+_BUILT_IN: dict[str, Callable[..., LinearRanker]] = {
     "perceptron-avg": partial(PerceptronAtK, variant="avg"),
     "perceptron-max": partial(PerceptronAtK, variant="max"),
     "sgd-avg": partial(SGDAtK, surrogate="avg"),
@@ -62,3 +108,21 @@ SOLVERS: dict[str, Callable[..., LinearRanker]] = {
     "logistic-regression": LogisticRegressionRanker,
     "linear-svm": LinearSVMRanker,
 }
+
+SOLVERS = Registry("precbench.solvers", _BUILT_IN, check_solver)
+
+
+def solver_version(name: str) -> int | str:
+    """Return the version of a solver in the keys of its trials.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    int or str
+        Its ``algorithm_version``, with the package and its version for a solver not built in.
+    """
+    version, package = SOLVERS[name]().algorithm_version, SOLVERS.package(name)
+    return f"{version} of {package}" if package else version

@@ -52,8 +52,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     which no solver here aims at: use `decision_function`. The exception is the objective "f1",
     which depends on the sign of the scores: solvers fitted to it have an `intercept_`.
 
-    A subclass defines ``__init__``, as scikit-learn asks, and `_fit`. It may name the allowed
-    values of its parameters in `allowed`; those of its base classes are inherited.
+    A subclass defines ``__init__``, as scikit-learn asks, and `_fit`. It names the allowed values
+    of its parameters in `allowed`, or as scikit-learn does in ``_parameter_constraints``; those of
+    its base classes are inherited.
 
     Attributes
     ----------
@@ -79,9 +80,11 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        cls._parameter_constraints = Allowed()
+        constraints = Allowed()
         for base in reversed(cls.__mro__):
-            cls._parameter_constraints.update(vars(base).get("allowed", {}))
+            constraints.update(vars(base).get("_parameter_constraints", {}))
+            constraints.update(vars(base).get("allowed", {}))
+        cls._parameter_constraints = constraints
 
     @checks_parameters
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:

@@ -1,13 +1,20 @@
-"""The data sets by name; a card is read when it is first asked for."""
+"""The data sets by name; a card is read when it is first asked for.
+
+Installed packages add cards through the entry point group ``precbench.cards``, whose entry points
+name packages with YAML files in them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precbench.errors import InputError, did_you_mean
+from precbench.extensions import find_entry_points, refusal
 from precbench.locations import shipped
 
 if TYPE_CHECKING:
@@ -16,8 +23,26 @@ if TYPE_CHECKING:
 
 @cache
 def _paths() -> dict[str, Path]:
-    paths = {path.stem: path for path in shipped("datasets").glob("*.yaml")}
-    return dict(sorted(paths.items()))
+    paths = dict(sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml")))
+    for entry in find_entry_points("precbench.cards"):
+        added = {path.stem: path for path in _cards_of(entry)}
+        if taken := sorted(paths.keys() & added.keys()):
+            raise refusal(entry, f"adds a data set named {taken[0]!r}, and there is one already")
+        paths |= added
+    return paths
+
+
+def _cards_of(entry: EntryPoint) -> list[Path]:
+    """Return the YAML files in the package that an entry point names, without importing it."""
+    try:
+        spec = find_spec(entry.value)
+    except Exception as error:
+        raise refusal(entry, f"cannot be used: {type(error).__name__}: {error}") from error
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    paths = sorted(path for folder in folders for path in Path(folder).glob("*.yaml"))
+    if not paths:
+        raise refusal(entry, f"names {entry.value}, which is not a package with cards (*.yaml)")
+    return paths
 
 
 @cache
@@ -28,7 +53,7 @@ def _card(path: Path) -> Card:
 
 
 class _Cards(Mapping[str, "Card"]):
-    """Name -> card, in alphabetical order."""
+    """Name -> card, in alphabetical order, followed by the cards of installed packages."""
 
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])

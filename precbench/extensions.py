@@ -1,0 +1,125 @@
+"""Registries of named members, which installed packages extend through entry points.
+
+A package lists what it adds in its metadata, for example in its ``pyproject.toml``::
+
+    [project.entry-points."precbench.solvers"]
+    rocchio = "precbench_rocchio:Rocchio"
+
+Each process reads the metadata itself, worker processes included, and only when a name is not
+built in or all names are listed. A package is imported when its member is first used.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NoReturn, TypeVar
+
+from precbench.errors import InputError
+
+__all__ = ["Registry", "find_entry_points", "package_of", "refusal"]
+
+_Member = TypeVar("_Member")
+
+
+def find_entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points that installed packages define in a group.
+
+    Parameters
+    ----------
+    group : str
+        For example ``precbench.solvers``.
+
+    Returns
+    -------
+    list of EntryPoint
+        Sorted by name.
+    """
+    return sorted(entry_points(group=group), key=lambda entry: entry.name)
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name and version of the package that defines an entry point."""
+    assert entry.dist is not None  # only entry points made by hand have none
+    return f"{entry.dist.name} {entry.dist.version}"
+
+
+def refusal(entry: EntryPoint, reason: str) -> InputError:
+    """Return the error for an entry point that cannot be used."""
+    return InputError(
+        f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
+        f"{reason}; repair or uninstall the package"
+    )
+
+
+class Registry(Mapping[str, _Member]):
+    """The built-in members by name, followed by those of installed packages.
+
+    Parameters
+    ----------
+    group : str
+        The group of entry points: the name of each is the name of the member.
+    built_in : mapping of str to member
+    check : callable
+        Takes what an entry point refers to, and returns the member or raises an exception.
+
+    Raises
+    ------
+    InputError
+        By any look at all names, if two members have the same name; by a look at a member, if its
+        package cannot be imported or its check fails.
+    """
+
+    def __init__(
+        self, group: str, built_in: Mapping[str, _Member], check: Callable[[Any], _Member]
+    ):
+        self._group = group
+        self._built_in = built_in
+        self._check = check
+        self._loaded: dict[str, _Member] = {}
+
+    @cached_property
+    def _added(self) -> dict[str, EntryPoint]:
+        added: dict[str, EntryPoint] = {}
+        for entry in find_entry_points(self._group):
+            if entry.name in self._built_in:
+                raise refusal(entry, "has the name of a built-in member")
+            if entry.name in added:
+                other = package_of(added[entry.name])
+                raise refusal(entry, f"has the same name as one of the package {other}")
+            added[entry.name] = entry
+        return added
+
+    def package(self, name: str) -> str:
+        """Return the package that adds a member, with its version; "" for a built-in member."""
+        return "" if name in self._built_in else package_of(self._added[name])
+
+    def __getitem__(self, name: str) -> _Member:
+        if name in self._built_in:
+            return self._built_in[name]
+        if name not in self._loaded:
+            entry = self._added[name]
+            try:
+                self._loaded[name] = self._check(entry.load())
+            except Exception as error:
+                kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+                text = " ".join(str(error).split())
+                raise refusal(entry, f"cannot be used: {kind}{text}") from error
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._built_in or name in self._added
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._built_in, *self._added])
+
+    def __len__(self) -> int:
+        return len(self._built_in) + len(self._added)
+
+    def __setitem__(self, name: str, member: Any) -> NoReturn:
+        raise InputError(
+            f"{name!r} cannot be assigned, because worker processes would not find it: "
+            f"install a package with an entry point in the group {self._group}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._group}({', '.join(self)})"

@@ -1,0 +1,253 @@
+"""Packages that extend precbench through entry points, and those that do it wrongly."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import partial
+
+import pandas as pd
+import pytest
+
+from precbench.data.cards import registry
+from precbench.errors import InputError
+from precbench.extensions import Registry
+from precbench.locations import shipped
+from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
+from precbench.store import Store
+from tests.helpers import ROOT, invoke, refused
+
+RANKER = """
+from precbench.solvers import LinearRanker
+
+class Mine(LinearRanker):
+    _parameter_constraints = {"eta0": [float]}
+    def __init__(self, *, eta0=0.5):
+        self.eta0 = eta0
+    def _fit(self, X, labels, trace):
+        self.coef_ = X.mean(axis=0)
+
+class Unconstrained(Mine):
+    def __init__(self, *, eta0=0.5, C=1.0):
+        self.eta0, self.C = eta0, C
+
+class Opaque(Mine):
+    def __init__(self, *, eta0=object()):
+        self.eta0 = eta0
+
+class Demanding(Mine):
+    def __init__(self, eta0):
+        self.eta0 = eta0
+
+number = 3
+"""
+
+
+def write_metadata(folder, package, version, group, entry, value):
+    """Write the metadata of an installed package with one entry point."""
+    metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
+    metadata.mkdir()
+    about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+    (metadata / "METADATA").write_text(about)
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value}\n")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put a package with its metadata on the path, as an installation would."""
+    before = set(sys.modules)
+
+    def install(group, value, *, entry="mine", package="extra", version="1.2", **files):
+        folder = tmp_path / package
+        folder.mkdir()
+        write_metadata(folder, package, version, group, entry, value)
+        for name, text in files.items():
+            (folder / f"{package}_{name}.py").write_text(text)
+        monkeypatch.syspath_prepend(folder)
+        return folder
+
+    yield install
+    for name in set(sys.modules) - before:
+        if name.startswith(("extra", "other")):
+            del sys.modules[name]
+
+
+def solvers():
+    """Return the registry as a fresh process has it."""
+    return Registry(
+        "precbench.solvers", {"sgd-avg": partial(SGDAtK, surrogate="avg")}, check_solver
+    )
+
+
+def test_a_package_adds_a_solver(install, monkeypatch):
+    install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
+    registry = solvers()
+    assert list(registry) == ["sgd-avg", "mine"] and len(registry) == 2 and "mine" in registry
+    assert "extra_ranker" not in sys.modules
+    assert registry["mine"](eta0=2.0).eta0 == 2.0
+    assert registry.package("mine") == "extra 1.2" and registry.package("sgd-avg") == ""
+    monkeypatch.setattr("precbench.solvers.SOLVERS", registry)
+    assert solver_version("mine") == "1 of extra 1.2"
+    assert solver_version("sgd-avg") == SGDAtK.algorithm_version
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
+        ("extra_ranker:Absent", "AttributeError: "),
+        ("extra_ranker:number", "neither a subclass of LinearRanker nor a function"),
+        ("builtins:dict", "neither a subclass of LinearRanker nor a function"),
+        (
+            "extra_ranker:Unconstrained",
+            "neither allowed nor _parameter_constraints of Unconstrained has an entry for C",
+        ),
+        ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
+        ("extra_ranker:Demanding", "TypeError: "),
+        ("extra_ranker", "neither a subclass of LinearRanker nor a function"),
+    ],
+)
+def test_an_unusable_solver_is_reported_with_its_package(install, value, reason):
+    install("precbench.solvers", value, ranker=RANKER)
+    registry = solvers()
+    assert registry["sgd-avg"]().get_params()
+    with pytest.raises(InputError) as caught:
+        registry["mine"]
+    start = "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be used: "
+    assert str(caught.value).startswith(start + reason)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_name_of_a_built_in_solver_is_refused(install):
+    install("precbench.solvers", "extra_ranker:Mine", entry="sgd-avg", ranker=RANKER)
+    with pytest.raises(InputError, match=r"'sgd-avg' .* extra 1\.2 has the name of a built-in"):
+        list(solvers())
+
+
+def test_two_packages_with_one_name_are_refused(install):
+    install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
+    install("precbench.solvers", "other_ranker:Mine", package="other", ranker=RANKER)
+    with pytest.raises(InputError, match=r"has the same name as one of the package"):
+        solvers()["mine"]
+
+
+def test_the_command_line_lists_and_refuses_packages(install, monkeypatch):
+    install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
+    monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
+    assert "(package extra 1.2)" in invoke("list", "solvers").output
+    install("precbench.solvers", "other_absent:Mine", package="other", entry="theirs")
+    monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
+    assert "the package other 1.2 cannot be used" in refused(["list", "solvers"])
+
+
+def test_assignment_is_refused_with_the_way_to_add_a_solver():
+    with pytest.raises(InputError, match=r"worker processes .* group precbench\.solvers"):
+        SOLVERS["mine"] = SGDAtK
+
+
+def test_every_built_in_solver_passes_the_check_of_the_others():
+    for solver in SOLVERS.values():
+        assert check_solver(solver) is solver
+
+
+# --- cards -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cards(install, monkeypatch):
+    """Install a package of cards, and forget it afterwards."""
+
+    def add(package="extra", name="mycard", value="extra_cards"):
+        folder = install("precbench.cards", value, package=package)
+        (folder / "extra_cards").mkdir()
+        card = (shipped("datasets") / "counterexample.yaml").read_text()
+        card = card.replace("name: counterexample", f"name: {name}")
+        (folder / "extra_cards" / f"{name}.yaml").write_text(card)
+        registry._paths.cache_clear()
+
+    yield add
+    monkeypatch.undo()
+    registry._paths.cache_clear()
+
+
+def test_a_package_adds_cards(cards):
+    before = len(registry.DATASETS)
+    cards()
+    assert "mycard" in registry.DATASETS and len(registry.DATASETS) == before + 1
+    assert registry.find_card("mycard").rows == registry.find_card("counterexample").rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"name": "letter"}, "adds a data set named 'letter', and there is one already"),
+        ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
+        ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
+        ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
+    ],
+)
+def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
+    cards(**changes)
+    with pytest.raises(InputError) as caught:
+        list(registry.DATASETS)
+    start = "entry point 'mine' (precbench.cards) of the package extra 1.2 "
+    assert str(caught.value).startswith(start) and reason in str(caught.value)
+
+
+# --- the worked example of docs/add-a-solver.md -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """Write the files of the page, and the metadata that pip would make of its pyproject.toml."""
+    folder = tmp_path_factory.mktemp("example")
+    page = (ROOT / "docs" / "add-a-solver.md").read_text()
+    shown = re.findall(r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    files = {name: text for text, name in shown}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    [(group, entries)] = project["entry-points"].items()
+    [(entry, value)] = entries.items()
+    write_metadata(folder, project["name"], project["version"], group, entry, value)
+    return folder
+
+
+def in_example(folder, *command):
+    """Run a module in a process that finds the example and this precbench."""
+    path = os.pathsep.join(map(str, [folder, ROOT]))
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path, "PRECBENCH_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_worked_example_runs_to_the_table(example):
+    in_example(example, "precbench", "run", "pairs.yaml", "--jobs", "2")
+    folder = example / "results" / "pairs"
+    results = pd.read_csv(folder / "results.csv")
+    mine = results[(results["solver"] == "pair-perceptron") & results["final"]]
+    assert set(mine["status"]) == {"ok"} and set(mine["split"]) == {0, 1}
+    assert (mine["value"] > results["value"].min()).all() and mine["chosen"].str.len().all()
+    assert "| pair-perceptron |" in (folder / "summary.md").read_text()
+    versions = {
+        record["description"]["algorithm_version"]
+        for record in Store(folder).records()
+        if record["solver"] == "pair-perceptron"
+    }
+    assert versions == {"1 of pair-perceptron 0.1.0"}
+
+
+def test_the_worked_example_obeys_the_laws(example):
+    laws = [str(ROOT / "tests" / "test_laws.py"), "-k", "pair-perceptron or PairPerceptron"]
+    output = in_example(
+        example, "pytest", *laws, "--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"
+    )
+    assert "passed" in output
