@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command needs it."""
+"""The command line; a command imports what it needs when it is run."""
 
 import signal
 import sys
@@ -13,12 +13,12 @@ from precbench.files import disk_full, is_full
 
 _EPILOG = """\
 Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, config or input;
-3 data not to be had; 4 a published number regressed; 130 interrupted.
+3 data not available; 4 a verdict is worse than in the reference; 130 interrupted.
 """
 
 
 class _Group(TyperGroup):
-    """Turns our errors into one sentence and the documented exit code."""
+    """Reports an error in one sentence and ends with the documented exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _interrupt)
@@ -52,19 +52,17 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, help="Fetch, add, verify and describe data sets.")
 app.add_typer(data_app, name="data")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Mirror = Annotated[
     str | None,
     typer.Option(
-        help="Folder or http address that is asked for data files before the official addresses "
+        help="Folder or http address to try before the official addresses of the data "
         "[default: $PRECBENCH_MIRROR]."
     ),
 ]
 Form = Annotated[
     str | None,
-    typer.Option(
-        "--format", help="svmlight, csv, tsv, parquet or npz [default: told by the suffix]."
-    ),
+    typer.Option("--format", help="svmlight, csv, tsv, parquet or npz [default: from the suffix]."),
 ]
 
 
@@ -86,50 +84,59 @@ def about(
 
     \b
     First steps:
-      precbench run letter           run an experiment; plots in results/letter
-      precbench run kdd08 --smoke    the same at a size of seconds
-      precbench plot results/        draw tables and figures again
+      precbench list configs         show the experiments
+      precbench run letter           run one; tables and figures in results/letter
+      precbench run kdd08 --smoke    try one out in seconds
+      precbench plot results/        redraw tables and figures
       precbench check results/       compare with the published numbers
-      precbench list claims          what there is (solvers, datasets, configs)
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
 
 
-@app.command()
+@app.command(short_help="Run experiments.")
 def run(
     configs: Annotated[
         list[str], typer.Argument(metavar="CONFIG...", help="Names (see list configs) or files.")
     ],
     solver: Annotated[
-        list[str] | None, typer.Option(help="Only this solver (its label); repeatable.")
+        list[str] | None, typer.Option(help="Run only the solver with this label; repeatable.")
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Only this data set; repeatable.")
+        list[str] | None, typer.Option(help="Run only this data set; repeatable.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="Only these splits, for example 0,2 or 0-4.")
+        str | None, typer.Option(help="Run only these splits, for example 0,2 or 0-4.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trials at a time.")] = 1,
-    smoke: Annotated[bool, typer.Option("--smoke", help="The config's smoke size.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of trials to run at a time.")
+    ] = 1,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Run at the smoke size of the config.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")
+        bool, typer.Option("--dry-run", help="List the trials without running them.")
     ] = False,
     timing: Annotated[
         bool,
-        typer.Option("--timing", help="One trial at a time; repeat trials timed beside others."),
+        typer.Option(
+            "--timing", help="Run one trial at a time; repeat trials that ran in parallel."
+        ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    force: Annotated[bool, typer.Option("--force", help="Run also what is done.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    force: Annotated[bool, typer.Option("--force", help="Repeat finished trials.")] = False,
     mirror: Mirror = None,
     no_stand_in: Annotated[
-        bool, typer.Option("--no-stand-in", help="Missing data are an error, not replaced.")
+        bool,
+        typer.Option(
+            "--no-stand-in", help="Fail if data are missing; never use synthetic data instead."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run experiments: train what is not done yet, then tables and plots.
+    """Run experiments: train the missing trials, then write tables and figures.
 
-    A run that was stopped goes on where it was; a changed config re-runs only what changed.
+    A run that was stopped resumes; after a change to a config only the affected trials run again.
 
     \b
     Examples:
@@ -156,12 +163,12 @@ def run(
     raise typer.Exit(run_configs(configs, options))
 
 
-@app.command()
+@app.command(short_help="Redraw the tables and figures of finished runs.")
 def plot(
-    results: Annotated[Path, typer.Argument(help="A folder of results, or one experiment in it.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
     as_json: Json = False,
 ) -> None:
-    """Draw the tables and figures of finished runs again, from their tables of values alone."""
+    """Redraw the tables and figures of finished runs from their CSV files."""
     from precbench.cli.plot import plot_results
 
     plot_results(results, as_json)
@@ -170,26 +177,26 @@ def plot(
 @app.command(short_help="Compare results with the published numbers.")
 def check(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or experiments in them.")
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Make these verdicts the reference.")
+        bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="The ledger to compare with [default: the committed one].")
+        Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where ledger.csv, .json and .md go [default: the first folder]."),
+        typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say of every published number whether these results reproduce it.
+    """Report for each published number whether the results reproduce it.
 
-    Numbers that follow from definitions alone are computed on the spot. Claims that the results
-    do not touch, or that stand-ins, smoke sizes and too few runs can't decide, are not compared.
+    Numbers that follow from definitions alone are computed on the fly. Claims that the results
+    do not cover or cannot decide (stand-in data, smoke size, too few runs) are not compared.
 
-    Exit code 4: a verdict is worse than in the reference, or there were no results at all.
+    Exit code 4: a verdict is worse than in the reference, or there are no results.
 
     \b
     Examples:
@@ -210,72 +217,73 @@ def list_(
         str, typer.Argument(help="solvers, datasets, metrics, configs, claims or deviations.")
     ],
     paper: Annotated[
-        str | None, typer.Option(help="Claims of this paper, for example rudin2009.")
+        str | None, typer.Option(help="Only claims of this paper, for example rudin2009.")
     ] = None,
     table: Annotated[
-        str | None, typer.Option(help="Claims of this place, for example table-3 or section-8.")
+        str | None,
+        typer.Option(help="Only claims at this place, for example table-3 or section-8."),
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option(help='Claims with this verdict, for example "not reproduced".')
+        str | None,
+        typer.Option(help='Only claims with this verdict, for example "not reproduced".'),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what there is, with one line about each.
+    """List solvers, data sets, metrics, configs, claims or deviations, one line for each.
 
-    Claims are the published numbers and sentences, with their verdicts in the committed reference;
-    deviations say where we knowingly do not what a paper says, and which command shows why.
+    Claims are published numbers and sentences, listed with their verdicts in the committed
+    reference. Deviations are the places where an implementation deliberately differs from its
+    paper, each with the command that shows why.
 
-    With --json also the parameters of solvers (with their defaults) and of metrics, the sizes of
-    data sets, and all that is known of a claim.
+    With --json the list includes the parameters of solvers (with defaults) and metrics, the
+    sizes of data sets, and all details of claims.
     """
     from precbench.cli.listing import list_members
 
     list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})
 
 
-@app.command(short_help="Fit a ranking to a file of your own and save it.")
+@app.command(short_help="Fit a ranking model to your own file and save it.")
 def fit(
     file: Annotated[
         Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
     ],
-    save: Annotated[Path, typer.Option(help="The model file to write; replaced if it exists.")],
-    label: Annotated[
-        str | None, typer.Option(help="Column of the labels (tables need it).")
-    ] = None,
+    save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")],
+    label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
     positive: Annotated[
-        str | None, typer.Option(help="The positive label; not needed for 0/1 and -1/1.")
+        str | None, typer.Option(help="Positive label; not needed for 0/1 and -1/1.")
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column (of an npz: array) whose equal values stay together in the trial split."
+            help="Column (npz: array) of groups; rows of a group stay together in the split."
         ),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column that is no feature; repeatable.")
+        list[str] | None, typer.Option(help="Column to leave out of the features; repeatable.")
     ] = None,
     categorical: Annotated[
-        str, typer.Option(help="What to do with columns of text: error or one-hot.")
+        str, typer.Option(help="Treatment of text columns: error or one-hot.")
     ] = "error",
     missing: Annotated[
-        str, typer.Option(help="Missing values: error, mean, median or most-frequent.")
+        str, typer.Option(help="Treatment of missing values: error, mean, median or most-frequent.")
     ] = "error",
     form: Form = None,
-    solver: Annotated[str, typer.Option(help="See list solvers.")] = "sgd-avg",
+    solver: Annotated[str, typer.Option(help="Name of the solver, see list solvers.")] = "sgd-avg",
     param: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Parameter of the solver, for example epochs=50; repeatable; see list solvers "
-            "--json.",
+            help="Parameter of the solver, for example epochs=50; repeatable. "
+            "See list solvers --json.",
         ),
     ] = None,
     k: Annotated[
         str,
         typer.Option(
             "--k",
-            help="Top of the list: a share of the positives (1.0 is all), or a count of rows "
-            "(1 is the first).",
+            help="Length of the top of the list: a share of the positives (1.0 is all), "
+            "or a count of rows (1 is the first).",
         ),
     ] = "0.25",
     scaling: Annotated[
@@ -284,13 +292,13 @@ def fit(
             help="standardise, unit or none [default: standardise; none for sparse rows]."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the trial split and the solver.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the solver.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Fit a ranking to a file of your own, say how good it is, and save it.
+    """Fit a ranking model to your own file, estimate its quality, and save it.
 
-    The measures come from a trial: fitted to 70 % of the rows, measured on the others (a count k
-    is cut to the positives that a part has). The saved model is then fitted to all rows.
+    The quality is that of a model fitted to 70 % of the rows and measured on the others (a count
+    k is limited to the number of positives in each part). The saved model is fitted to all rows.
 
     \b
     Examples:
@@ -299,7 +307,7 @@ def fit(
       precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
 
     \b
-    Files, told by their suffix or by --format:
+    Formats, recognised by the suffix or given by --format:
       .csv .tsv .parquet             the first line has the column names
       .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
       .npz                           arrays X and y, or data, indices, indptr,
@@ -324,28 +332,28 @@ def fit(
     fit_model(file, save, options, as_json)
 
 
-@app.command(short_help="Rank the rows of a file by a model and list the top.")
+@app.command(short_help="Rank the rows of a file with a model and list the top.")
 def score(
-    model: Annotated[Path, typer.Argument(help="A model file, see fit.")],
+    model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
     file: Annotated[
-        Path, typer.Argument(help="Rows to rank, of the kind that the model was fitted to.")
+        Path, typer.Argument(help="Rows to rank, with the same features as the fitted file.")
     ],
     top: Annotated[
-        int | None, typer.Option(min=1, help="How many rows to list; default all.")
+        int | None, typer.Option(min=1, help="Number of rows to list [default: all].")
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows (tables).")
+        str | None, typer.Option("--id", help="Column of row identifiers (tables).")
     ] = None,
     form: Form = None,
     as_json: Json = False,
 ) -> None:
-    """Rank the rows of a file and list the top, the highest score first.
+    """Rank the rows of a file and list the top, highest score first.
 
-    The answer is CSV: rank and row (both from 1; the line of column names is no row), id if asked
-    for, score. Of equal scores the earlier row comes first.
+    The output is CSV with the columns rank, row, id (with --id) and score. Ranks and row numbers
+    start at 1; the header line is not counted. Rows with equal scores keep their order.
 
-    A label column is not needed, and columns that the model does not know are left out. A svmlight
-    row needs a number in the place of its label; any will do.
+    A label column is not needed, and columns unknown to the model are ignored. A svmlight row
+    needs a number in place of its label, whichever it is.
 
     \b
     Example:
@@ -356,33 +364,34 @@ def score(
     score_rows(model, file, form, top, row_id, as_json)
 
 
-@data_app.command(short_help="Get data sets into the cache, verified.")
+@data_app.command(short_help="Download data sets into the cache and verify them.")
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Data sets, see list datasets.")],
     mirror: Mirror = None,
     as_json: Json = False,
 ) -> None:
-    """Get data sets from the mirror or the official addresses, verified, into the cache.
+    """Download data sets from the mirror or the official addresses into the cache.
 
-    What comes out is compared with the card. The cache is the folder $PRECBENCH_CACHE, else the
-    user's cache folder. Exit code 3: no source has the files.
+    Checksums are verified, and the rows are compared with the card. The cache is the folder
+    $PRECBENCH_CACHE, by default one in the user's cache folder. Exit code 3: no source has the
+    files.
     """
     from precbench.cli.data import fetch_data
 
     fetch_data(names, mirror, as_json)
 
 
-@data_app.command(short_help="Take files of your own (kdd08, ppi) into the cache.")
+@data_app.command(short_help="Copy files you obtained yourself (kdd08, ppi) into the cache.")
 def add(
-    name: Annotated[str, typer.Argument(help="The data set that the files belong to.")],
+    name: Annotated[str, typer.Argument(help="Data set that the files belong to.")],
     files: Annotated[
-        list[Path], typer.Argument(help="Files that you brought yourself; data info names them.")
+        list[Path], typer.Argument(help="Files that you obtained yourself; data info lists them.")
     ],
     as_json: Json = False,
 ) -> None:
-    """Copy files that must be brought by hand (kdd08, ppi) into the cache, verified.
+    """Copy files that cannot be downloaded (kdd08, ppi) into the cache.
 
-    A file with a wrong checksum is refused, set aside as NAME.rejected in the cache, and
+    A file with a wrong checksum is refused: it is kept in the cache as NAME.rejected and
     overwrites nothing.
     """
     from precbench.cli.data import add_data
@@ -392,12 +401,12 @@ def add(
 
 @data_app.command(short_help="Check cached files against their checksums.")
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets; default all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets [default: all].")] = None,
     as_json: Json = False,
 ) -> None:
     """Check the cached files of data sets against their checksums.
 
-    Exit code 2: a file is damaged. Exit code 3: a data set that was named lacks a file.
+    Exit code 2: a file is damaged. Exit code 3: a named data set lacks a file.
     """
     from precbench.cli.data import verify_data
 
@@ -406,10 +415,10 @@ def verify(
 
 @data_app.command(short_help="Describe a data set and its files.")
 def info(
-    name: Annotated[str, typer.Argument(help="A data set.")],
+    name: Annotated[str, typer.Argument(help="Data set, see list datasets.")],
     as_json: Json = False,
 ) -> None:
-    """Say what a data set is: its card, and which files are at hand."""
+    """Describe a data set: its card, and which of its files are in the cache."""
     from precbench.cli.data import describe_data
 
     describe_data(name, as_json)

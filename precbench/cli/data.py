@@ -13,7 +13,7 @@ _WIDTH = 80
 
 
 def fetch_data(names: Sequence[str], mirror: str | None, as_json: bool) -> None:
-    """Get data sets and check what comes out of their files."""
+    """Download data sets and check their rows against the cards."""
     for name in names:
         find_card(name)
     found = []
@@ -30,12 +30,12 @@ def fetch_data(names: Sequence[str], mirror: str | None, as_json: bool) -> None:
 
 
 def add_data(name: str, files: Sequence[Path], as_json: bool) -> None:
-    """Take files into the cache."""
+    """Copy files into the cache."""
     _print_reports({name: add_files(name, files)}, as_json)
 
 
 def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
-    """Check cached files; return the exit code: 3 if a named data set lacks files, 2 if damaged."""
+    """Check cached files; return exit code 2 if one is damaged, 3 if a named data set lacks one."""
     reports = {name: verify(name) for name in names or DATASETS}
     _print_reports(reports, as_json)
     statuses = {file.status for files in reports.values() for file in files}
@@ -74,7 +74,7 @@ def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -
         return
     for name, files in reports.items():
         if not files:
-            print(f"{name}: generated, it has no files")
+            print(f"{name}: generated, no files")
         for file in files:
             size = "" if file.bytes is None else f", {file.bytes:,} bytes"
             print(f"{name}/{file.name}: {file.status}{size}")

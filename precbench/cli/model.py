@@ -26,7 +26,7 @@ _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 @dataclass(frozen=True)
 class FitOptions:
-    """The options of the command."""
+    """Options of the command."""
 
     format: Any
     label: str | None
@@ -43,7 +43,7 @@ class FitOptions:
 
 
 def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
-    """Try a solver on a split of the rows, fit it to all of them, and save it."""
+    """Measure a solver on a split of the rows, fit it to all rows, and save the model."""
     k = _number(options.k)
     params = _params(options, k)
     if not save.parent.is_dir():
@@ -100,7 +100,7 @@ def score_rows(
     """Print the ranked rows of a file."""
     loaded = Model.load(model)
     if loaded.encoding is None:
-        raise InputError(f"{model} was fitted to arrays, not to a file: score from Python instead")
+        raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
     ranking = loaded.rank(loaded.encoding.read(file, form), top)
     if row_id is not None:
         names = read_table_column(file, row_id, form)
@@ -148,7 +148,7 @@ def _value(text: str) -> Any:
 
 
 def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:
-    """Cut a count k to the positives of a part of the rows."""
+    """Limit a count k to the number of positives in a part of the rows."""
     if not isinstance(params.get("k"), int):
         return params
     return params | {"k": min(params["k"], int(np.count_nonzero(y > 0)))}
@@ -156,7 +156,7 @@ def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Say what solvers warn of in one line each."""
+    """Print each warning of a solver in one line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield

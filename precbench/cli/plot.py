@@ -15,7 +15,7 @@ def plot_results(results: Path, as_json: bool) -> None:
     folders = _in(results, "") or _in(results, "*/")
     if not folders:
         raise InputError(
-            f"{results} holds no {' or '.join(_MARKS)}, and no folder in it does: "
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
             "run an experiment first, for example precbench run letter"
         )
     for folder in folders:

@@ -1,4 +1,4 @@
-"""What a run shows while it works: live lines on a terminal, plain lines in a pipe."""
+"""The progress of a run: bars on a terminal, plain lines in a pipe."""
 
 import json
 import sys
@@ -13,18 +13,18 @@ from rich.progress import Progress as Bars
 from precbench.runner import Job
 
 _REFRESH_SECONDS = 0.25
-_MOST_LINES = 200  # about, in a pipe; trials that are not ok are always told
+_MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
 
 
 class Progress:
-    """Follows the marks that workers keep of what they are at; writes to standard error.
+    """Shows the progress that workers write to their marks, on standard error.
 
     Parameters
     ----------
     total : int
-        Trials to run.
+        Number of trials to run.
     running : Path
-        The folder of the marks.
+        Folder of the marks.
     """
 
     def __init__(self, total: int, running: Path):
@@ -61,7 +61,7 @@ class Progress:
             self._bars.stop()
 
     def finished(self, job: Job, status: str, record: dict[str, Any]) -> None:
-        """Count a trial; say more about it in a pipe, or when it is not ok."""
+        """Count a trial, and print its outcome in a pipe or if it is not ok."""
         self._done += 1
         trial = job.trial
         name = f"{trial.dataset.name} split {trial.split.index} {trial.label}"
@@ -93,7 +93,7 @@ class Progress:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return a mark; empty when it is just being written."""
+    """Return a mark; an empty one while it is being written."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -27,7 +27,7 @@ from precbench.store import Store
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of the command."""
+    """Options of the command."""
 
     solvers: Sequence[str] | None
     datasets: Sequence[str] | None
@@ -47,7 +47,7 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
     """Run configs one after the other and return the exit code."""
     if options.jobs < 1:
         raise InputError(f"--jobs is {options.jobs}: at least one trial must run at a time")
-    loaded = [load_config(name) for name in names]  # every mistake before any work
+    loaded = [load_config(name) for name in names]  # mistakes are reported before any work
     seeds = None if options.seeds is None else _seeds(options.seeds)
     runs = [_prepared(config, options, seeds) for config in loaded]
     summaries = [run() for run in runs]
@@ -59,13 +59,13 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
 def _prepared(
     config: Experiment | Study, options: RunOptions, seeds: Sequence[int] | None
 ) -> Callable[[], dict[str, Any]]:
-    """Check the options against a config, and return what runs it."""
+    """Check the options against a config and return a function that runs it."""
     if isinstance(config, Experiment):
         part = config.select(options.solvers, options.datasets, seeds)
         return partial(_run, config, part, options)
     if options.solvers or options.datasets or seeds is not None:
         raise InputError(
-            f"{config.name} is a study: it has no solvers, data sets or splits to choose"
+            f"{config.name} is a study: --solver, --dataset and --seeds do not apply to it"
         )
     return partial(_run_study, config, options)
 
@@ -160,7 +160,7 @@ def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptio
         except KeyboardInterrupt:
             finished.close()
             print(
-                f"stopped: {done} of {len(trials)} trials are done and kept in {store.folder}; "
+                f"stopped: {done} of {len(trials)} trials are finished and kept in {store.folder}; "
                 "the same command goes on from there",
                 file=sys.stderr,
             )
@@ -168,7 +168,7 @@ def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptio
 
 
 def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
-    """Count the trials of a part by status, without those that are ok."""
+    """Count the trials of a part that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
     asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
@@ -177,7 +177,7 @@ def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
 
 
 def _seeds(text: str) -> list[int]:
-    """Read ``0,2,5-8``."""
+    """Parse ``0,2,5-8``."""
     try:
         chosen: list[int] = []
         for piece in text.split(","):
@@ -192,7 +192,7 @@ def _seeds(text: str) -> list[int]:
 
 
 class _Voice:
-    """Prints for people on standard output, or nothing where a program listens."""
+    """Prints to standard output, or nothing when the output is JSON."""
 
     def __init__(self, quiet: bool):
         self._console = screen(quiet)
@@ -201,7 +201,7 @@ class _Voice:
         self._console.print(text, markup=False)
 
     def present(self, store: Store, written: Sequence[Path]) -> None:
-        """Print the tables of a folder, and where they and the figures are."""
+        """Print the tables of a folder and the paths of its files."""
         for table in folder_tables(store.folder) if written else ():
             self._console.print(console_table(table))
         self(f"tables and records: {store.folder}")
@@ -219,8 +219,8 @@ class _Voice:
             self._console.print(text, style="bold" if dataset.stand_in else None, markup=False)
             if dataset.stand_in:
                 self._console.print(
-                    f"{dataset.name} is not at hand: SYNTHETIC data of the published size stand "
-                    "in for it, and no result below says anything about the real data",
+                    f"{dataset.name} is not available: SYNTHETIC data of the published size stand "
+                    "in for it, and the results below say nothing about the real data",
                     style="bold red",
                     markup=False,
                 )

@@ -1,4 +1,4 @@
-"""Standard output for people."""
+"""Standard output as text."""
 
 from rich.console import Console
 
@@ -6,7 +6,7 @@ _WIDTH_IN_A_PIPE = 140
 
 
 def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Console:
-    """Return a console that is as wide as the terminal, and wide enough where there is none."""
+    """Return a console as wide as the terminal, or of the given width in a pipe."""
     console = Console(quiet=quiet, highlight=False, soft_wrap=True)
     if not console.is_terminal:
         console.width = width_in_a_pipe

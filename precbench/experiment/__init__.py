@@ -1,7 +1,7 @@
 """Config files as typed, frozen objects, and their expansion into trials.
 
-Everything that can be wrong with a config is found here, before anything runs, and told at once:
-each mistake with file, line and the nearest valid name.
+Every mistake in a config is found here, before anything runs, and all are reported together,
+each with file, line and the nearest valid name.
 """
 
 from precbench.experiment.config import Experiment, list_configs, load_config, load_experiment

@@ -48,7 +48,7 @@ from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unk
 
 
 class Experiment(Section):
-    """A config file; see the files in ``configs`` for the meaning of each key."""
+    """A config file; the files in ``configs`` show the meaning of each key."""
 
     name: Name
     title: str
@@ -175,14 +175,14 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part of the experiment with these labels, data sets and splits.
+        """Return the part of the experiment with the given solvers, data sets and splits.
 
         Parameters
         ----------
         solvers, datasets : sequence of str, optional
-            Labels and names; None means all.
+            Labels of solvers, names of data sets; None means all.
         seeds : sequence of int, optional
-            Indices of splits.
+            Indices of splits; None means all.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class Experiment(Section):
         Raises
         ------
         InputError
-            If one of them is not part of the experiment.
+            If the experiment lacks one of them.
         """
         names = [entry.name for entry in self.datasets]
         wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
@@ -216,7 +216,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the same experiment at its smoke size; filter with `select` before, not after."""
+        """Return the same experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
         iterations = {"epochs": smoke.epochs, "max_iter": smoke.max_iter}
         few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
@@ -236,7 +236,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def sweep_points(self) -> list[tuple[str, Any] | None]:
-        """Return the swept parameter with each of its values; ``[None]`` without a sweep."""
+        """Return (parameter, value) for each value of the sweep; ``[None]`` without a sweep."""
         if self.sweep is None:
             return [None]
         return [(name, value) for name, values in self.sweep.items() for value in values]
@@ -252,8 +252,8 @@ class Experiment(Section):
         Returns
         -------
         list of Trial
-            Contestants stand next to each other, so that slow drifts of the machine hit all.
-            Trials that differ only in what is not part of the key share one record.
+            The solvers compared stand next to each other, so that a slow drift of the machine
+            affects all of them. Trials with the same key share one record.
         """
         return [
             self._trial(index, dataset, sweep, label)
@@ -367,13 +367,13 @@ def list_configs() -> list[str]:
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Check what a config file says.
+    """Check the content of a config file.
 
     Parameters
     ----------
     document : Document
     folder : pathlib.Path
-        Where the relative paths of data files start.
+        Base of the relative paths of data files.
 
     Returns
     -------
@@ -417,9 +417,9 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return what is wrong with a parameter of every solver and metric that can take it.
+    """Return the problems of a parameter with every solver and metric that has it.
 
-    `path` is where its name stands, the keys of `values` are where its values stand.
+    `path` is the place of its name in the file, the keys of `values` are the places of its values.
     """
     if name == "random_state":
         return at(path, parameter_problems("", name, None))
@@ -435,7 +435,7 @@ def _shared_problems(
         for metric in measures:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # the others would say the same
+        problems += at(place, texts[:1])  # the others would repeat it
     return problems
 
 

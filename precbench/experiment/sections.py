@@ -1,7 +1,7 @@
-"""The sections of a config: each a frozen pydantic model that refuses what it does not know.
+"""The sections of a config: frozen pydantic models that refuse unknown keys.
 
-Names and values are checked against the registries where they stand, so a mistake is told with
-its own place in the file.
+Names and values are checked against the registries field by field, so that a mistake is reported
+with its own place in the file.
 """
 
 import reprlib
@@ -46,7 +46,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 def _checkpoints(value: Any) -> Any:
-    """Refuse what is neither of the three kinds, and a list that does not ascend."""
+    """Accept a count, "every", or a list of ascending numbers."""
     if isinstance(value, list):
         numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
         if not value or not numbers or sorted({0.0, *value}) != [0.0, *value]:
@@ -59,8 +59,8 @@ def _checkpoints(value: Any) -> Any:
 
 
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
-"""About how many, at growing distances; one after "every" batch or iteration; or the numbers of
-passes over the training rows after which they lie."""
+"""The approximate number of checkpoints, at growing distances; "every" for one after each batch or
+iteration; or their places, in passes over the training rows."""
 
 
 class NamedData(Section):
@@ -69,7 +69,7 @@ class NamedData(Section):
     name: str
     on_missing: Literal["error", "stand-in"] = "error"
     split: Literal["provided"] | None = None
-    """Its own training and test parts, whatever the protocol divides the others by."""
+    """The provided training and test parts, in place of the split of the protocol."""
 
     @field_validator("name")
     @classmethod
@@ -94,7 +94,7 @@ DataFile = Annotated[Path, Strict(False), BeforeValidator(_existing)]
 
 
 class FileData(Section):
-    """A file of the user's own; a relative path starts at the config's folder."""
+    """A file of the user; a relative path starts at the folder of the config."""
 
     file: DataFile
     name: Name
@@ -108,7 +108,7 @@ class FileData(Section):
 
 
 class StreamedCard(Section):
-    """A data set that has a card, its rows read block by block from the cache."""
+    """A data set that has a card, with its rows read block by block from the cache."""
 
     card: str = Field(alias="name")
     stream: Literal[True]
@@ -128,7 +128,7 @@ class StreamedCard(Section):
 
 
 class StreamedFile(Section):
-    """A file of the user's own that may be larger than the memory."""
+    """A file of the user that may be larger than the memory."""
 
     file: DataFile
     stream: Literal[True]
@@ -143,7 +143,7 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Choose the kind of data set first, so that only its own mistakes are told."""
+    """Choose the kind of data set first, so that only its own mistakes are reported."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -165,13 +165,13 @@ class Protocol(Section):
     split: SplitKind = "random"
     test_size: Share = 0.3
     train_size: PositiveInt | None = None
-    """Rows to train on, all others being tested, in place of `test_size`."""
+    """Number of training rows, in place of `test_size`; the others are test rows."""
     n_splits: PositiveInt = 5
     repetitions: PositiveInt = 1
-    """Of a ``kfold``, each with another partition into `n_splits` folds."""
+    """Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds."""
     stratified: bool = False
     groups: Literal["keep", "ignore"] = "keep"
-    """Whether rows of one group, where the data have groups, stay on one side."""
+    """Whether rows of one group, if the data have groups, stay in one part."""
     seed: Annotated[int, Field(ge=0)] = 0
     validation_size: Share = 0.2
     splits: Items[Annotated[int, Field(ge=0)]] | None = None
@@ -180,7 +180,7 @@ class Protocol(Section):
     @model_validator(mode="before")
     @classmethod
     def _repeat_only_chance(cls, value: Any) -> Any:
-        """Without a random division one run is enough, unless the config asks for more."""
+        """Default to one split if the division is not random."""
         if isinstance(value, dict) and value.get("split") in ("provided", "none"):
             return {"n_splits": 1, **value}
         return value
@@ -209,7 +209,7 @@ class Protocol(Section):
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """The splits to run; those of the first repetition come first."""
+        """Indices of the splits to run, those of the first repetition first."""
         return tuple(self._all) if self.splits is None else self.splits
 
     @property
@@ -218,7 +218,7 @@ class Protocol(Section):
 
     @property
     def folds(self) -> int:
-        """Successive splits that make up one repetition of the protocol."""
+        """Number of successive splits that form one repetition of the protocol."""
         return self.n_splits if self.split == "kfold" else 1
 
 
@@ -262,30 +262,29 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 
 
 class Limit(Section):
-    """When a solver is stopped; its last iterate counts."""
+    """The training time after which a solver is stopped, with its last iterate as the result."""
 
     times_slowest: PositiveFloat | None = None
     seconds: PositiveFloat | None = None
 
 
 class Fourier(Section):
-    """Random Fourier features: scores then come close to those of a Gaussian kernel.
+    """Random Fourier features, whose linear scores approximate those of a Gaussian kernel.
 
-    They take the place of the scaled features x; a score is linear in them. See
-    `sklearn.kernel_approximation.RBFSampler`.
+    They replace the scaled features x. See `sklearn.kernel_approximation.RBFSampler`.
     """
 
     n_components: PositiveInt
     gamma: PositiveFloat | None = None
-    """Of the kernel ``exp(-gamma ||x - x'||^2)``; by default 1 / (features * variance of x)."""
+    """For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)."""
 
 
 class SolverEntry(Section):
-    """A solver with the parameters given to it under its label.
+    """A solver with the parameters given under its label.
 
     In the file the parameters stand beside ``solver``, ``limit``, ``tuned_by`` and ``fourier``. A
-    tuned one is ``{"tune": [candidates]}``; it is chosen by the metric `tuned_by`, default the
-    first of the experiment.
+    tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by`, by default the first of
+    the experiment, chooses its value.
     """
 
     solver: str
@@ -323,23 +322,23 @@ class SolverEntry(Section):
                 for name, value in params.items()
                 for problem in at((name,), parameter_problems(info.data["solver"], name, value))
             )
-        else:  # perhaps because the key that names it is misspelt
+        else:  # the key that names it may be misspelt
             near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
             refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
         return params
 
     def has(self, name: str) -> bool:
-        """Tell whether the solver has this parameter."""
+        """Return whether the solver has a parameter."""
         return name in solver_defaults(self.solver)
 
     def replace(self, **params: Any) -> "SolverEntry":
-        """Return a copy in which those of `params` that the solver has are replaced."""
+        """Return a copy with those of `params` replaced that the solver has."""
         given = {name: value for name, value in params.items() if self.has(name)}
         return self.model_copy(update={"params": {**self.params, **given}})
 
 
 class Smoke(Section):
-    """The size at which a config is tried out: it bounds rows and iterations, never time."""
+    """The size for trying a config out: limits on rows and iterations, never on time."""
 
     rows: PositiveInt = 2000
     n_splits: PositiveInt = 1
@@ -351,7 +350,7 @@ class Smoke(Section):
 
 
 def no_split(index: int, known: Iterable[int]) -> str:
-    """Return the complaint about a split that does not exist."""
+    """Return the message about a split that does not exist."""
     known = list(known)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
     return f"there is no split {index}: the splits are {listed}"

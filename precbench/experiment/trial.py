@@ -17,7 +17,7 @@ from precbench.experiment.sections import (
 from precbench.experiment.validation import is_tuned
 from precbench.store import SCHEMA, key_of
 
-_WHERE_FROM = {"file", "labels", "card", "name", "on_missing"}  # the hash says what was found there
+_SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Split:
     ----------
     kind : {"random", "kfold", "provided", "none"}
     index : int
-        Which one; for ``kfold`` it counts the folds of all repetitions.
+        For ``kfold`` it counts the folds of all repetitions.
     seed : int
         The same for all folds of one repetition of a ``kfold``.
     n_splits : int
-        The number of folds, of use for ``kfold`` only.
+        Number of folds; used by ``kfold`` only.
     test_size : float
-        The share of the rows tested on, of use for ``random`` only.
+        Share of the rows in the test part; used by ``random`` only.
     train_size : int or None
-        Rows to train on, in place of `test_size`.
+        Number of training rows, in place of `test_size`.
     stratified : bool
     groups : {"keep", "ignore"}
-        Whether rows of one group stay on one side.
+        Whether rows of one group stay in one part.
     """
 
     kind: SplitKind
@@ -53,11 +53,11 @@ class Split:
 
     @property
     def fold(self) -> int:
-        """Which part of its partition is tested on; of use for ``kfold`` only."""
+        """Index of the test part in its partition; used by ``kfold`` only."""
         return self.index % self.n_splits
 
     def description(self) -> dict[str, Any]:
-        """Return what makes the split: more repetitions leave the first ones as they were."""
+        """Return what determines the split; it does not depend on the number of repetitions."""
         about: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
             about |= {"seed": self.seed, "stratified": self.stratified}
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver on one split of one data set: all that a worker needs to know.
+    """One solver on one split of one data set, with all its settings.
 
     Attributes
     ----------
@@ -82,30 +82,30 @@ class Trial:
     scaling_fitted_on : {"train", "all"}
     split : Split
     solver : str
-        Name in the registry.
+        Name in `SOLVERS`.
     label : str
-        Name in the tables.
+        Name in tables and figures.
     params : dict
-        All parameters but ``random_state``; a tuned one is ``{"tune": [candidates]}``.
+        All parameters except ``random_state``; a tuned one is ``{"tune": [candidates]}``.
     sweep : tuple of (str, value), or None
         The swept parameter and its value here.
     metric : Metric
-        What tuning maximises.
+        The metric that tuning optimises.
     validation_size : float
-        The share of the training part on which tuning looks.
+        Share of the training rows on which candidates are measured.
     checkpoints : int, "every" or tuple of float
-        Number of points of the curve (1 keeps the final weights only), or where they lie.
+        Number of points of the curve (1 keeps the final weights only), or their places.
     rows : int or None
-        At most this many rows of the data set are used.
+        Maximum number of rows of the data set.
     seed : int
-        Follows from the protocol's seed, the data set and the split only, so it is the same for
-        every solver.
+        Determined by the seed of the protocol, the data set and the split; the same for every
+        solver.
     timeout : float
-        Seconds after which the trial is ended.
+        Seconds after which the trial is aborted.
     limit : Limit or None
-        When the solver is stopped, with its last iterate as the result.
+        Training time after which the solver is stopped, with its last iterate as the result.
     fourier : Fourier or None
-        Random features in place of the scaled ones, drawn anew for each split.
+        Random features in place of the scaled ones, drawn for each split.
     """
 
     experiment: str
@@ -128,18 +128,18 @@ class Trial:
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The parameters to tune and their candidates."""
+        """The tuned parameters with their candidates."""
         return {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
 
     def description(self, data_sha256: str, solver_version: int | str) -> dict[str, Any]:
-        """Return all that the trial's numbers depend on, and nothing else.
+        """Return everything that the numbers of the trial depend on, and nothing else.
 
         Parameters
         ----------
         data_sha256 : str
-            Hash of the data as they are read.
+            Hash of the data set.
         solver_version : int or str
-            Version of the solver's algorithm.
+            See `precbench.solvers.solver_version`.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Trial:
         if self.scaling != "none":
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):
-            preprocessing |= self.dataset.model_dump(mode="json", exclude=_WHERE_FROM)
+            preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
         tuning = {
@@ -173,5 +173,5 @@ class Trial:
         }
 
     def key(self, data_sha256: str, solver_version: int | str) -> str:
-        """Return the name of the trial's record."""
+        """Return the key of the trial, which names its record."""
         return key_of(self.description(data_sha256, solver_version))

@@ -1,7 +1,7 @@
-"""What can be wrong with the names and values of a config, asked of the registries.
+"""Checks of the parameters in a config against the registries of solvers and metrics.
 
 The registries are imported when something is checked, so that importing this module is cheap.
-A check returns what is wrong; an empty list means that all is well.
+A check returns the problems it finds, none being an empty list.
 """
 
 import inspect
@@ -18,11 +18,11 @@ from precbench.yaml.models import Problem, at, in_plain_words
 _LARGEST_TRY = 100_000
 
 SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
-"""What stands beside the parameters of a solver."""
+"""Keys of a solver's section that are not parameters."""
 
 
 def solver_defaults(solver: str) -> dict[str, Any]:
-    """Return the parameters a config may set, with their defaults."""
+    """Return the parameters of a solver that a config may set, with their defaults."""
     from precbench.solvers import SOLVERS
 
     params = SOLVERS[solver]().get_params(deep=False)
@@ -39,12 +39,12 @@ def metric_defaults(metric: str) -> dict[str, Any]:
 
 
 def is_tuned(value: Any) -> bool:
-    """Tell whether a parameter is to be chosen among candidates."""
+    """Return whether the value of a parameter is a choice among candidates."""
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
-    """Return what is wrong with one parameter of a solver, by the solver's own checks."""
+    """Return the problems of one parameter of a solver, by the solver's own constraints."""
     from precbench.solvers import SOLVERS
 
     if name == "random_state":
@@ -72,7 +72,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return what is wrong with a metric's parameters: their names, their types, then a try."""
+    """Return the problems of a metric's parameters: names, types, then a trial evaluation."""
     from precbench.metrics import METRICS
 
     function, defaults = METRICS[metric], metric_defaults(metric)
@@ -91,7 +91,7 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # A perfect ranking, with positives enough for any count that is asked for.
+    # A perfect ranking with enough positives for any count among the parameters.
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
     if not problems and n_pos <= _LARGEST_TRY:
         labels = [1] * n_pos + [0] * 2

@@ -1,4 +1,4 @@
-"""Runs trials, and is the only place with a clock."""
+"""Runs trials; the only part of the package that measures time."""
 
 import secrets
 from collections.abc import Collection, Generator, Mapping
@@ -23,18 +23,18 @@ def to_do(
     timing: bool = False,
     force: bool = False,
 ) -> dict[str, Trial]:
-    """Return the trials that have no record yet that would do, one per key.
+    """Return the trials without a usable record, one per key.
 
     Parameters
     ----------
     plan : Plan
     store : Store
     wanted : collection of str, optional
-        Keys; default all.
+        Keys; None means all.
     timing : bool, default=False
-        Records whose trial did not run alone do not do.
+        Whether records of trials that ran in parallel are unusable.
     force : bool, default=False
-        No record does.
+        Whether all records are unusable.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def to_do(
 
 
 def _limit_has_changed(plan: Plan, store: Store, trial: Trial, record: dict[str, Any]) -> bool:
-    """Tell whether a limit made the record, or should have made it, and is another now."""
+    """Return whether a limit that stopped a trial, or would have stopped it, has changed."""
     if record.get("stopped"):
         return record["limit"] != (None if trial.limit is None else trial.limit.model_dump())
     ran_without = record.get("limit_seconds") is None
@@ -73,7 +73,7 @@ def run_plan(
 ) -> Generator[tuple[Job, str]]:
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
-    Trials that get a multiple of the time of others come after them.
+    Trials limited to a multiple of the time of others run after them.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def run_plan(
     trials : mapping of str to Trial
         By key, see `to_do`.
     n_workers : int, default=1
-        Trials at a time. With more than one their times are marked as not comparable.
+        Number of trials to run at a time. With more than one, times are marked as not comparable.
 
     Yields
     ------
@@ -117,7 +117,7 @@ def run_plan(
 
 
 def _is_done(store: Store, key: str) -> bool:
-    """Tell whether there is a result, of this run or an earlier one, that must be kept."""
+    """Return whether there is a result, of this run or an earlier one, to keep."""
     record = store.read(key)
     return record is not None and record["status"] not in _RETRIED
 
@@ -127,9 +127,9 @@ def _waits(trial: Trial) -> bool:
 
 
 def _limit(plan: Plan, store: Store, trial: Trial) -> float:
-    """Return the seconds of training that a trial may take.
+    """Return the limit on the training time of a trial, in seconds.
 
-    ``times_slowest`` counts from the slowest of the methods that work in epochs on the same
+    ``times_slowest`` is a multiple of the time of the slowest solver with epochs on the same
     split of the same data.
     """
     if trial.limit is None:

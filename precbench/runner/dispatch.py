@@ -1,4 +1,4 @@
-"""Jobs to worker processes; a worker that dies costs the trial that killed it and no other."""
+"""Runs jobs in worker processes; a worker that dies loses only the trial that killed it."""
 
 import ctypes
 import signal
@@ -23,14 +23,14 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
     ----------
     jobs : sequence of Job
     n_workers : int
-        How many run at a time, each with one BLAS thread. Also one job at a time runs in a
-        process of its own, so that its death is not ours.
+        Number of jobs to run at a time, each with one BLAS thread. A single job also runs in a
+        process of its own, so that a crash does not end the run.
 
     Yields
     ------
     job, status : Job, str
-        In the order in which they end. When a worker dies, what was running is run again, one
-        at a time; what dies again is recorded as crashed, or as timed out.
+        In the order in which they end. When a worker dies, the jobs that were running are repeated
+        one at a time; a job that dies again is recorded as crashed or timed out.
     """
     waiting = {job.key: job for job in jobs}
     while waiting:
@@ -46,12 +46,12 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
                 if ended is not None:
                     yield waiting.pop(job.key), ended
             if len(waiting) == n_waiting:
-                raise PrecbenchError(f"the worker processes die at once: {error}") from error
+                raise PrecbenchError(f"worker processes die at their start: {error}") from error
 
 
 def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
-    # At least two workers, for joblib runs a pool of one in this very process; how many trials
-    # run at a time is what pre_dispatch says.
+    # At least two workers, because joblib runs a pool of one in this process; pre_dispatch limits
+    # how many jobs run at a time.
     with parallel_config(backend="loky", inner_max_num_threads=1, initializer=_start_worker):
         pool = Parallel(
             n_jobs=max(2, n_workers),
@@ -67,7 +67,7 @@ def _run(job: Job) -> tuple[str, str]:
 
 
 def _alone(job: Job) -> str:
-    """Run a job that a dead worker may be due to with no other beside it."""
+    """Run a job that may have killed a worker, with no other beside it."""
     started = time.monotonic()
     try:
         [(_, status)] = _pool([job], 1)
@@ -83,13 +83,13 @@ def _alone(job: Job) -> str:
 
 
 def recorded(job: Job) -> str | None:
-    """Return the status of a job whose record was written although its answer was lost."""
+    """Return the status of a job whose worker died after writing the record, else None."""
     record = Store(job.folder).read(job.key)
     return str(record["status"]) if record is not None and record["run"] == job.run else None
 
 
 def _start_worker() -> None:
-    """Let a worker die with its parent, however that dies, and leave Ctrl-C to the parent."""
+    """End the worker when its parent dies, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The trace of a trial: weights and times at growing distances, with the clock stopped."""
+"""The trace of a trial: weights and times at checkpoints, recorded with the clock stopped."""
 
 import sys
 import time
@@ -13,23 +13,23 @@ _BEAT_SECONDS = 0.2
 
 
 class Recorder:
-    """Copies the weights at checkpoints and keeps two clocks that stand still meanwhile.
+    """Copies the weights at checkpoints, with the wall and CPU clocks stopped.
 
-    The first call, which solvers make when their input is checked, starts the clocks and is
-    checkpoint 0. The later ones lie at row counts that grow by a constant factor.
+    The first call, which a solver makes once its input is checked, starts the clocks and is
+    checkpoint 0. The row counts of the later ones grow by a constant factor.
 
     Parameters
     ----------
     first_rows : int or None
-        Rows seen at checkpoint 1; None for no checkpoint but the final weights.
+        Rows seen at checkpoint 1; None to record the final weights only.
     factor : float, default=2
-        Of the row counts of successive checkpoints; 1 for one at every call.
+        Ratio of the row counts of successive checkpoints; 1 for a checkpoint at every call.
     places : sequence of int, optional
         Row counts of the checkpoints, ascending, in place of growing distances.
     limit : float, default=inf
-        Seconds of training after which the solver is told to stop.
+        Training time in seconds after which the solver is stopped.
     beat : callable, optional
-        Called with the solver and the seconds so far a few times a second.
+        Called a few times a second with the solver and the training time so far in seconds.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Recorder:
         Wall time of the training so far.
     stopped : {"", "limit"}
     next_rows : int
-        When the solver should call next at the latest.
+        Number of rows at which the solver should make its next call at the latest.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Recorder:
         self._from_the_start = first_rows is not None
 
     def __call__(self, solver: LinearRanker) -> bool:
-        """Note a checkpoint if one is due; return whether the limit is reached."""
+        """Record a checkpoint if one is due; return whether the limit is reached."""
         if self._started:
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
@@ -87,13 +87,13 @@ class Recorder:
         return bool(self.stopped)
 
     def _after(self, n_rows: int) -> int:
-        """Return when the checkpoint after so many rows is due."""
+        """Return the row count of the checkpoint that follows `n_rows`."""
         if self._places:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))
 
     def finish(self, solver: LinearRanker) -> dict[str, NDArray]:
-        """Add the final weights as the last checkpoint and return all of them.
+        """Add the final weights as the last checkpoint and return all checkpoints.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a worker process does with one trial, from the data to the record."""
+"""One trial in a worker process, from the data to the record."""
 
 import contextlib
 import faulthandler
@@ -24,7 +24,7 @@ from precbench.experiment import Trial
 from precbench.experiment.samples import Training, training
 from precbench.metrics import METRICS, SMALLER_IS_BETTER
 from precbench.runner.recorder import Recorder
-from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers import SOLVERS, LinearRanker, solver_version
 from precbench.store import Store
 from precbench.topk import ceil_share
 
@@ -34,23 +34,24 @@ _UNKNOWN_LENGTH_FACTOR = 1.3
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A trial with all that its worker needs besides.
+    """A trial with the data and settings that its worker needs.
 
     Attributes
     ----------
     trial : Trial
     key : str
     folder : str
-        Of the experiment's results.
+        Folder of the experiment's results.
     dataset : Dataset
-        Passed on as memory maps: joblib copies no large array.
+        Large arrays arrive as memory maps, made by joblib.
     limit : float
-        Seconds of training after which the solver is stopped and its last iterate counts.
+        Training time in seconds after which the solver is stopped, its last iterate being the
+        result.
     timing : {"sequential", "parallel"}
     environment : str
         Id of the machine record.
     run : str
-        Id of the run, by which its records are told from earlier ones of the same key.
+        Id of the run; distinguishes its records from earlier ones with the same key.
     """
 
     trial: Trial
@@ -64,16 +65,16 @@ class Job:
 
     @property
     def mark(self) -> Path:
-        """The file that says that the trial is being worked on, and how far it is."""
+        """File that exists while the trial runs, with its progress."""
         return Store(self.folder).running / f"{self.key}.json"
 
 
 class TrialTimeoutError(Exception):
-    """The trial has used up its time."""
+    """The trial has exceeded its timeout."""
 
 
 def base_record(job: Job) -> dict[str, Any]:
-    """Return the fields of a record that are known before the trial is run."""
+    """Return the fields of a record that are known before the trial runs."""
     trial = job.trial
     return {
         "key": job.key,
@@ -92,9 +93,9 @@ def base_record(job: Job) -> dict[str, Any]:
 
 
 def run_job(job: Job) -> str:
-    """Run a trial and write its record, whatever happens; return its status.
+    """Run a trial, write its record whatever the outcome, and return its status.
 
-    Interruption (Ctrl-C) and the death of the process leave no record but the mark.
+    After an interruption (Ctrl-C) or the death of the process there is a mark and no record.
     """
     _write_mark(job)
     record, arrays = base_record(job), None
@@ -138,7 +139,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
-        "description": trial.description(job.dataset.sha256, solver.algorithm_version),
+        "description": trial.description(job.dataset.sha256, solver_version(trial.solver)),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": whole.n_rows,
@@ -161,10 +162,9 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
 
 @functools.cache
 def _warm_up() -> None:
-    """Run the kernels once in this process, so that no trial pays for what is loaded late.
+    """Run the kernels once in this process, so that no trial is charged for late imports.
 
-    What is loaded by then is taken out of the garbage collector's sight, which each trial waits
-    for.
+    The objects loaded by then are exempted from garbage collection, which each trial waits for.
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
     for name in ("perceptron-avg", "sgd-avg", "cutting-plane"):
@@ -180,9 +180,9 @@ class _Tuning(NamedTuple):
 
 
 def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
-    """Choose the parameters that do best on the validation part; of ties, the middle one.
+    """Choose the best parameters on the validation part; among ties, the middle one.
 
-    The candidates share a limit of the same length as the training's.
+    All candidates together have the limit of one training.
     """
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
@@ -215,7 +215,7 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
 
 
 class _Deadline:
-    """A trace that ends a fit after so many seconds."""
+    """A trace that ends a fit after a number of seconds."""
 
     def __init__(self, seconds: float):
         self._end = time.perf_counter() + seconds
@@ -227,7 +227,7 @@ class _Deadline:
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
-    """Return what tells the recorder where the checkpoints before the last one lie."""
+    """Return the arguments of `Recorder` that place the checkpoints before the last one."""
     wanted = trial.checkpoints
     if isinstance(wanted, tuple):
         return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in wanted]}
@@ -252,9 +252,10 @@ def _scalars(solver: LinearRanker) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
-    """Raise after so many seconds; if compiled code does not let go, end the process a bit later.
+    """Raise `TrialTimeoutError` after a number of seconds.
 
-    The parent then finds the mark and no record.
+    If compiled code does not return by then, the process ends a little later, and the parent finds
+    a mark without a record.
     """
 
     def ring(*_: Any) -> None:
@@ -284,13 +285,13 @@ def _write_mark(
         "total": total,
         "seconds": seconds,
     }
-    with contextlib.suppress(OSError):  # a full disk is told when the record is written
+    with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
         job.mark.write_text(json.dumps(state), encoding="utf-8")
 
 
 def _reason(error: BaseException) -> str:
-    """Return one line: the sentence of our own errors, else kind, text and place."""
+    """Return the message of an error of ours, else the type, message and place, in one line."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):
