@@ -94,6 +94,7 @@ def test_files_and_configs_that_a_page_names_exist(name):
     ):
         assert path in shown or (ROOT / path).exists(), path
     modules = {path.name for path in (ROOT / "precbench").rglob("*.py*")}
+    modules |= {Path(file or "").name for file in shown}
     assert modules.issuperset(re.findall(r"`(\w+\.pyx?)`", text))
     for config in re.findall(r"precbench run ([a-z][\w/.-]+)", text):
         assert config in shown or config in list_configs(), config
