@@ -38,7 +38,10 @@ DOCS = ROOT / "docs"
 API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
-PUBLIC = [f"precbench{room}" for room in ("", ".solvers", ".losses", ".metrics", ".data")]
+PUBLIC = [
+    f"precbench{room}"
+    for room in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".data")
+]
 # Their last digits follow the BLAS and the CPU; those that a clock has stopped are not compared.
 OPTIMISERS = ("logistic-regression", "linear-svm", "cutting-plane")
 
@@ -186,7 +189,8 @@ def documented(name: str, value: object) -> str:
     text = f"### {name}\n\n{called(name, value)}{described(value)}\n"
     if not inspect.isclass(value):
         return text
-    for method, function in vars(value).items():
+    for method, member in vars(value).items():
+        function = getattr(member, "fn", member)  # of scikit-learn's available_if
         if not method.startswith("_") and inspect.isfunction(function):
             text += f"\n#### {name}.{method}\n\n{called(method, function)}{described(function)}\n"
     return text
