@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from precbench.cli.progress import Progress
-from precbench.cli.screen import screen
+from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan

@@ -1,8 +1,20 @@
-"""Standard output as text."""
+"""What a command shows: text on standard output, the progress of a run on standard error."""
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Self
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 
+from precbench.runner import Job
+
+_REFRESH_SECONDS = 0.25
 _WIDTH_IN_A_PIPE = 140
+_MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
 
 
 def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Console:
@@ -11,3 +23,89 @@ def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Cons
     if not console.is_terminal:
         console.width = width_in_a_pipe
     return console
+
+
+class Progress:
+    """Shows how far the trials are, which workers write to their marks, on standard error.
+
+    It has bars on a terminal, plain lines in a pipe.
+
+    Parameters
+    ----------
+    total : int
+        Number of trials to run.
+    running : Path
+        Folder of the marks.
+    """
+
+    def __init__(self, total: int, running: Path):
+        self._total = total
+        self._done = 0
+        self._running = running
+        self._closed = threading.Event()
+        self._console = Console(stderr=True, highlight=False)
+        self._bars: Bars | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal and self._total:
+            self._bars = Bars(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[note]}", markup=False),
+                console=self._console,
+            )
+            self._overall = self._bars.add_task("all trials", total=self._total, note="")
+            self._lines: dict[str, Any] = {}
+            self._bars.start()
+            self._follower = threading.Thread(target=self._follow, daemon=True)
+            self._follower.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+        if self._bars is not None:
+            self._follower.join()
+            for line in self._lines.values():
+                self._bars.remove_task(line)
+            self._bars.stop()
+
+    def finished(self, job: Job, status: str, record: dict[str, Any]) -> None:
+        """Count a trial, and print its outcome in a pipe or if it is not ok."""
+        self._done += 1
+        trial = job.trial
+        name = f"{trial.dataset.name} split {trial.split.index} {trial.label}"
+        if trial.sweep is not None:
+            name += f" {trial.sweep[0]}={trial.sweep[1]}"
+        outcome = f"{record.get('seconds', 0):.3g} s" if status == "ok" else record.get("reason")
+        if self._bars is not None:
+            self._bars.update(self._overall, completed=self._done)
+            if status != "ok":
+                self._bars.console.print(f"{name}: {status}: {outcome}", markup=False)
+        elif status != "ok" or self._done % (1 + self._total // _MOST_LINES) == 0:
+            text = f"[{self._done}/{self._total}] {name}: {status}: {outcome}"
+            print(text, file=sys.stderr, flush=True)
+
+    def _follow(self) -> None:
+        assert self._bars is not None
+        while not self._closed.wait(_REFRESH_SECONDS):
+            marks = {path.stem: _read(path) for path in self._running.glob("*.json")}
+            for gone in self._lines.keys() - marks.keys():
+                self._bars.remove_task(self._lines.pop(gone))
+            for key, mark in marks.items():
+                if not mark:
+                    continue
+                name = f"{mark['dataset']} split {mark['split']} {mark['label']}"
+                if key not in self._lines:
+                    self._lines[key] = self._bars.add_task(name, total=mark["total"], note="")
+                note = f"{mark['seconds']:.1f} s"
+                self._bars.update(self._lines[key], completed=mark["rows_seen"], note=note)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a mark; an empty one while it is being written."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

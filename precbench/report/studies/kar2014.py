@@ -107,8 +107,8 @@ def _convergence_tables(result: Result) -> Iterator[Table]:
 def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     lines: dict[str, Any] = {}
     looks = solver_styles(["deviation", "slope"])
-    slopes = result.values[result.values["quantity"] == "slope"]
-    slopes = slopes.set_index(["dataset", "objective"])["value"]
+    of_slopes = result.values[result.values["quantity"] == "slope"]
+    slopes = of_slopes.set_index(["dataset", "objective"])["value"]
     for axes, rows in _panels(figure, result.values.dropna(subset="size"), "size"):
         curve = rows[rows["quantity"] == "deviation"]
         slope = slopes[rows["dataset"].iloc[0], rows["objective"].iloc[0]]
