@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from precbench.data.own.read import Encoding
+from precbench.data.own.encoding import Encoding
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole, writing

@@ -14,7 +14,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from precbench import SOLVERS, Model
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.model import make_solver
 
@@ -92,9 +92,9 @@ def test_a_saved_encoding_makes_the_same_features(tmp_path_factory, data, missin
     loaded = Model.load(folder / "m.npz")
     assert loaded.encoding == encoding
     table.drop(columns="y").to_csv(folder / "new.csv", index=False)
-    assert np.array_equal(loaded.encoding.read(folder / "new.csv"), dataset.X)
+    assert np.array_equal(read_new_rows(folder / "new.csv", loaded.encoding), dataset.X)
     pd.testing.assert_frame_equal(
-        loaded.rank(loaded.encoding.read(folder / "new.csv")), model.rank(dataset.X)
+        loaded.rank(read_new_rows(folder / "new.csv", loaded.encoding)), model.rank(dataset.X)
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from precbench.data.own.read import read_own_file, read_table_column
+from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
 from precbench.data.splits import split_rows
 from precbench.errors import InputError
@@ -101,7 +101,7 @@ def score_rows(
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
-    ranking = loaded.rank(loaded.encoding.read(file, form), top)
+    ranking = loaded.rank(read_new_rows(file, loaded.encoding, form), top)
     if row_id is not None:
         names = read_table_column(file, row_id, form)
         ranking.insert(2, "id", [names[row - 1] for row in ranking["row"]])

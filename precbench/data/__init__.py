@@ -5,7 +5,7 @@ from precbench.data.cards.registry import DATASETS, find_card
 from precbench.data.dataset import Dataset
 from precbench.data.stream.files import open_stream
 from precbench.data.stream.row_stream import RowStream, StreamedDataset, stream_dataset
-from precbench.data.svmlight import iter_svmlight, read_svmlight
+from precbench.data.svmlight import read_svmlight
 
 __all__ = [
     "DATASETS",
@@ -13,7 +13,6 @@ __all__ = [
     "RowStream",
     "StreamedDataset",
     "find_card",
-    "iter_svmlight",
     "load_dataset",
     "open_stream",
     "read_svmlight",

@@ -85,7 +85,7 @@ def read_svmlight(
         if n_entries > MOST_ENTRIES:
             raise InputError(
                 f"{_name(source)}: the file has more than 2**31 - 1 entries; "
-                "read it in pieces with iter_svmlight"
+                "read it in pieces with open_stream"
             )
         pieces.append(rows)
     if n_features is None:
@@ -93,53 +93,8 @@ def read_svmlight(
     return joined(pieces, n_features)
 
 
-def iter_svmlight(
-    source: Source, rows_per_block: int, n_features: int
-) -> Iterator[tuple[csr_matrix, NDArray[np.float64]]]:
-    """Read a svmlight file piece by piece, so that it may be larger than the memory.
-
-    Parameters
-    ----------
-    source : path or binary file object
-        Plain text, or text compressed as gz, bz2 or xz.
-    rows_per_block : int
-        Rows of each piece; the last one may have fewer.
-    n_features : int
-        Number of columns of every piece.
-
-    Yields
-    ------
-    X : scipy.sparse.csr_matrix of shape (rows_per_block, n_features), float64, int32 indices
-    y : ndarray of shape (rows_per_block,), float64
-
-    Raises
-    ------
-    InputError
-        As `read_svmlight`, when the line is reached.
-    """
-    if rows_per_block < 1:
-        raise InputError(f"rows_per_block must be at least 1, found {rows_per_block}")
-    waiting: list[_Rows] = []
-    n_waiting = 0
-    for rows in _parsed(source, n_features):
-        waiting.append(rows)
-        n_waiting += len(rows.labels)
-        if n_waiting < rows_per_block:
-            continue
-        X, y = joined(waiting, n_features)
-        n_waiting %= rows_per_block
-        n_ready = len(y) - n_waiting
-        for start in range(0, n_ready, rows_per_block):
-            stop = start + rows_per_block
-            yield X[start:stop], y[start:stop]
-        rest = X[n_ready:]
-        waiting = [_Rows(rest.data, rest.indices, rest.indptr[1:], y[n_ready:], 0)]
-    if n_waiting:
-        yield joined(waiting, n_features)
-
-
 def joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Join parsed pieces into a matrix and its labels."""
+    """Join parsed blocks into a matrix and its labels."""
     from scipy.sparse import csr_matrix
 
     data, indices, row_ends, labels, _ = zip(*pieces, strict=True)

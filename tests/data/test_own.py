@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from precbench.data.own.read import Encoding, read_own_file, read_table_column
+from precbench.data.own.encoding import Encoding
+from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
 from precbench.errors import InputError
 
 TABLE = pd.DataFrame(
@@ -59,7 +60,7 @@ def test_new_rows_need_no_label(tmp_path, suffix):
     encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     new = pd.DataFrame({"city": ["Oslo", "Paris"], "extra": [1, 2], "ok": [0, 1], "age": [7, 8]})
     WRITERS[suffix](new, tmp_path / f"new{suffix}")
-    X = encoding.read(tmp_path / f"new{suffix}")
+    X = read_new_rows(tmp_path / f"new{suffix}", encoding)
     assert X.tolist() == [[7, 0, 1, 0, 0], [8, 0, 0, 0, 1]]  # an unknown city is no city
     assert encoding.encode(TABLE).tolist() == EXPECTED
 
@@ -71,14 +72,17 @@ def test_imputation(tmp_path, missing, fill):
     assert dataset.X[5].tolist() == [fill, 0, 1]
     assert dataset.X[2].tolist() == [40, 0, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
-    assert encoding.read(new).tolist() == [[fill, 0, 1], [1, 1, 0]]
+    assert read_new_rows(new, encoding).tolist() == [[fill, 0, 1], [1, 1, 0]]
 
 
 def test_truth_and_decimals_with_gaps_are_numbers(tmp_path):
     path = csv(tmp_path, "ok,y\nTrue,1\n,0\nFalse,1\n")
     dataset, encoding = read_own_file(path, label="y", missing="mean")
     assert dataset.X.tolist() == [[1], [0.5], [0]]
-    assert encoding.read(csv(tmp_path, 'ok\nFalse\n""\n', "new.csv")).tolist() == [[0], [0.5]]
+    assert read_new_rows(csv(tmp_path, 'ok\nFalse\n""\n', "new.csv"), encoding).tolist() == [
+        [0],
+        [0.5],
+    ]
     table = pd.DataFrame({"x": [Decimal("1.5"), Decimal("2.5"), None], "y": [0, 1, 0]})
     table.to_parquet(tmp_path / "own.parquet")
     dataset, _ = read_own_file(tmp_path / "own.parquet", label="y", missing="mean")
@@ -171,9 +175,9 @@ def test_refused_new_rows(tmp_path):
         ("x,z\n1,inf\n", "not a finite number"),
     ]:
         with pytest.raises(InputError, match=what):
-            encoding.read(csv(tmp_path, text, "new.csv"))
+            read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with pytest.raises(InputError, match="fitted to csv rows, found svmlight"):
-        encoding.read(csv(tmp_path, "1 1:1\n", "new.svm"))
+        read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
 
 
 def test_dates_and_many_texts_are_refused(tmp_path):
@@ -199,10 +203,10 @@ def test_svmlight(tmp_path, name):
     assert dataset.y.tolist() == [1, -1, 1]
     new = tmp_path / "new.svm"
     new.write_text("0 3:1\n")
-    assert encoding.read(new).shape == (1, 9)
+    assert read_new_rows(new, encoding).shape == (1, 9)
     new.write_text("0 10:1\n")
     with pytest.raises(InputError, match=r"new\.svm:1:3: .* at most 9"):
-        encoding.read(new)
+        read_new_rows(new, encoding)
     with pytest.raises(InputError, match="label, missing has no meaning for svmlight"):
         read_own_file(path, label="y", missing="mean")
 
@@ -211,7 +215,7 @@ def test_full_svmlight_comes_out_dense(tmp_path):
     path = csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "own.svm")
     dataset, encoding = read_own_file(path)
     assert isinstance(dataset.X, np.ndarray)
-    assert isinstance(encoding.read(csv(tmp_path, "0 1:1\n", "new.svm")), np.ndarray)
+    assert isinstance(read_new_rows(csv(tmp_path, "0 1:1\n", "new.svm"), encoding), np.ndarray)
 
 
 def test_npz(tmp_path):
@@ -222,10 +226,10 @@ def test_npz(tmp_path):
     assert dataset.y.tolist() == [-1, 1, 1]
     assert dataset.groups.tolist() == [0, 1, 0]
     np.savez(tmp_path / "new.npz", X=X[:1])
-    assert np.array_equal(encoding.read(tmp_path / "new.npz"), X[:1])
+    assert np.array_equal(read_new_rows(tmp_path / "new.npz", encoding), X[:1])
     np.savez(tmp_path / "new.npz", X=X[:1, :1])
     with pytest.raises(InputError, match="expected 2 features, found 1"):
-        encoding.read(tmp_path / "new.npz")
+        read_new_rows(tmp_path / "new.npz", encoding)
 
 
 def test_sparse_npz(tmp_path):

@@ -96,22 +96,23 @@ def test_every_row_once_a_pass(folder, kind, sizes, batch_size, seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_seed_says_the_order(folder, kind):
     stream = opened(folder, kind, block_bytes=500, buffer_bytes=5000)
-    one, same, other = (collected(stream.shuffled(np.random.default_rng(s)))[0] for s in (1, 1, 2))
+    rngs = map(np.random.default_rng, (1, 1, 2))
+    one, same, other = (collected(stream.batches(1, rng))[0] for rng in rngs)
     assert_array_equal(one, same)
     assert (one != other).any()
     rng = np.random.default_rng(1)
-    assert (collected(stream.shuffled(rng))[0] != collected(stream.shuffled(rng))[0]).any()
+    assert (collected(stream.batches(1, rng))[0] != collected(stream.batches(1, rng))[0]).any()
 
 
 def test_a_buffer_of_all_rows_mixes_them_all(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
-    firsts = [next(stream.shuffled(np.random.default_rng(s)))[0][0, 0] for s in range(300)]
+    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(300)]
     assert len(set(firsts)) > 200  # of 700 rows
 
 
 def test_blocks_are_parted_by_the_buffer_only(folder):
     stream = opened(folder, "npy", block_bytes=40 * 10, buffer_bytes=1)
-    names = collected(stream.shuffled(np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
+    names = collected(stream.batches(1, np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
     assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
 
@@ -119,10 +120,10 @@ def test_blocks_are_parted_by_the_buffer_only(folder):
 def test_a_pickled_stream_leaves_its_buffer_behind(folder):
     stream = opened(folder, "npy", block_bytes=900)
     length = len(pickle.dumps(stream))
-    first = collected(stream.shuffled(np.random.default_rng(0)))
+    first = collected(stream.batches(1, np.random.default_rng(0)))
     assert stream._rooms
     assert len(pickle.dumps(stream)) <= length + 100  # and the numbers of rows
-    again = collected(pickle.loads(pickle.dumps(stream)).shuffled(np.random.default_rng(0)))
+    again = collected(pickle.loads(pickle.dumps(stream)).batches(1, np.random.default_rng(0)))
     for one, other in zip(first, again, strict=True):
         assert_array_equal(one, other)
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix, vstack
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from precbench.data import iter_svmlight, read_svmlight, svmlight
+from precbench.data import read_svmlight, svmlight
 from precbench.errors import InputError
 
 GOOD = b"+1 1:0.5 3:-2e-3\n-1 2:7 \n# a comment\n\n0\n1 1:1\t2:2 3:3 # another\r\n"
@@ -224,22 +223,6 @@ def test_any_bytes_give_a_matrix_or_a_sentence(text):
         X.check_format(full_check=True)
         assert np.isfinite(X.data).all()
         assert np.isfinite(y).all()
-
-
-@pytest.mark.parametrize("rows_per_block", [1, 2, 7, 80, 1000])
-@pytest.mark.parametrize("block_bytes", [16, 1 << 18])
-def test_pieces_make_the_whole(monkeypatch, rows_per_block, block_bytes):
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
-    text = GOOD * 20
-    pieces = list(iter_svmlight(io.BytesIO(text), rows_per_block, n_features=4))
-    assert all(len(y) == rows_per_block for _, y in pieces[:-1])
-    joined = csr_matrix(vstack([X for X, _ in pieces])), np.concatenate([y for _, y in pieces])
-    assert same_bits(joined, read(text, n_features=4))
-
-
-def test_pieces_need_rows():
-    with pytest.raises(InputError, match="at least 1, found 0"):
-        next(iter_svmlight(io.BytesIO(GOOD), 0, n_features=3))
 
 
 @pytest.mark.alone

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.cards.parsers import DENSE_ABOVE
-from precbench.data.own.read import MOST_CATEGORIES, signs
+from precbench.data.own.encoding import MOST_CATEGORIES, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,

@@ -145,42 +145,28 @@ class RowStream:
         for visit in self._blocks(self._in_turn()):
             yield _gathered(*visit)
 
-    def shuffled(self, rng: np.random.Generator) -> Iterator[Piece]:
-        """Yield the rows in random order, some at a time.
-
-        The blocks are read in random order. When they fill the buffer, its rows are permuted and
-        handed out, and it is filled anew. If the buffer holds all rows, every order is equally
-        likely; if it holds no more than a block, rows change places within their block only.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-
-        Yields
-        ------
-        X : ndarray or csr_matrix
-        y : ndarray of float64, -1 or +1
-        """
-        for X, y, order in self._buffers(rng):
-            step = max(1, self.source.block_bytes * len(y) // max(1, _n_bytes(X)))
-            for start in range(0, len(order), step):
-                yield _gathered(X, y, order[start : start + step])
-
     def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
-        """Yield the rows in pieces whose lengths, but for the last, are multiples of `batch_size`.
+        """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
 
         Batches of `partial_fit` never span two calls, so pieces like these give the same path as
         one call with all rows.
 
+        For a random order, the blocks are read in random order. When they fill the buffer, its
+        rows are permuted and yielded, and it is filled anew. If the buffer holds all rows, every
+        order is equally likely; if it holds no more than a block, rows change places within their
+        block only.
+
         Parameters
         ----------
         batch_size : int
+            Number of rows.
         rng : numpy.random.Generator, optional
-            For a random order, see `shuffled`; by default the stored one.
+            For a random order; by default the stored one.
 
         Yields
         ------
-        X, y : as `shuffled`
+        X : ndarray or csr_matrix of shape (n_piece, n_features)
+        y : ndarray of shape (n_piece,), float64, -1 or +1
         """
         for visit in self.visits(batch_size, rng):
             yield _gathered(*visit)

@@ -1,0 +1,309 @@
+"""How columns of a table become features, and labels become -1 and +1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CATEGORIES = 1000
+
+Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
+Missing = Literal["error", "mean", "median", "most-frequent"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table and its encoding.
+
+    Attributes
+    ----------
+    name : str
+    categories : tuple of str or None
+        None for numbers; else the values that get a feature of their own. Any other value of a
+        new row gives zeros.
+    fill : float or str or None
+        Replaces a missing value; None refuses it.
+    """
+
+    name: str
+    categories: tuple[str, ...] | None = None
+    fill: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows of a file become rows of X; the same for training rows and new ones.
+
+    Attributes
+    ----------
+    format : {"svmlight", "csv", "tsv", "parquet", "npz"}
+    n_features : int
+    dense : bool
+    columns : tuple of Column
+        Of a table; empty for svmlight and npz, whose features have no names.
+    """
+
+    format: Format
+    n_features: int
+    dense: bool
+    columns: tuple[Column, ...] = ()
+
+    def encode(self, table: pd.DataFrame, name: str = "the table") -> NDArray[np.float64]:
+        """Turn rows of a table into features.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame of n_samples rows
+            Other columns than those of the encoding are ignored.
+        name : str
+            Name of the table in messages.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+
+        Raises
+        ------
+        InputError
+            A missing column; text in a column of numbers, infinity, or a missing value, with
+            column and row.
+        """
+        X = np.zeros((len(table), self.n_features))
+        place = 0
+        for column in self.columns:
+            values = column_of(table, column.name, name)
+            if column.categories is None:
+                X[:, place] = _numbers(values, column.fill, name)
+                place += 1
+            else:
+                codes = _codes(values, column.categories, column.fill, name)
+                known = np.flatnonzero(codes >= 0)
+                X[known, place + codes[known]] = 1.0
+                place += len(column.categories)
+        return X
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of X: ``column`` or ``column=category``; None without a table."""
+        if not self.columns:
+            return None
+        return tuple(
+            name
+            for column in self.columns
+            for name in (
+                [column.name]
+                if column.categories is None
+                else [f"{column.name}={category}" for category in column.categories]
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the encoding as values of JSON."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> Self:
+        """Rebuild an encoding from the result of `to_dict`."""
+        columns = tuple(
+            Column(
+                name=column["name"],
+                categories=None if column["categories"] is None else tuple(column["categories"]),
+                fill=column["fill"],
+            )
+            for column in description["columns"]
+        )
+        return cls(**{**description, "columns": columns})
+
+
+# --- columns ---
+
+
+def column_of(table: pd.DataFrame, name: str, where: str) -> pd.Series:
+    """Return a column, or report that there is none, with the nearest name."""
+    if name in table.columns:
+        return table[name]
+    near = did_you_mean(name, map(str, table.columns))
+    raise InputError(f"{where}: no column {name!r}{near}; it has {listed(table.columns)}")
+
+
+def learn_column(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:
+    """Learn the categories and the fill value of a column from the training rows."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    name = str(values.name)
+    if values.isna().all():
+        raise InputError(f"{where}: column {name!r} has no values; drop it")
+    strategy = missing.replace("-", "_")
+    is_text = None if is_numeric_dtype(values) or is_bool_dtype(values) else _text(values)
+    if is_text is None or not is_text.any():
+        fill = None
+        if missing != "error":
+            numbers = _numbers(values, np.nan, where)[:, np.newaxis]
+            fill = float(SimpleImputer(strategy=strategy).fit(numbers).statistics_[0])
+        return Column(name, fill=fill)
+    _refuse_text(values, is_text, categorical, where)
+    present = values.dropna().astype(str).to_numpy(dtype=object)[:, np.newaxis]
+    categories = OneHotEncoder().fit(present).categories_[0].tolist()
+    if len(categories) > MOST_CATEGORIES:
+        raise InputError(
+            f"{where}: column {name!r} has {len(categories):,} different texts, more than "
+            f"{MOST_CATEGORIES:,}; drop it"
+        )
+    most_frequent = None
+    if missing != "error":
+        most_frequent = SimpleImputer(strategy="most_frequent").fit(present).statistics_[0]
+    return Column(name, tuple(categories), most_frequent)
+
+
+def _text(values: pd.Series) -> NDArray[np.bool_]:
+    """Return which values are neither missing nor numbers."""
+    import pandas as pd
+
+    is_text = values.notna()
+    if values.dtype.kind not in "mM":  # a date would be read as a number of nanoseconds
+        is_text &= pd.to_numeric(values, errors="coerce").isna()
+    return is_text.to_numpy()
+
+
+def _refuse_text(
+    values: pd.Series, is_text: NDArray[np.bool_], categorical: str, where: str
+) -> None:
+    """Refuse text, unless it is to be encoded and not a slip in a column of numbers."""
+    is_date = values.dtype.kind in "mM"
+    if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
+        return
+    row = int(np.argmax(is_text))
+    advice = "drop the column" if is_date else "correct it or drop the column"
+    if categorical == "error" and not is_date:
+        advice = "drop the column, or encode text with categorical: one-hot"
+    raise InputError(
+        f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} is not a number; "
+        f"{advice}"
+    )
+
+
+def _numbers(values: pd.Series, fill: float | str | None, where: str) -> NDArray[np.float64]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    is_missing = values.isna().to_numpy()
+    _refuse(values, np.isnan(numbers) & ~is_missing, "is not a number", where)
+    _refuse(values, np.isinf(numbers), "is not a finite number", where)
+    return _filled(values, numbers, fill, where)
+
+
+def _codes(
+    values: pd.Series, categories: tuple[str, ...], fill: float | str | None, where: str
+) -> NDArray[np.intp]:
+    import pandas as pd
+
+    text = _filled(values, values.astype(str).to_numpy(dtype=object), fill, where)
+    return pd.Index(categories, dtype=object).get_indexer(pd.Index(text))
+
+
+def _filled(values: pd.Series, array: NDArray, fill: float | str | None, where: str) -> NDArray:
+    is_missing = values.isna().to_numpy()
+    if not is_missing.any():
+        return array
+    if fill is None:
+        row = int(np.argmax(is_missing)) + 1
+        raise InputError(
+            f"{where}: column {values.name!r}, row {row}: the value is missing; fill it, drop the "
+            "column, or impute with missing: mean, median or most-frequent"
+        )
+    return np.where(is_missing, fill, array)
+
+
+def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} {what}"
+        )
+
+
+# --- labels and groups ---
+
+
+def signs(
+    path: Path, labels: Sequence[object], positive: str | float | None
+) -> NDArray[np.float64]:
+    """Turn labels into -1 and +1.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        For messages.
+    labels : sequence of n_samples objects
+    positive : str or number, optional
+        The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+
+    Raises
+    ------
+    InputError
+        A missing label, one class only, or no row with the positive label.
+    """
+    codes, distinct = _factorised(path, labels, "label")
+    names = [_canonical(label) for label in distinct]
+    if positive is None:
+        if not set(names) <= {-1.0, 0.0, 1.0}:
+            raise InputError(
+                f"{path}: name the positive label (positive), one of {listed(distinct)}"
+            )
+        positive = 1
+    is_positive = np.array([name == _canonical(positive) for name in names])
+    if len(set(names)) == 1:
+        raise InputError(f"{path}: one class only, every label is {listed(distinct)}")
+    if not is_positive.any():
+        raise InputError(
+            f"{path}: no row has the positive label {positive!r}; found {listed(distinct)}"
+        )
+    return np.where(is_positive[codes], 1.0, -1.0)
+
+
+def _canonical(label: object) -> object:
+    """Make 1, 1.0, True, "1" and "+1" the same label."""
+    try:
+        return float(label)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return str(label).strip()
+
+
+def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:
+    """Return a number for each row, equal for rows of one group."""
+    return _factorised(path, groups, "group")[0].astype(np.int64)
+
+
+def _factorised(
+    path: Path, values: Sequence[object], what: str
+) -> tuple[NDArray[np.intp], list[object]]:
+    import pandas as pd
+
+    codes, distinct = pd.factorize(np.fromiter(values, dtype=object, count=len(values)))
+    if codes.min() < 0:
+        raise InputError(f"{path}: row {int(np.argmin(codes)) + 1}: the {what} is missing")
+    return codes, list(distinct)
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Return the names for a message, shortened if there are many."""
+    shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
