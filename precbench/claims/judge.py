@@ -1,8 +1,8 @@
 """The verdict on each claim."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,8 @@ from precbench.locations import shipped
 from precbench.metrics import SMALLER_IS_BETTER
 
 __all__ = ["make_ledger"]
+
+_Results = TypeVar("_Results")
 
 
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
@@ -85,10 +87,11 @@ def _refuse_without_config(claim: Claim) -> None:
         raise _NoConfigError(f"there is no config {claim.config} yet")
 
 
-def _outcomes(claim: Claim, evidence: Evidence) -> Outcomes:
-    if claim.experiment not in evidence.outcomes:
+def _measured(claim: Claim, results: Mapping[str, _Results]) -> _Results:
+    """Return the results of the claim's experiment."""
+    if claim.experiment not in results:
         raise MissingError(f"not in these results: precbench run {claim.config}")
-    return evidence.outcomes[claim.experiment]
+    return results[claim.experiment]
 
 
 def _row(claim: Claim, verdict: Verdict, **other: Any) -> LedgerRow:
@@ -109,12 +112,6 @@ def _reproduced(claim: Claim, deviations: Iterable[str] = ()) -> dict[str, Any]:
     return {"verdict": verdict, "deviation": names}
 
 
-def _values(claim: Claim, evidence: Evidence) -> pd.DataFrame:
-    if claim.experiment not in evidence.values:
-        raise MissingError(f"not in these results: precbench run {claim.config}")
-    return evidence.values[claim.experiment]
-
-
 def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
     """Return the rows of a study's table that hold these entries."""
     for column, wanted in cell.items():
@@ -125,7 +122,7 @@ def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
 
 
 def _judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
-    table = _values(claim, evidence)
+    table = _measured(claim, evidence.values)
     found = [_read(claim, reading, table) for reading in claim.readings]
     for reading, (measured, agreed) in zip(claim.readings, found, strict=True):
         if agreed:
@@ -153,9 +150,9 @@ def _read(claim: ExactClaim, reading: Reading, table: pd.DataFrame) -> tuple[str
 
 
 def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
-    table = _values(claim, evidence)
+    table = _measured(claim, evidence.values)
     left = _select(claim, table, claim.cell)
-    values, right = left["value"].to_numpy(), _beside(claim, table, left, claim.by)
+    values, right = left["value"].to_numpy(), _counterparts(claim, table, left, claim.by)
     bounds = claim.factor * right + claim.margin
     holds = values <= bounds
     measured = f"{values[0]:.4g} against {right[0]:.4g}"
@@ -169,7 +166,7 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     if not holds.all():
         return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
     if claim.trivial is not None:
-        decisive = int(np.sum(bounds < _beside(claim, table, left, claim.trivial)))
+        decisive = int(np.sum(bounds < _counterparts(claim, table, left, claim.trivial)))
         if not decisive:
             reason = "every bound lies above the value of w = 0"
             return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
@@ -177,7 +174,9 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, **_reproduced(claim), **about)
 
 
-def _beside(claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Selection) -> NDArray:
+def _counterparts(
+    claim: BoundClaim, table: pd.DataFrame, left: pd.DataFrame, cell: Selection
+) -> NDArray:
     """Return the value that each value on the left is compared with."""
     right = _select(claim, table, cell)
     if len(right) == 1 and len(left):
@@ -205,7 +204,7 @@ def _judge_average(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
-    outcomes = _outcomes(claim, evidence)
+    outcomes = _measured(claim, evidence.outcomes)
     better, worse = (_side(claim, side, outcomes) for side in (claim.better, claim.worse))
     better, worse = better.align(worse, join="inner")
     wins, losses, p = sign_test(better.to_numpy(), worse.to_numpy())
@@ -245,7 +244,7 @@ def _refuse_different_runs(dataset: str, solvers: Sequence[str], outcomes: Outco
 
 
 def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
-    outcomes = _outcomes(claim, evidence)
+    outcomes = _measured(claim, evidence.outcomes)
     slower, faster = (outcomes.times(claim.dataset, s) for s in (claim.slower, claim.faster))
     _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], outcomes)
     ratios = (slower / faster).dropna()
@@ -266,7 +265,7 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
-    outcomes = _outcomes(claim, evidence)
+    outcomes = _measured(claim, evidence.outcomes)
     shape = outcomes.shape(claim.dataset)
     values = {
         **shape,
@@ -324,7 +323,7 @@ class _Draws(NamedTuple):
 
 
 def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
-    outcomes = _outcomes(claim, evidence)
+    outcomes = _measured(claim, evidence.outcomes)
     values = outcomes.values(
         claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint
     )
