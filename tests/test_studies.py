@@ -458,7 +458,7 @@ def test_json_and_dry_run(tmp_path):
 )
 def test_there_is_nothing_to_choose(option, tmp_path):
     result = invoke("run", "rudin2009/fig-3", *option, "--out", tmp_path / "none")
-    assert result.exit_code == 2 and "no solvers, data sets or splits" in result.output
+    assert result.exit_code == 2 and "do not apply to it" in result.output
     assert not (tmp_path / "none").exists()
 
 
