@@ -34,8 +34,9 @@ def mirror():
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory):
-    """One cache for all smoke runs, so that each data set is prepared once."""
-    return tmp_path_factory.mktemp("cache")
+    """One cache for all processes of the tests, so that each data set is prepared once."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
 
 
 @pytest.fixture

@@ -395,7 +395,7 @@ def test_a_stand_in_is_named_everywhere(isolated, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", list_configs())
 def test_every_config_runs_to_the_plot_at_its_smoke_size(name, isolated, tmp_path):
-    result = invoke("run", name, "--smoke", "--out", tmp_path, "--jobs", "2")
+    result = run(name, tmp_path, "--smoke")
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
     assert list((folder / "figures").glob("*.png"))
