@@ -436,7 +436,7 @@ def test_degenerate_cases():
     ("second", "mean", "radius", "says"),
     [
         (np.eye(2), np.ones(3), None, r"shape \(2, 2\) and mean \(3,\)"),
-        (np.empty((0, 0)), [], None, r"give n x n numbers and n"),
+        (np.empty((0, 0)), [], None, r"give \(n, n\) and \(n,\)"),
         (np.eye(2), [1, np.nan], None, "not finite"),
         (np.eye(2), np.ones(2), 0.0, "positive number or None, found 0"),
         (np.eye(2), np.ones(2), np.inf, "positive number or None, found inf"),
@@ -454,7 +454,7 @@ def test_what_cannot_be_minimised_is_refused(second, mean, radius, says):
 
 @pytest.mark.parametrize("solver", [BBR, LCBR])
 @pytest.mark.parametrize("radius", [0, -1.0, np.nan, "1"])
-def test_a_radius_that_is_none_is_told(solver, radius):
+def test_invalid_radius_is_reported(solver, radius):
     X, y = problem()
     with pytest.raises(ValueError, match="'radius' parameter of"):
         solver(radius=radius).fit(X, y)
@@ -480,7 +480,7 @@ def test_a_share_of_the_rows_is_rounded_up_but_for_noise(share, n_pairs):
 
 
 @pytest.mark.parametrize("n_pairs", [0, -1, 0.0, -2.5])
-def test_a_number_of_pairs_below_1_is_told(n_pairs):
+def test_n_pairs_below_1_is_reported(n_pairs):
     X, y = problem()
     with pytest.raises(ValueError, match="'n_pairs' parameter of LCBR"):
         LCBR(n_pairs).fit(X, y)

@@ -153,12 +153,12 @@ def test_linear_time_gives_the_plane_of_the_definition(n_values):
         positive = rng.permutation(np.arange(n) < rng.integers(1, n))
         scores = rng.integers(0, n_values, n) / 2.0
         k = int(rng.integers(1, positive.sum() + 1))
-        value, pull = PrecisionAtK(k).evaluate(scores, positive)
+        value, subgradient = PrecisionAtK(k).evaluate(scores, positive)
         augmented = scores + ~positive
         chosen = np.argsort(-augmented, kind="stable")[:k]
         expected = augmented[chosen].sum() - scores[positive].sum()
         assert value == pytest.approx(expected, abs=1e-12)
-        assert_array_equal(pull, np.isin(np.arange(n), chosen).astype(float) - positive)
+        assert_array_equal(subgradient, np.isin(np.arange(n), chosen).astype(float) - positive)
 
 
 def test_at_least_k_is_the_maximum_over_all_tables():
@@ -175,11 +175,11 @@ def test_at_least_k_is_the_maximum_over_all_tables():
             for b in range(len(neg) + 1)
             if a + b >= k
         )
-        value, pull = _at_least_k(scores, positive, k)
+        value, subgradient = _at_least_k(scores, positive, k)
         assert value == pytest.approx(found, abs=1e-12)
-        assert (pull[positive] <= 0).all()
-        assert (pull[~positive] >= 0).all()
-        assert (pull > 0).sum() + (positive & (pull == 0)).sum() >= k
+        assert (subgradient[positive] <= 0).all()
+        assert (subgradient[~positive] >= 0).all()
+        assert (subgradient > 0).sum() + (positive & (subgradient == 0)).sum() >= k
 
 
 @pytest.mark.parametrize("C", [1.0, 1e6])
@@ -210,7 +210,7 @@ def test_the_last_iterate_is_near_the_minimiser():
         assert np.linalg.norm(w - fine.best_weights_) <= 1.01 * np.sqrt(2 * rough.gap_)
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_are_reported():
     X, y = noisy()
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         solver = CuttingPlane(k=1.0, C=100.0, max_iter=2).fit(X, y)
@@ -246,8 +246,8 @@ def test_psg_follows_its_definition(objective, radius, average):
     outer = 1 / n_pos if objective == "prec@k" else 1.0
     w, path = np.zeros(extended.shape[1]), []
     for t in range(1, 11):
-        pull = OBJECTIVES[objective](**parameters).evaluate(inner * (extended @ w), y > 0)[1]
-        w = w - 0.5 / np.sqrt(t) * outer * inner * extended.T @ pull
+        subgradient = OBJECTIVES[objective](**parameters).evaluate(inner * (extended @ w), y > 0)[1]
+        w = w - 0.5 / np.sqrt(t) * outer * inner * extended.T @ subgradient
         if radius is not None and np.linalg.norm(w) > radius:
             w = w * radius / np.linalg.norm(w)
         path.append(w)

@@ -240,7 +240,7 @@ def test_a_fit_without_the_memory_for_its_state_changes_nothing(name, monkeypatc
         *((solver, "epochs", [0]) for solver in (OAM, PGD, AdaOAM, SPAM)),
     ],
 )
-def test_a_parameter_out_of_range_is_told(solver, param, values):
+def test_parameter_out_of_range_is_reported(solver, param, values):
     X, y = problem()
     for value in values:
         with pytest.raises(ValueError, match=f"'{param}' parameter of {solver.__name__}"):

@@ -321,7 +321,7 @@ def test_ir_push_reaches_the_optimum(scale):
     assert_allclose(solver.coef_, other.x, rtol=1e-4, atol=1e-6)
 
 
-def test_the_tolerance_not_reached_is_told():
+def test_unreached_tolerance_is_reported():
     X, y = problem()
     with pytest.warns(ConvergenceWarning, match="norm of the gradient is still"):
         solver = PNormPush(method="newton", max_iter=1).fit(X, y)

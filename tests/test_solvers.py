@@ -364,7 +364,7 @@ def test_every_objective_has_a_rule(cls):
 
 @each_pmb
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, np.nan, "0.1"])
-def test_a_beta_out_of_range_is_told(cls, beta):
+def test_beta_out_of_range_is_reported(cls, beta):
     X, y = problem()
     with pytest.raises(ValueError, match=r"'beta' parameter of .* range \(0\.0, 1\.0\]"):
         cls("pauc", beta=beta).fit(X, y)

@@ -8,7 +8,7 @@ from precbench.errors import InputError
 __all__ = ["minimise_along_axes", "minimise_over_ball"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_RELATIVE_NOISE = 1e-10  # what may pass for 0 beside what the caller has computed
+_RELATIVE_NOISE = 1e-10  # rounding errors of the caller, which count as 0
 
 
 def minimise_over_ball(
@@ -28,14 +28,14 @@ def minimise_over_ball(
     Parameters
     ----------
     second : array-like of shape (n_features, n_features)
-        Symmetric, its lower triangle is read; positive semidefinite but for rounding.
+        Symmetric, its lower triangle is read; positive semidefinite except for rounding.
     mean : array-like of shape (n_features,)
     radius : float or None, default=None
         None for the whole space.
     mean_in_range : bool, default=False
-        That `mean` is known to lie in the range of `second`, so that whatever part of it does
-        not is an error of rounding. Otherwise that part counts if it is greater than 1e-10 of
-        `mean`, and the minimiser lies on the sphere.
+        Whether `mean` is known to lie in the range of `second`, so that any part outside it is a
+        rounding error. Otherwise that part counts if it is greater than 1e-10 of `mean`, and the
+        minimiser lies on the sphere.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def minimise_over_ball(
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     if mean.ndim != 1 or not mean.size or second.shape != 2 * mean.shape:
         raise InputError(
-            f"second has the shape {second.shape} and mean {mean.shape}; give n x n numbers and n"
+            f"second has the shape {second.shape} and mean {mean.shape}; give (n, n) and (n,)"
         )
     if not (np.isfinite(second).all() and np.isfinite(mean).all()):
         raise InputError("second or mean holds a number that is not finite")
@@ -87,7 +87,10 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Do as `minimise_over_ball`; curvatures of at most `floor` are 0 but for rounding."""
+    """Minimise as `minimise_over_ball`, given the eigendecomposition of `second`.
+
+    Eigenvalues of at most `floor` count as 0.
+    """
     slopes = axes.T @ mean
     kept = (curvatures > floor) & (slopes != 0)
     unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))

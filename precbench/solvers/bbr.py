@@ -28,11 +28,11 @@ from precbench.topk import ceil_share
 __all__ = ["BBR", "LCBR"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_MATRICES = 9  # of n_features x n_features that live at once, at most: LAPACK's five included
-_WHAT_IS_HELD = f"{_MATRICES} matrices of n_features x n_features"
+_MATRICES = 9  # of n_features x n_features in memory at once, at most: five are LAPACK's
+_HELD = f"{_MATRICES} matrices of n_features x n_features"
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
 _BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
-_SLICE_PRODUCTS = 2**22  # between two looks at the trace, about 0.01 s
+_SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
 _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
 
 
@@ -45,7 +45,7 @@ class SquaredPairRanker(LinearRanker):
 
     The trace is called at the start, between slices of the sums and at the end. There is no w
     before the sums are complete: until then the weights are 0, or those of the last `catch_up`. If
-    it ends the fit, those of `LCBR` are those of the pairs so far.
+    it ends the fit, `LCBR` has those of the pairs so far.
     """
 
     radius: float | None
@@ -61,10 +61,10 @@ class SquaredPairRanker(LinearRanker):
 
     @abstractmethod
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_`; return whether all was learnt, and not ended by the trace."""
+        """Set `coef_`; return False if the trace ended the fit."""
 
     def _reset(self, n_features: int) -> None:
-        require_memory(_MATRICES * n_features**2, n_features, _WHAT_IS_HELD)
+        require_memory(_MATRICES * n_features**2, n_features, _HELD)
         self._start(n_features)
 
     def _minimise(
@@ -94,7 +94,7 @@ class SquaredPairRanker(LinearRanker):
         numbers: Callable[[int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        """Go through pairs; ``numbers(n)`` gives those of the next n, or none for all in turn."""
+        """Visit pairs: those with the next n numbers, ``numbers(n)``, or in turn if it is empty."""
         n = len(self.coef_)
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
@@ -145,8 +145,8 @@ class BBR(SquaredPairRanker):
         Radius of the ball W, the paper's W_*; None for the whole space. The paper chooses it by
         cross-validation.
     accumulate : {"moments", "pairs"}, default="moments"
-        How mu and Sigma are found, the same but for rounding. "moments" takes those of each class
-        in O((N_1 + N_0) D^2),
+        How mu and Sigma are computed, with the same result except for rounding. "moments" takes
+        those of each class in O((N_1 + N_0) D^2),
 
             mu = m_1 - m_0,   Sigma = S_1 + S_0 - m_1 m_0' - m_0 m_1',   S_c = mean of x x',
 
@@ -197,7 +197,7 @@ class BBR(SquaredPairRanker):
         classes: ArrayLike | None = None,
         trace: Trace | None = None,
     ) -> Self:
-        """Go on with more rows: the result is that of `fit` on all of them, but for rounding.
+        """Go on with more rows: the result is that of `fit` on all of them, except for rounding.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class BBR(SquaredPairRanker):
         if self.accumulate == "moments":
             length = _block_length(n_features)
             held = _MATRICES * n_features**2 + 2 * length * n_features
-            what = f"{_WHAT_IS_HELD} and two blocks of {length:,} rows"
+            what = f"{_HELD} and two blocks of {length:,} rows"
             require_memory(held, n_features, what)
         super()._reset(n_features)
         self._moments: ClassMoments | None = None
@@ -354,7 +354,7 @@ class ClassMoments:
                 self.origin = first.mean(axis=0)
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Add rows slice by slice, and yield how many each has; the last completes the sums."""
+        """Add rows slice by slice, and yield the size of each; the last completes the sums."""
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
@@ -393,7 +393,7 @@ class ClassMoments:
             yield stop - start
 
     def joined(self, other: "ClassMoments") -> "ClassMoments":
-        """Add other rows, counted from this origin from now on."""
+        """Add the moments of other rows, shifted to this origin."""
         way = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             cross = np.outer(total + n / 2 * way, way)
@@ -409,8 +409,8 @@ class ClassMoments:
     ]:
         """Return mean and second moment of the differences over all pairs, and its noise.
 
-        The noise is what the subtraction leaves of the rounding in sums as long as there are
-        rows, as `SquaredPairRanker._minimise` takes it.
+        The noise is the rounding error of the sums over all rows that remains after the
+        subtraction, in the form that `SquaredPairRanker._minimise` takes.
         """
         means = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]
@@ -427,7 +427,7 @@ def _block_length(n_features: int) -> int:
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Return how many products the sum of so many rows has on average."""
+    """Return the mean number of products of a sum of `n_joined` rows."""
     if not len(rows.indptr):
         return n_features * (n_features + 1) // 2
     lengths = np.diff(rows.indptr).astype(np.float64)

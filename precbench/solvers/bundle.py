@@ -9,18 +9,26 @@ from precbench.kernels import cutting_plane
 
 __all__ = ["Bundle", "Point"]
 
-_MASTER_STEPS = 1_000  # between two looks at the clock
+_MASTER_STEPS = 1_000  # between two calls of the trace
 _RIDGE = 1e-12
 
 
 class Point(NamedTuple):
-    """Weights, and the risk at them."""
+    """A risk at some weights.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_weights,)
+    scores : ndarray of shape (n_samples,)
+    risk : float
+    subgradient : ndarray of shape (n_samples,)
+        Of the risk, with respect to the scores.
+    """
 
     w: NDArray[np.float64]
     scores: NDArray[np.float64]
     risk: float
-    pull: NDArray[np.float64]
-    """A subgradient of the risk with respect to the scores."""
+    subgradient: NDArray[np.float64]
 
     def primal(self, C: float) -> float:
         """Return the regularised risk."""
@@ -31,7 +39,7 @@ class Bundle:
     """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
 
     _PATIENCE = 50
-    """Planes that carry no weight for so many solutions are dropped."""
+    """Number of solutions without weight after which a plane is dropped."""
 
     _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
 
@@ -53,14 +61,14 @@ class Bundle:
         self._n_planes += 1
 
     def improve(self, tol: float) -> bool:
-        """Go on solving for the weights of the planes; return whether they are optimal to tol."""
+        """Go on solving for the weights of the planes; return whether their gap is at most tol."""
         m = self._n_planes
         alpha, gradient = self._alpha[:m], np.empty(m)
         steps = cutting_plane.solve_master(
             self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
         )
         if steps == _MASTER_STEPS:
-            self._leap(gradient)
+            self._newton_step(gradient)
             return False
         idle = self._idle[:m]
         idle[:] = np.where(alpha > 0, 0, idle + 1)
@@ -68,8 +76,8 @@ class Bundle:
             self._rearrange(np.flatnonzero(idle < self._PATIENCE), len(self._offsets))
         return True
 
-    def _leap(self, gradient: NDArray[np.float64]) -> None:
-        """Take a Newton step for the planes that carry weight, where pairs alone would creep."""
+    def _newton_step(self, gradient: NDArray[np.float64]) -> None:
+        """Take a Newton step for the planes that carry weight, where steps by pairs are slow."""
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
@@ -100,7 +108,7 @@ class Bundle:
         return float(self._alpha[:m] @ self._offsets[:m] - 0.5 * w @ w)
 
     def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
-        """Keep these planes only, and have room for so many."""
+        """Keep these planes only, in arrays with room for `capacity` of them."""
         m = self._n_planes = len(kept)
         for name in self._OF_PLANES:
             old = getattr(self, name)

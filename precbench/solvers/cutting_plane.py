@@ -1,4 +1,4 @@
-"""The cutting-plane method on the risk of all training rows: the batch baseline of the papers."""
+"""The cutting-plane method on the risk of all training rows, the batch baseline of the papers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -60,7 +60,7 @@ class CuttingPlane(LinearRanker):
     C : float, default=1.0
         Weight of the risk.
     tol : float, default=1e-3
-        Stop when the smallest P found exceeds the lower bound by at most so many times itself.
+        Stop when the smallest P found exceeds the lower bound by at most this share of itself.
     max_iter : int, default=5000
 
     Attributes
@@ -77,7 +77,7 @@ class CuttingPlane(LinearRanker):
         No w has a smaller P.
     gap_ : float
         ``primal_ - lower_bound_``. P is strongly convex: `best_weights_` lie within
-        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, but for rounding.
+        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
     primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter_,)
         P of each iterate, which zig-zags, and the two bounds when it had been assessed.
     converged_ : bool
@@ -87,7 +87,7 @@ class CuttingPlane(LinearRanker):
     R of "prec@k" with k < n_pos is not cut off at 0, and without `at_least_k` has no intercept.
     There SVMperf solves another problem: it takes at least k ones, has a slack variable that is
     not negative, and appends a constant column. It also stops at a gap of 0.1 C; where the
-    minimum is flat, as for rare positives that no w ranks first, w is then decided by chance.
+    minimum is flat, as for rare positives that no w ranks first, w then depends on chance.
 
     References
     ----------
@@ -154,14 +154,14 @@ class CuttingPlane(LinearRanker):
             if self.converged_ or self._gave_up():
                 break
             for point in planes:
-                bundle.add(point, risk.slope(point))
+                bundle.add(point, risk.subgradient(point))
             if not self._solve(bundle, trace):
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
-        """Take stock of the iterate and of the best point so far."""
+        """Set the attributes that describe the iterate and the best point so far."""
         self._publish(iterate.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
         self.primal_ = best.primal(self.C)
@@ -185,8 +185,8 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Find the best w against all planes; return False if the trace ends the search."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
-        enough = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
-        while not bundle.improve(enough):
+        tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
+        while not bundle.improve(tol):
             if trace(self):
                 return False
         return True
@@ -195,7 +195,7 @@ class CuttingPlane(LinearRanker):
 class TrainingRisk:
     """R(w), the risk of linear scores on all training rows in percent, as `CuttingPlane` says.
 
-    Where it has an intercept, that is the last of the weights.
+    The intercept, if there is one, is the last weight.
 
     Parameters
     ----------
@@ -255,13 +255,13 @@ class TrainingRisk:
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
         if not np.isfinite(scores).all():
             return Point(w, scores, np.nan, np.full_like(scores, np.nan))
-        value, pull = self._evaluate(scores / self._spread, self._positive)
-        return Point(w, scores, self._percent * value, pull * (self._percent / self._spread))
+        value, subgradient = self._evaluate(scores / self._spread, self._positive)
+        return Point(w, scores, self._percent * value, subgradient * (self._percent / self._spread))
 
-    def slope(self, point: Point) -> NDArray[np.float64]:
+    def subgradient(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""
-        slope = weighted_sum(self._rows, point.pull, self._n_features)
-        return np.append(slope, point.pull.sum()) if self.has_intercept else slope
+        found = weighted_sum(self._rows, point.subgradient, self._n_features)
+        return np.append(found, point.subgradient.sum()) if self.has_intercept else found
 
 
 def _at_least_k(
@@ -270,11 +270,11 @@ def _at_least_k(
     """Maximise the share of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``."""
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
-    pull = np.zeros_like(scores)
-    pull[pos] = -1
-    pull[first_rows(scores, pos, n_true)] = 0
-    pull[first_rows(scores, neg, n_false)] = 1
-    return n_false / (n_true + n_false) + float(pull @ scores), pull
+    subgradient = np.zeros_like(scores)
+    subgradient[pos] = -1
+    subgradient[first_rows(scores, pos, n_true)] = 0
+    subgradient[first_rows(scores, neg, n_false)] = 1
+    return n_false / (n_true + n_false) + float(subgradient @ scores), subgradient
 
 
 class _Tangent(NamedTuple):
@@ -295,7 +295,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
     linear, square = float(best.w @ direction), float(direction @ direction)
 
     def tangent(t: float, point: Point) -> _Tangent:
-        slope = C * float(point.pull @ drift)
+        slope = C * float(point.subgradient @ drift)
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None
@@ -324,7 +324,7 @@ def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float
     lowest = -(linear + left.slope) / square
     if right is None:
         return lowest
-    if right.slope <= left.slope:  # but for rounding they would differ
+    if right.slope <= left.slope:  # possible by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     return sorted((lowest, crossing, -(linear + right.slope) / square))[1]

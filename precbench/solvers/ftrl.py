@@ -1,4 +1,4 @@
-"""Follow the regularised leader for losses that are no sums over the rows."""
+"""Follow the regularised leader, for losses that are not sums over the rows."""
 
 from typing import Any, NamedTuple
 
@@ -11,9 +11,9 @@ from precbench.solvers.base import LinearRanker, Trace, untraced, warn
 from precbench.solvers.bundle import Point
 from precbench.solvers.incremental_planes import (
     Bound,
-    GrowingLoss,
-    GrowingPartialAUC,
-    GrowingStruct,
+    IncrementalLoss,
+    IncrementalPartialAUC,
+    IncrementalStruct,
     Planes,
 )
 from precbench.solvers.parameters import (
@@ -33,7 +33,7 @@ __all__ = ["FTRL", "Leader"]
 
 _EPS = float(np.finfo(float).eps)
 _PATIENCE = 10  # evaluations that bring the gap no closer to 0
-_BETWEEN_LOOKS = 10  # evaluations, at the clock
+_BETWEEN_TRACES = 10  # evaluations
 
 
 class FTRL(LinearRanker):
@@ -72,8 +72,8 @@ class FTRL(LinearRanker):
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Rows that come at a time: w is found anew after each batch, and a penalty is what the
-        batch adds.
+        Number of rows that come at a time: w is found anew after each batch, and its penalty is
+        what the batch adds.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
@@ -99,8 +99,8 @@ class FTRL(LinearRanker):
         The largest certified gap of a regularised loss: ||w_t - exact w_t|| <=
         sqrt(2 gap_ / eta_).
     error_ : float
-        The largest certified ||w_t - exact w_t||, less than that where the ball pulls more than
-        eta does: each penalty is off by at most G_t times this.
+        The largest certified ||w_t - exact w_t||, which is less than that where w_t lies on the
+        sphere: each penalty is off by at most G_t times this.
     n_iter_ : int
         Batches so far.
 
@@ -224,7 +224,7 @@ class FTRL(LinearRanker):
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
-        """Find the w in the ball with the least loss of all rows, which regret compares with.
+        """Find the w in the ball with the least loss of all rows, with which regret compares.
 
         Parameters
         ----------
@@ -258,31 +258,29 @@ class FTRL(LinearRanker):
                 "the features"
             )
         bound = self.radius * float(np.sqrt(2 * np.sum(constants**2)))
-        enough, eta = 1e-3 * bound, bound / self.radius**2 or 1.0
+        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0
         point = loss.at(np.zeros(X.shape[1]), n)
         planes = Planes(loss, eta)
         planes.extend(0, point)
         while True:
-            found = self._descend(
-                planes, point, eta, enough=0.1 * eta * self.radius**2 + 0.1 * enough
-            )
+            found = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert found is not None  # without a trace
             lower = planes.bound_in_ball(0.0, self.radius).value
             gap = found.point.risk - lower
-            if gap <= enough or eta * self.radius**2 < 1e-3 * enough:
+            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
                 break
             point, eta = found.point, 0.1 * eta
-        if gap > enough:
+        if gap > tol:
             warn(
-                f"the loss of the leader is certain to within {gap:.3g} only, not {enough:.3g}: "
+                f"the loss of the leader is certain to within {gap:.3g} only, not {tol:.3g}: "
                 f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few"
             )
         return Leader(found.point.w, float(found.point.risk), float(gap))
 
-    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> GrowingLoss:
+    def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
-            return GrowingPartialAUC(X, positive, float(self.beta))
-        return GrowingStruct(X, positive, self.top if self.objective == "prec@k" else None)
+            return IncrementalPartialAUC(X, positive, float(self.beta))
+        return IncrementalStruct(X, positive, self.top if self.objective == "prec@k" else None)
 
     def _eta(self) -> float:
         if self.eta is not None:
@@ -296,28 +294,29 @@ class FTRL(LinearRanker):
         point: Point,
         eta: float,
         *,
-        enough: float = 0.0,
+        tol: float = 0.0,
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Go down from a point of all rows so far until the gap, or the error, is small enough.
+        """Minimise the regularised loss of the rows so far, starting from a point.
 
-        Return None if the trace ends the fit.
+        End when the gap is at most `tol`, or certifies an error of at most `distance`. Return None
+        if the trace ends the fit.
         """
 
         def primal(point: Point) -> float:
             return point.risk + 0.5 * eta * float(point.w @ point.w)
 
         best, lower = point, Bound(-np.inf, eta)
-        needed = max(enough, lower.gap_within(distance, eta))
+        target = max(tol, lower.gap_within(distance, eta))
         gap, least, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
-            planes.add(point, planes.loss.slope(point.pull))
-            w = planes.solve(eta, self.radius, max(0.1 * needed, 0.02 * gap))
+            planes.add(point, planes.loss.by_weights(point.subgradient))
+            w = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
             lower = max(lower, planes.bound_in_ball(eta, self.radius))
             gap = max(0.0, primal(best) - lower.value)
-            needed = max(enough, lower.gap_within(distance, eta))
-            if gap <= needed:
+            target = max(tol, lower.gap_within(distance, eta))
+            if gap <= target:
                 break
             if gap < least - _EPS * abs(lower.value):
                 least, n_idle = gap, 0
@@ -325,11 +324,11 @@ class FTRL(LinearRanker):
                 n_idle += 1
             if n_idle == _PATIENCE:
                 break
-            if n_evaluations % _BETWEEN_LOOKS == 0 and trace(self):
+            if n_evaluations % _BETWEEN_TRACES == 0 and trace(self):
                 return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
-        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, gap <= needed)
+        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, gap <= target)
 
 
 class Leader(NamedTuple):

@@ -1,4 +1,4 @@
-"""Losses of the first rows of a stream as planes below them, kept as the rows grow."""
+"""Losses of the first n rows of a stream, and planes below them that are extended as n grows."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -12,38 +12,37 @@ from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
 from precbench.topk import first_rows, k_by_size
 
-__all__ = ["Bound", "GrowingLoss", "GrowingPartialAUC", "GrowingStruct", "Planes"]
+__all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
 
 _MOST_TURNS = 50
 _TRIES = 8  # of 1,000 steps by pairs, before active sets
-_EPS = float(np.finfo(float).eps)
 _RANK = 1e-12  # of the largest singular value
 
 
 class Bound(NamedTuple):
-    """A value v and a pull p such that F(w) >= v + p/2 ||w - w_0||^2 in the ball, for some w_0.
+    """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0.
 
-    F is a loss and ``eta/2 ||w||^2``. With F(w) <= v + gap this holds w and the best w to within
-    sqrt(2 gap / p) of w_0, so to twice this of each other.
+    F is a loss and ``eta/2 ||w||^2``. A w with F(w) <= value + gap and the best w then lie within
+    sqrt(2 gap / curvature) of w_0, so within twice this of each other.
     """
 
     value: float
-    pull: float
+    curvature: float
 
     def error(self, gap: float, eta: float) -> float:
-        """Return how far a w with this gap can be from the best."""
-        return float(np.sqrt(2 * gap / max(eta, self.pull / 4)))
+        """Return the greatest distance of a w with this gap from the best."""
+        return float(np.sqrt(2 * gap / max(eta, self.curvature / 4)))
 
     def gap_within(self, distance: float, eta: float) -> float:
-        """Return the largest gap with no more than this error."""
-        return 0.5 * max(eta, self.pull / 4) * distance**2
+        """Return the largest gap that keeps the error within this distance."""
+        return 0.5 * max(eta, self.curvature / 4) * distance**2
 
 
-class GrowingLoss(ABC):
-    """The losses of the first n rows, for all n, and how their planes grow with n."""
+class IncrementalLoss(ABC):
+    """The losses of the first n rows, for all n, and how planes below them are extended."""
 
     n_chosen = 0
-    """Length of what a plane must remember to be extended: which rows, the first n, it chose."""
+    """Number of rows of which a plane must remember whether it chose them, to be extended."""
 
     def __init__(self, X: Any, positive: NDArray[np.bool_]):
         self.X, self.positive = X, positive
@@ -58,16 +57,23 @@ class GrowingLoss(ABC):
 
     @abstractmethod
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss of so many rows, and a subgradient with respect to the scores."""
+        """Return the loss of the first rows, and a subgradient with respect to their scores."""
 
     @abstractmethod
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return what rows from `start` on add to the slopes and offsets of planes.
+        """Return the increments of slopes and offsets of planes for the rows from `start` on.
 
-        Of all extensions those that are high at these scores. For each plane, `chosen` says
-        which negatives it has chosen, and is brought up to date.
+        Of all extensions take those that are high at these scores.
+
+        Parameters
+        ----------
+        start : int
+        scores : ndarray of shape (n,)
+            Of the first n rows, start < n.
+        chosen : ndarray of bool, shape (n_planes, n_chosen)
+            The negatives that each plane has chosen; updated.
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
@@ -77,9 +83,9 @@ class GrowingLoss(ABC):
             return Point(w, scores, np.nan, np.full_like(scores, np.nan))
         return Point(w, scores, *self.evaluate(scores))
 
-    def slope(self, pull: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of the first rows, each times its pull."""
-        return weighted_sum(self._first(len(pull)), pull, self.X.shape[1])
+    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a subgradient with respect to the scores of the first rows into one of w."""
+        return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
         data, indices, indptr, _ = self._all
@@ -88,7 +94,7 @@ class GrowingLoss(ABC):
         return Rows(data[: n * self.X.shape[1]], indices, indptr, n)
 
 
-class GrowingStruct(GrowingLoss):
+class IncrementalStruct(IncrementalLoss):
     """The struct surrogate with a number of ones that grows with the rows."""
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
@@ -109,13 +115,13 @@ class GrowingStruct(GrowingLoss):
     def extension(self, start, scores, chosen):
         """Extend a plane; see the base class."""
         n, new = len(scores), slice(start, None)
-        pull = np.zeros(n)
+        by_scores = np.zeros(n)
         n_more = self._n_ones[n] - self._n_ones[start]
-        value, pull[new] = struct(scores[new], self.positive[start:n], n_more)
-        return self.slope(pull), value - float(pull @ scores)
+        value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
+        return self.by_weights(by_scores), value - float(by_scores @ scores)
 
 
-class GrowingPartialAUC(GrowingLoss):
+class IncrementalPartialAUC(IncrementalLoss):
     """The hinges of all pairs of a positive and one of the highest negatives."""
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
@@ -140,10 +146,10 @@ class GrowingPartialAUC(GrowingLoss):
         n, positive = len(scores), self.positive[: len(scores)]
         new = start + np.flatnonzero(~positive[start:])
         entering = first_rows(scores, new, self._n_top[n] - self._n_top[start])
-        value, pull = pair_hinges(scores, np.flatnonzero(positive), entering)
-        slopes, offsets = self.slope(pull), value - float(pull @ scores)
+        value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
+        slopes, offsets = self.by_weights(by_scores), value - float(by_scores @ scores)
         late = start + np.flatnonzero(positive[start:])
-        if late.size:  # meets what each plane has chosen before
+        if late.size:  # pairs with the negatives that each plane chose before
             active = 1 + scores[:start] > scores[late, np.newaxis]
             old = chosen[:, :start]
             n_met = old.astype(float) @ active.T.astype(float)
@@ -155,56 +161,52 @@ class GrowingPartialAUC(GrowingLoss):
 
 
 class Planes(Bundle):
-    """Planes below the loss of the rows so far, the best w in the ball against all of them."""
+    """Planes below the loss of the rows so far, and the best w in the ball against all of them."""
 
     _PATIENCE = 20
     _OF_PLANES = (*Bundle._OF_PLANES, "_chosen")
 
-    def __init__(self, loss: GrowingLoss, eta: float):
+    def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
         super().__init__(1 / eta, n_features)
-        self._strength, self._steepest = eta, 0.0  # the largest slope, squared
+        self._strength = eta
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
         nothing = np.zeros(n_features)  # the loss of no rows
         self.add(Point(nothing, np.empty(0), 0.0, np.empty(0)), nothing)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add a plane, and remember what extends it."""
+        """Add the plane that touches the loss at a point, and remember the rows that it chose."""
         super().add(point, slope)
-        pull = point.pull[: self.loss.n_chosen]
-        new = self._n_planes - 1
-        self._steepest = max(self._steepest, float(self._gram[new, new]))
-        chosen = self._chosen[new]
+        by_scores = point.subgradient[: self.loss.n_chosen]
+        chosen = self._chosen[self._n_planes - 1]
         chosen[:] = False
-        chosen[: len(pull)] = pull > 0
+        chosen[: len(by_scores)] = by_scores > 0
 
     def extend(self, start: int, point: Point) -> None:
-        """Turn planes of the first `start` rows into planes of all rows that a point has."""
+        """Extend planes of the first `start` rows to all rows whose scores a point has."""
         m = self._n_planes
         slopes, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         self._slopes[:m] += slopes
         self._offsets[:m] += offsets
         self._gram[:m, :m] = self._slopes[:m] @ self._slopes[:m].T
-        self._steepest = float(self._gram[:m, :m].diagonal().max())
 
-    def solve(self, eta: float, radius: float, enough: float) -> NDArray[np.float64]:
-        """Return the best w for ``eta/2 ||w||^2`` plus the planes, in the ball, to `enough`.
+    def solve(self, eta: float, radius: float, tol: float) -> NDArray[np.float64]:
+        """Return the best w for ``eta/2 ||w||^2`` plus the planes in the ball, to within `tol`.
 
-        In the ball it is the best for some stronger pull to 0, with ``||w|| = radius``. A pull
-        asks for another: that which brings the same mean of the planes into the ball. The pull
-        that asks for itself is sought by secants.
+        It is also the best for some greater strength in place of eta, without the ball, where
+        ``||w|| = radius``. From the best w for one strength follows the next: that which brings
+        the same mean of the slopes into the ball. The strength that gives itself is sought by
+        secants.
         """
         low, high, last = eta, np.inf, None
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
-            tried, w = self._strength, self._best(0.5 * enough)
+            tried, w = self._strength, self._best(0.5 * tol)
             wanted = max(eta, tried * float(np.linalg.norm(w)) / radius)
             w = w * (tried / wanted)
             value = self._height(w) + 0.5 * eta * float(w @ w)
-            if value - self.bound_in_ball(eta, radius).value <= enough:
-                break
-            if abs(wanted - tried) <= _EPS * tried:  # w has no more digits
+            if value - self.bound_in_ball(eta, radius).value <= tol:
                 break
             low, high = (max(low, tried), high) if wanted > tried else (low, min(high, tried))
             self._strength = wanted
@@ -216,29 +218,23 @@ class Planes(Bundle):
             last = tried, wanted
         return w
 
-    def _best(self, enough: float) -> NDArray[np.float64]:
-        """Return the best w for this strength, whatever its length."""
-        noise = _EPS * self._C * self._steepest
-        done = any(self.improve(max(enough, noise)) for _ in range(_TRIES))
-        if done and noise <= enough:
+    def _best(self, tol: float) -> NDArray[np.float64]:
+        """Return the best w for this strength, whatever its norm."""
+        if any(self.improve(tol) for _ in range(_TRIES)):
             return self.weights()
-        return self._settle(enough)
+        return self._active_set(tol)
 
-    def _settle(self, enough: float) -> NDArray[np.float64]:
-        """Find the best w for this strength by active sets, to almost all digits.
+    def _active_set(self, tol: float) -> NDArray[np.float64]:
+        """Find the best w for this strength by active sets, where steps by pairs are slow.
 
-        Where planes meet in a corner, the weights of the dual give w as the small difference of
-        large numbers. Here it solves the equations of the corner instead. A turn goes to where
-        the active planes meet, or as far as a plane has no weight left and is dropped; or if they
-        don't meet, raises the mean of their heights at w until one is dropped. At the corner the
-        highest plane becomes active; if it is so already, another turn takes away the rounding of
-        the last.
+        A turn goes to where the active planes meet, or as far as a plane has no weight left and is
+        dropped; or if they do not meet, raises the mean of their heights at w until one is
+        dropped. Where they meet, the highest plane becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
-        enough = max(enough, 8 * _EPS * float(np.abs(offsets).max()))
         shares = self._alpha[:m] / self._C
-        active, again, w = shares > 0, False, -(shares @ slopes) / strength
+        active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
             first, *others = np.flatnonzero(active)
@@ -246,13 +242,12 @@ class Planes(Bundle):
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
                 strength * w + shares @ slopes,
-                max(enough, 8 * _EPS * float(np.abs(heights).max())),
+                tol,
             )
             change = np.zeros(m)
             change[others], change[first] = step, -step.sum()
             falls = np.flatnonzero(change < 0)
-            with np.errstate(over="ignore"):
-                room = shares[falls] / -change[falls]
+            room = shares[falls] / -change[falls]
             blocked = room.min(initial=np.inf) <= length
             length = min(length, room.min(initial=np.inf))
             shares, w = np.maximum(shares + length * change, 0.0), w + length * shift
@@ -262,9 +257,9 @@ class Planes(Bundle):
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= enough or (again and active[highest]):
+            if heights[highest] - float(shares @ heights) <= tol:
                 break
-            again, active[highest] = active[highest], True
+            active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
         return w
 
@@ -272,24 +267,24 @@ class Planes(Bundle):
         self,
         edges: NDArray[np.float64],
         rises: NDArray[np.float64],
-        pull: NDArray[np.float64],
-        enough: float,
+        gradient: NDArray[np.float64],
+        tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return a direction of the shares of all planes but the first, of w, and how far to go.
 
-        The slopes of the others less that of the first are `edges`, the heights `-rises`; at the
-        best w for the active planes the pull is 0.
+        The slopes of the others less that of the first are `edges`, the heights `-rises`; the
+        gradient, of the regularised mean of the planes, is 0 at the best w for the active ones.
         """
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
         apart = U @ coordinates - rises
-        if np.abs(apart).max(initial=0.0) > enough:
-            return apart, np.zeros_like(pull), np.inf
+        if np.abs(apart).max(initial=0.0) > tol:
+            return apart, np.zeros_like(gradient), np.inf
         within = coordinates / sizes
-        across = V @ pull
-        shift = V.T @ within - (pull - V.T @ across) / self._strength
+        across = V @ gradient
+        shift = V.T @ within - (gradient - V.T @ across) / self._strength
         return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:

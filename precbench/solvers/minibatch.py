@@ -21,7 +21,7 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw positions of a stream, all sets of so many being equally likely.
+    """Draw positions in a stream, all sets of this size being equally likely.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     late = np.arange(len(reservoir), n)
     places = rng.integers(0, late + 1)
     enters = places < size
-    reservoir[places[enters]] = late[enters]  # of several at one place the last stays
+    reservoir[places[enters]] = late[enters]  # of several at one place, the last remains
     return np.sort(reservoir)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What the kernel must know of a method.
+    """The rule by which the kernel learns from a batch.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class MiniBatchRanker(PassRanker):
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """Return what the kernel must know, with the parameters of this moment."""
+        """Return the rule of the kernel that the parameters ask for."""
 
     @property
     def _has_intercept(self) -> bool:
@@ -376,13 +376,13 @@ class TwoPMB(ObjectiveRanker):
     """2PMB: mini-batches of streaming negatives, each against a stored sample of the positives.
 
     Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the negatives in
-    batches e = 1, 2, ...; each one, behind the buffer, makes a step as in `OnePMB`. Every further
-    epoch is one more pass 2 with the same buffer.
+    batches e = 1, 2, ...; each one, appended to the buffer, makes a step as in `OnePMB`. Every
+    further epoch is one more pass 2 with the same buffer.
 
     In a batch the share of positives is inflated. The loss of a batch still estimates "pauc" and
-    "auc", which take the two classes apart, but for "prec@k", whose k is a share of the positives
-    in the buffer, and for "f1", whose threshold then lets too many rows through, it is that of an
-    easier problem.
+    "auc", which treat the two classes separately. For "prec@k", whose k is a share of the
+    positives in the buffer, and for "f1", whose threshold then lets too many rows through, it is
+    that of an easier problem.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ class TwoPMB(ObjectiveRanker):
 
     Notes
     -----
-    There is no `partial_fit`, for no step can be taken before pass 1 has seen all positives.
+    There is no `partial_fit`, because no step can be taken before pass 1 has seen all positives.
     `n_rows_seen_` counts the rows that were scored, those of the buffer in every batch.
 
     References
@@ -470,7 +470,7 @@ class TwoPMB(ObjectiveRanker):
 def joined_batches(
     kept: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Return the rows of batches of the streamed ones, each behind all of the kept ones."""
+    """Return the rows of batches of streamed rows, each batch preceded by all of the kept rows."""
     starts = range(0, len(streamed), batch_size)
     parts = ((kept, streamed[start : start + batch_size]) for start in starts)
     return np.concatenate([part for pair in parts for part in pair])

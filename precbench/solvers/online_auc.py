@@ -19,7 +19,7 @@ __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones.
 
-    However the rows are cut into pieces for `partial_fit`, the path is the same. Rows that come
+    The path does not depend on how the rows are cut into pieces for `partial_fit`. Rows that come
     before there is a row to compare them with (for PGD any, for the others one of the other
     class) are remembered and change nothing.
 
@@ -31,7 +31,7 @@ class OnlineAUCRanker(PassRanker):
 
     @abstractmethod
     def _values_per_row(self) -> int:
-        """Return about how many numbers a step reads."""
+        """Return the approximate number of values that a step reads."""
 
     def _slice_length(self, rows: Rows) -> int:
         return min(rows.per_slice(), max(1, VALUES_PER_SLICE // self._values_per_row()))
@@ -137,7 +137,7 @@ class OAM(OnlineAUCRanker):
         return visit
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw where the next rows go in the reservoir of their class, beyond its end: nowhere."""
+        """Draw the places of the next rows in the reservoir of their class, or beyond it."""
         seen = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
         )

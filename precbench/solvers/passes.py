@@ -52,7 +52,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
 class PassRanker(LinearRanker):
     """Base of the methods that visit rows in passes, one step a batch.
 
-    A subclass defines `_visitor`, and in `_reset` what it keeps between visits. By default an
+    A subclass defines `_visitor`, and in `_reset` creates its state. By default an
     epoch visits all rows as they come, so that rows may also come in pieces.
 
     Attributes
@@ -99,14 +99,14 @@ class PassRanker(LinearRanker):
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Learn from all rows of `fit` what the passes need to know."""
+        """Compute from all rows of `fit` what the passes need."""
 
     def _slice_length(self, rows: Rows) -> int:
         """Return the number of rows that are visited in a small fraction of 0.1 s."""
         return rows.per_slice()
 
     def _reset(self, n_features: int) -> None:
-        """Forget what was learnt."""
+        """Set weights, counters and state to those before the first row."""
         n_weights = n_features + self._has_intercept
         w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self.average else 0)
         self._publish(w.copy(), has_intercept=self._has_intercept)

@@ -1,4 +1,4 @@
-"""The P-Norm Push, RankBoost and the IR Push: convex risks that price the top of the list."""
+"""The P-Norm Push, RankBoost and the IR Push: convex risks that weigh the top of the list."""
 
 import math
 from abc import abstractmethod
@@ -14,12 +14,12 @@ from precbench.solvers.base import LinearRanker, Trace, untraced, warn
 from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
     Classes,
+    Evaluation,
     ExponentialRisk,
     InformationRetrievalRisk,
     PairLists,
     PairwiseRisk,
-    Point,
-    Risk,
+    PushRisk,
 )
 from precbench.solvers.rows import with_short_indices
 
@@ -27,11 +27,11 @@ __all__ = ["IRPush", "PNormPush", "RankBoost"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the greatest curvature
-_FLAT = 1e-6  # a curvature this small, relative to the greatest, may lie on a way to infinity
+_FLAT = 1e-6  # along an axis with so small a share of the greatest curvature, w may diverge
 
 
 class PushRanker(LinearRanker):
-    """Base of the pushes: how a risk is minimised, by Newton's method or by coordinates."""
+    """Base of the pushes: minimises a risk by Newton's method or by coordinates."""
 
     method: str = "newton"
     derivative: str = "absolute"
@@ -41,13 +41,13 @@ class PushRanker(LinearRanker):
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
     @abstractmethod
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
-        """Return what is minimised."""
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
+        """Return the risk to minimise."""
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
 
-    def _train(self, risk: Risk, trace: Trace) -> None:
+    def _train(self, risk: PushRisk, trace: Trace) -> None:
         self._start(risk.X.shape[1])
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
@@ -59,16 +59,18 @@ class PushRanker(LinearRanker):
         if self.unbounded_:
             warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly and grow without bound, so the fit ends at finite ones on the way"
+                "wrongly and grow without bound, so the fit ended at finite ones on the way"
             )
 
-    def _assess(self, point: Point) -> None:
-        """Take stock of `coef_`, where the risk is known."""
+    def _assess(self, point: Evaluation) -> None:
+        """Set the attributes that describe the risk at `coef_`."""
         self.gradient_norm_ = math.hypot(*point.gradient)
         self.log_risk_ = point.log_risk
         self.converged_ = self.gradient_norm_ <= self.tol
 
-    def _move(self, w: NDArray[np.float64], point: Point, risk: Risk, trace: Trace) -> bool:
+    def _move(
+        self, w: NDArray[np.float64], point: Evaluation, risk: PushRisk, trace: Trace
+    ) -> bool:
         """Take the next w as `coef_`; return whether the trace ends the fit."""
         self.coef_ = w
         self.n_iter_ += 1
@@ -76,7 +78,7 @@ class PushRanker(LinearRanker):
         self._assess(point)
         return bool(trace(self))
 
-    def _by_newton(self, risk: Risk, trace: Trace) -> None:
+    def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Go to the optimum by Newton's method, damped after Levenberg."""
         point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
         self._assess(point)
@@ -103,7 +105,7 @@ class PushRanker(LinearRanker):
                 f"{self.n_iter_} iterations (max_iter={self.max_iter})"
             )
 
-    def _by_coordinates(self, risk: Risk, trace: Trace) -> None:
+    def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2: the column with the largest derivative, to the root of (1)."""
         point, spent = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
@@ -134,17 +136,17 @@ class PushRanker(LinearRanker):
 
 
 def _damped_step(
-    risk: Risk,
+    risk: PushRisk,
     w: NDArray[np.float64],
-    point: Point,
+    point: Evaluation,
     curvatures: NDArray[np.float64],
     axes: NDArray[np.float64],
     damping: float,
-) -> tuple[NDArray[np.float64], Point, float] | None:
+) -> tuple[NDArray[np.float64], Evaluation, float] | None:
     """Return the next w, the risk there and the next damping, or None where none is better.
 
-    A step is taken for a tenth of the decrease that the quadratic model promises or, where the
-    value stands still but for rounding, for a smaller gradient.
+    A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
+    where it changes by rounding only, if the gradient gets smaller.
     """
     slopes = axes.T @ point.gradient
     rounding = 8 * _EPS * max(1.0, abs(point.value))
@@ -152,20 +154,20 @@ def _damped_step(
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        promised = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
+        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
         gained = point.value - new.value
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
-        elif gained > 0.1 * promised:
-            eased = damping / 10 if gained > 0.5 * promised else damping
+        elif gained > 0.1 * predicted:
+            eased = damping / 10 if gained > 0.5 * predicted else damping
             return new_w, new, max(eased, _LEAST_DAMPING)
         damping *= 10
     return None
 
 
 def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bool:
-    """Tell whether no pair is ranked wrongly and some pair rightly."""
+    """Return whether no pair is ranked wrongly and some pair rightly."""
     low, high = relation.range(scores)
     return low >= 0 and high > 0
 
@@ -210,12 +212,12 @@ class IRPush(PushRanker):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         return InformationRetrievalRisk(X, labels)
 
 
 class PairPushRanker(PushRanker):
-    """Base of the pushes with a price r**p, which also take a relation in place of labels."""
+    """Base of the pushes with the price r**p, which also learn from pairs in place of labels."""
 
     p: float
     loss: str
@@ -240,7 +242,7 @@ class PairPushRanker(PushRanker):
         Returns
         -------
         self
-            `classes_` is (-1, 1), for there are no labels.
+            `classes_` is (-1, 1), because there are no labels.
 
         Raises
         ------
@@ -263,7 +265,7 @@ class PairPushRanker(PushRanker):
         self._warn_of_overflow()
         return self
 
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> Risk:
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         if self.loss == "exponential":
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
@@ -300,8 +302,9 @@ class PNormPush(PairPushRanker):
         the derivative. "newton" goes to the optimum; it holds a matrix of n_features x
         n_features.
     derivative : {"absolute", "signed"}, default="absolute"
-        Whose largest value chooses the feature in "coordinate". Fig. 2 prints the signed one, the
-        text says the absolute one, and only the latter gives the published results.
+        The derivative whose largest value chooses the feature in "coordinate". Fig. 2 prints the
+        signed one, the text says the absolute one, and only the latter gives the published
+        results.
     push : {"top", "bottom", "both"}, default="top"
         "bottom" exchanges the roles of the classes, ``sum_i (sum_k loss(s_i - s_k))^p``;
         "both" is the risk at the top plus `bottom_weight` times that at the bottom.
@@ -327,9 +330,8 @@ class PNormPush(PairPushRanker):
 
     Notes
     -----
-    Along a feature that ranks no pair wrongly the derivative has
-    no root: there the step is the one that gives a margin of 1 to the pairs that the feature
-    tells apart, and the feature is left alone from then on.
+    Along a feature that ranks no pair wrongly the derivative has no root: there the step gives a
+    margin of 1 to the pairs in which the feature differs, and the feature is not used again.
 
     References
     ----------
@@ -367,7 +369,7 @@ class PNormPush(PairPushRanker):
 
 
 class RankBoost(PairPushRanker):
-    """RankBoost: the P-Norm Push with p = 1, a price on every misranked pair alike.
+    """RankBoost: the P-Norm Push with p = 1, which weighs all misranked pairs equally.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The risks of the P-Norm Push as objectives: value, gradient, Hessian and line search."""
+"""The risks of the pushes: value, gradient, Hessian and line search."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,33 +15,33 @@ from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 __all__ = [
     "Classes",
+    "Evaluation",
     "ExponentialRisk",
     "InformationRetrievalRisk",
     "PairLists",
     "PairwiseRisk",
-    "Point",
-    "Risk",
+    "PushRisk",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
-_EVALUATED = 2**21  # rows, or pairs, that a kernel takes in a fraction of 0.1 s
+_EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
-_WRONG = 1e-6  # a difference of scores this small, relative to the greatest, is none
+_WRONG = 1e-6  # relative to the greatest difference of scores, a smaller one counts as 0
 
 
-class Point(NamedTuple):
-    """An objective at one w.
+class Evaluation(NamedTuple):
+    """A risk at one w.
 
     Attributes
     ----------
     scores : ndarray of shape (n_samples,)
     value : float
-        What is minimised.
+        The function that is minimised.
     gradient : ndarray of shape (n_features,)
         With respect to w.
     log_risk : float
     noise : float
-        A derivative that rounding alone may show.
+        Bound of the rounding error of a derivative.
     """
 
     scores: NDArray[np.float64]
@@ -161,7 +161,7 @@ def _linear_programme(
     return solved.x if solved.status == 0 else np.zeros(len(gain))
 
 
-class Risk(ABC):
+class PushRisk(ABC):
     """A convex risk of the scores ``X @ w``."""
 
     def __init__(self, X: Any, relation: Classes | PairLists):
@@ -170,7 +170,7 @@ class Risk(ABC):
         self.relation = relation
 
     @abstractmethod
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w."""
 
     @abstractmethod
@@ -178,16 +178,16 @@ class Risk(ABC):
         """Return the second derivatives at w, shape (n_features, n_features)."""
 
     @abstractmethod
-    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+    def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative along a direction of scores.
 
         The direction must rank some pair rightly and some pair wrongly.
         """
 
     def is_separable(self) -> bool:
-        """Tell whether some w ranks no pair wrongly and some pair rightly.
+        """Return whether some w ranks no pair wrongly and some pair rightly.
 
-        A linear programme, solved to the tolerance of HiGHS: wrong by a millionth is not wrong.
+        A linear programme, solved to the tolerance of HiGHS, so up to a millionth of the scores.
         """
         largest = np.asarray(_dense(abs(self.X).max(axis=0))).ravel()
         X = sparse.csr_array(self.X) @ sparse.diags_array(1 / np.where(largest > 0, largest, 1))
@@ -195,7 +195,7 @@ class Risk(ABC):
         return high > _WRONG and low >= -_WRONG * high
 
     def moves_scores(self, axes: NDArray[np.float64]) -> bool:
-        """Tell whether some of the axes, columns of length 1, moves the scores apart."""
+        """Return whether w can change the ranking along one of the axes, columns of norm 1."""
         largest = np.abs(self.rows.data).max(initial=0)
         moved = (linear_scores(self.rows, np.ascontiguousarray(axis)) for axis in axes.T)
         return any(np.ptp(scores) > _WRONG * largest for scores in moved)
@@ -208,12 +208,12 @@ class Risk(ABC):
         unit[j] = 1
         return linear_scores(self.rows, unit)
 
-    def pulled_back(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``X.T @ by_scores``."""
+    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a gradient with respect to the scores into one of w, ``X.T @ by_scores``."""
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
-        """Bound the rounding of `pulled_back`."""
+        """Bound the rounding error of `by_weights`."""
         return 4 * _EPS * float(np.abs(by_scores).sum() * np.abs(self.rows.data).max(initial=0))
 
     def scatter(
@@ -254,7 +254,7 @@ class _Term(NamedTuple):
     gradient: NDArray[np.float64]
 
 
-class ExponentialRisk(Risk):
+class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes.
 
     ``terms`` holds the rates (a, b) and a constant c of each term of R, see the kernels:
@@ -266,7 +266,7 @@ class ExponentialRisk(Risk):
         self.labels, self.p, self.terms = labels, p, terms
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w, in one pass over the rows for each term."""
         scores = np.empty(self.rows.n_rows)
         terms = self._terms_at(w, scores)
@@ -275,7 +275,7 @@ class ExponentialRisk(Risk):
             shares, value = self._shares(terms)
             gradient = shares @ np.array([term.gradient for term in terms])
         noise = 4 * _EPS * max(float(np.abs(term.means).max(initial=0)) for term in terms)
-        return Point(scores, value, gradient, self.p * value, noise)
+        return Evaluation(scores, value, gradient, self.p * value, noise)
 
     def _terms_at(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> list[_Term]:
         """Evaluate the terms at w, and write the scores."""
@@ -318,7 +318,7 @@ class ExponentialRisk(Risk):
             total += share * rate_neg * self.scatter(weights * negative, term.means[1])
         return total
 
-    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+    def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative, by Newton's method."""
         state = np.array([-np.inf, np.inf, 0.0])
         most = max(1, _EVALUATED // len(direction))
@@ -331,14 +331,14 @@ class ExponentialRisk(Risk):
         return float(state[2]) / largest
 
 
-class ScoreRisk(Risk):
+class ScoreRisk(PushRisk):
     """A risk that gives its derivatives with respect to the scores."""
 
     @abstractmethod
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the value and its gradient with respect to the scores."""
 
-    def step_along(self, point: Point, direction: NDArray[np.float64]) -> float:
+    def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative, by Brent's method."""
         largest = max(float(direction.max()), -float(direction.min()))
         unit = direction / largest
@@ -372,17 +372,17 @@ class PairwiseRisk(ScoreRisk):
         super().__init__(X, relation)
         self.p, self.logistic, self.sides = p, logistic, sides
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w."""
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
-        gradient, log_risk = self.pulled_back(by_scores), self.p * value
+        gradient, log_risk = self.by_weights(by_scores), self.p * value
         noise = self.noise(by_scores)
         if self.logistic:
             value = float(np.exp(value))
             gradient *= value
             noise *= value
-        return Point(scores, value, gradient, log_risk, noise)
+        return Evaluation(scores, value, gradient, log_risk, noise)
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return ``log(R) / p`` and its gradient with respect to the scores."""
@@ -453,12 +453,12 @@ class InformationRetrievalRisk(ScoreRisk):
         super().__init__(X, Classes(labels))
         self.positive = labels > 0
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w."""
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
-        gradient, log_risk = self.pulled_back(by_scores), float(np.log(value))
-        return Point(scores, value, gradient, log_risk, self.noise(by_scores))
+        gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
+        return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the value and its gradient with respect to the scores."""
@@ -478,4 +478,4 @@ class InformationRetrievalRisk(ScoreRisk):
         shares[~self.positive] = np.exp(log_shares)
         weights = shares * expit(above).sum()
         weights[self.positive] = expit(above) * expit(-above)
-        return self.scatter(weights, self.pulled_back(shares))
+        return self.scatter(weights, self.by_weights(shares))
