@@ -5,8 +5,8 @@ A package lists what it adds in its metadata, for example in its ``pyproject.tom
     [project.entry-points."precbench.solvers"]
     rocchio = "precbench_rocchio:Rocchio"
 
-Each process reads the metadata itself, worker processes included, and only when a name is not
-built in or all names are listed. A package is imported when its member is first used.
+Every process reads the metadata itself, worker processes included, once it needs a name that is
+not built in or a list of all names. A package is imported when its member is first used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -52,21 +52,22 @@ def refusal(entry: EntryPoint, reason: str) -> InputError:
 
 
 class Registry(Mapping[str, _Member]):
-    """The built-in members by name, followed by those of installed packages.
+    """A read-only mapping from names to members: the built-in ones, then those of packages.
 
     Parameters
     ----------
     group : str
-        The group of entry points: the name of each is the name of the member.
+        Group of the entry points; the name of an entry point is the name of its member.
     built_in : mapping of str to member
     check : callable
-        Takes what an entry point refers to, and returns the member or raises an exception.
+        Takes the object that an entry point refers to, and returns the member or raises an
+        exception.
 
     Raises
     ------
     InputError
-        By any look at all names, if two members have the same name; by a look at a member, if its
-        package cannot be imported or its check fails.
+        When names are listed, if two members have the same one; when a member is used, if its
+        package cannot be imported or the check fails.
     """
 
     def __init__(

@@ -90,7 +90,7 @@ def run_plan(
     """
     machine = store.add_environment(environment())
     run = secrets.token_hex(8)
-    for second_round in (False, True):
+    for last_round in (False, True):
         jobs = [
             Job(
                 trial=trial,
@@ -103,7 +103,7 @@ def run_plan(
                 run=run,
             )
             for key, trial in trials.items()
-            if _waits(trial) == second_round
+            if _runs_last(trial) == last_round
         ]
         try:
             yield from dispatch(jobs, n_workers)
@@ -122,7 +122,7 @@ def _is_done(store: Store, key: str) -> bool:
     return record is not None and record["status"] not in _RETRIED
 
 
-def _waits(trial: Trial) -> bool:
+def _runs_last(trial: Trial) -> bool:
     return trial.limit is not None and trial.limit.times_slowest is not None
 
 
