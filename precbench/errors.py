@@ -1,4 +1,4 @@
-"""What can go wrong outside the code, each with the exit code of the command line."""
+"""Errors with a cause outside the code, each with its exit code, and a hint for misspelt names."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ class InputError(PrecbenchError, ValueError):
 
 
 class DataUnavailableError(PrecbenchError):
-    """A data set that is neither in the cache, nor in a mirror, nor to be downloaded."""
+    """A data set that is neither in the cache, nor in a mirror, nor can be downloaded."""
 
     exit_code = 3
 
@@ -27,7 +27,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     Parameters
     ----------
     name : object
-        What was found.
+        As found.
     valid : iterable of str
 
     Returns

@@ -1,4 +1,4 @@
-"""Where the files shipped with the package lie, and where the user's cache is."""
+"""The folders of the shipped files and of the user's cache."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A fitted ranking of one's own rows: from a file, to a file, and to the top of a list."""
+"""A fitted ranking for rows of the user: fit, save, load, score and rank."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
     name : str
         In the registry.
     params : mapping
-        Of the solver; their values are checked when it is fitted.
+        Parameters of the solver; their values are checked when it is fitted.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Weights with all that is needed to score new rows as the training rows were scored.
+    """Weights, scaling and encoding: all that scoring new rows needs.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Model:
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
     about : dict
-        Whatever else is worth keeping, as JSON can hold it.
+        Further facts, as values of JSON.
     intercept : float
         Added to all scores; 0 unless the solver was fitted to the objective "f1".
     """
@@ -160,7 +160,7 @@ class Model:
         Raises
         ------
         InputError
-            If X has another number of features, or holds what is no finite number.
+            If X has another number of features or a value that is not finite.
         """
         X = _matrix(X)
         if X.shape[1] != len(self.coef):
@@ -182,7 +182,7 @@ class Model:
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         top : int, optional
-            How many; default all.
+            Number of rows to list; default all.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class Model:
             scores the earlier row comes first.
         """
         if top is not None and top < 1:
-            raise InputError(f"a list of the top {top} rows is no list: ask for at least 1")
+            raise InputError(f"top must be at least 1, found {top}")
         scores = self.decision_function(X)
         order = np.argsort(-scores, kind="stable")[:top]
         return pd.DataFrame(
@@ -209,7 +209,7 @@ class Model:
         Raises
         ------
         InputError
-            If it is no place for a file.
+            If the file cannot be written.
         PrecbenchError
             If the disk is full.
         """
@@ -250,7 +250,7 @@ class Model:
         Raises
         ------
         InputError
-            If there is no such file, it is no model, or a newer precbench wrote it.
+            If there is no such file, it is not a model, or a newer precbench wrote it.
         """
         try:
             with np.load(path, allow_pickle=False) as file:

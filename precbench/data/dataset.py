@@ -1,4 +1,4 @@
-"""What a data set is once it is loaded."""
+"""A loaded data set."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Dataset:
     ----------
     name : str
     title : str
-        What tables and plots say; a stand-in's ends with ``(stand-in, synthetic)``.
+        Name in tables and plots; that of a stand-in ends with ``(stand-in, synthetic)``.
     X : ndarray of shape (n_samples, n_features), float64, C-contiguous, or csr_matrix with int32
         indices
     y : ndarray of shape (n_samples,), float64
@@ -40,9 +40,9 @@ class Dataset:
         Identity of the content: of the files and how they are read, or of the generator's
         parameters.
     stand_in : bool
-        Whether synthetic rows stand in for a data set that could not be had.
+        Whether synthetic rows stand in for a data set that could not be obtained.
     groups : ndarray of shape (n_samples,), int64, or None
-        Rows with the same number belong together and no split may part them.
+        Rows with the same number belong together; no split separates them.
     n_train : int or None
         The first `n_train` rows are the provided training part.
     feature_names : tuple of str or None

@@ -53,7 +53,7 @@ def split_rows(
     Parameters
     ----------
     dataset : Dataset
-        Rows of one group of ``dataset.groups`` are never parted.
+        Rows of one group of ``dataset.groups`` stay together.
     kind : {"random", "kfold", "provided", "none"}
         ``random``: a share `test_size` of the rows (of the groups) tests, drawn anew for each
         index; ``kfold``: the test parts of the `n_splits` indices partition the rows;
@@ -76,7 +76,7 @@ def split_rows(
     Raises
     ------
     InputError
-        An option out of range, a provided split that the data do not have, or one that parts a
+        An option out of range, a provided split that the data do not have, or one that separates a
         group, too few rows or groups, or a part with one class only.
     """
     if not 0 <= index < n_splits:
@@ -102,7 +102,7 @@ def validation_split(
     seed_key: Sequence[Hashable],
     groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set a part of the training rows aside, stratified unless groups must stay together.
+    """Set a part of the training rows aside, stratified unless there are groups.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def validation_split(
     seed_key : sequence of str and int
         Purpose of the split, see `precbench.seeds`.
     groups : ndarray of shape (n_train,), optional
-        Rows of one group are not parted.
+        Rows of one group stay together.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """svmlight files: strict, streaming, several times faster than general readers.
 
-Plain text, ``.gz``, ``.bz2`` and ``.xz`` are told apart by their first bytes. Every value is the
-double nearest to the printed number. The grammar stands in ``precbench/kernels/svmlight.pyx``.
+Plain text, ``.gz``, ``.bz2`` and ``.xz`` are recognised by their first bytes. Every value is the
+double nearest to the printed number. The grammar is in ``precbench/kernels/svmlight.pyx``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_ENTRIES = 2**31 - 1
 LARGEST_INDEX = 2**31 - 1
 
 BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-_WHAT_IS_WRONG = {
+_MISTAKES = {
     Status.BAD_LABEL: "a line must begin with its label, a finite number, found {token}",
     Status.BAD_INDEX: "expected index:value, found {token}",
     Status.ZERO_INDEX: "feature indices count from 1, found {token}",
@@ -157,7 +157,7 @@ class Scratch:
             line = n_lines + 1 + text.count(b"\n", 0, position)
             column = position - text.rfind(b"\n", 0, position)
             token = _token(text, position)
-            what = _WHAT_IS_WRONG[Status(status)].format(token=token, limit=limit)
+            what = _MISTAKES[Status(status)].format(token=token, limit=limit)
             if token.startswith("'qid:"):
                 what = f"query ids are not supported, found {token}; remove them"
             raise InputError(f"{name}:{line}:{column}: {what}")

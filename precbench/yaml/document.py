@@ -1,4 +1,4 @@
-"""YAML without its traps: plain data, and where in the file each piece of it stands.
+"""YAML without its traps: plain data, and where in the file each piece of it is.
 
 Scalars follow YAML 1.2 (only ``true`` and ``false`` are booleans, ``1e-3`` is a number, nothing
 is a date). Duplicate keys, anchors, aliases, tags and numbers in another base are refused, and a
@@ -33,7 +33,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and where.
+    """The content of a file, and where in the file each piece is.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Document:
     where: dict[Keys, tuple[int, int]]
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
-        """Return the error that tells all problems, one line each, in the order of the file.
+        """Return the error that reports all problems, one line each, in the order of the file.
 
         Parameters
         ----------
         problems : iterable of (tuple, str)
-            The path of a key or item, and what is wrong with it. What is not in the file is
-            placed at its nearest parent.
+            The path of a key or item, and the message. A path that is not in the file is placed at
+            its nearest parent.
 
         Returns
         -------

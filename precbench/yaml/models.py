@@ -1,6 +1,6 @@
-"""Strict sections of YAML files, as frozen pydantic models that tell mistakes in plain words.
+"""Strict sections of YAML files, as frozen pydantic models that report mistakes in plain words.
 
-A check returns what is wrong; an empty list means that all is well.
+A check returns the problems that it finds: an empty list if there are none.
 """
 
 import re
@@ -24,7 +24,7 @@ from precbench.errors import did_you_mean
 from precbench.yaml.document import Document, Keys
 
 Problem = tuple[Keys, str]
-"""Where, seen from the piece that is checked, and what."""
+"""The place, relative to the section that is checked, and the message."""
 
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
 _Item = TypeVar("_Item")
@@ -46,12 +46,12 @@ def refuse(problems: Iterable[Problem]) -> None:
 
 
 def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
-    """Return problems that all stand at one place."""
+    """Return problems that are all at one place."""
     return [(path, text) for text in texts]
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> list[str]:
-    """Return the complaint about a name that is not known, with the nearest one that is."""
+    """Return the message about an unknown name, with the nearest known one, if it is unknown."""
     known = list(known)
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, known)}"]
 

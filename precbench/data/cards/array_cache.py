@@ -27,12 +27,12 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
     ----------
     name : str
     sha256 : str
-        Identity of the content.
+        Identity of the content, 64 hexadecimal digits.
 
     Returns
     -------
     Arrays or None
-        None when nothing is prepared, or what is there is damaged.
+        None if there are none, or if they are damaged.
     """
     folder = _folder(name, sha256)
     parts: dict[str, Any]
@@ -52,7 +52,7 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
 
 
 def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
-    """Write the arrays of a data set into the cache; a cache that cannot be written is no error.
+    """Write the arrays of a data set into the cache, if it can be written.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The card of a data set: where it comes from and what must come out of it.
+"""The card of a data set: its sources, its format, and the sizes that parsing must give.
 
 A card is a YAML file in ``datasets/``, named after its data set.
 """
@@ -35,7 +35,7 @@ class File(Section):
     urls : tuple of str
         Official addresses, https only, in the order to be tried.
     sha256, md5 : str or None
-        Published checksums. A file without any is checked by what comes out of it.
+        Published checksums. A file without any is checked by its rows, features and positives.
     bytes : int or None
         Exact size, when known.
     max_bytes : int or None
@@ -57,12 +57,12 @@ class File(Section):
 
     @property
     def limit(self) -> int:
-        """Bytes above which the file cannot be the right one."""
+        """Largest size to accept, in bytes."""
         return self.bytes or self.max_bytes or 0
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a published checksum tells the right file."""
+        """Whether a checksum is published."""
         return self.sha256 is not None or self.md5 is not None
 
 
@@ -107,33 +107,33 @@ class StandIn(Section):
 
 
 class Card(Section):
-    """A data set: sources, format, and what must come out.
+    """A data set: sources, format and sizes.
 
     Attributes
     ----------
     name, title : str
-        The key in ``DATASETS`` and what tables and plots say.
+        The key in ``DATASETS``, and the name in tables and plots.
     folder : str
         Folder of the files in a cache or a mirror.
     format : {"svmlight", "csv", "kdd08", "ppi", "synthetic"}
     files : tuple of File
-        They are joined in this order.
+        Their rows are joined in this order.
     archive : Archive or None
-        Another place for the same files.
+        Another source of the same files.
     label_column : int or None
         Column of the label, counted from 1 (csv).
     separator : {"comma", "blanks"}
-        What stands between two values of a row (csv).
+        Separator of the values in a row (csv).
     feature_columns : tuple of int or None
         Columns that become features, counted from 1 (csv); None means all but the label's.
     positive : str or number or None
         The label of the positive class, as printed in the files.
     generator : {"counterexample", "margin"} or None
-        What makes a synthetic data set.
+        Generator of a synthetic data set.
     gamma : float or None
         The strong margin of ``generator: margin``.
     swapped : int
-        Positives, and as many negatives, that then get the other label.
+        Number of positives, and of negatives, whose labels are then swapped.
     rows, features, positives : int
     train_rows : int or None
         The first rows form the provided training part.
@@ -142,7 +142,7 @@ class Card(Section):
     licence, citation : str
     used_by : tuple of Use
     note : str
-        What was decided, and why.
+        Decisions and their reasons.
     stand_in : StandIn or None
         None for synthetic data, which are never missing.
     """

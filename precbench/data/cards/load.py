@@ -33,7 +33,8 @@ def load_dataset(
     mirror : str or path, optional
         As in `precbench.data.cards.fetch.fetch`.
     on_missing : {"error", "stand-in"}
-        What to do when the files cannot be had; a stand-in is synthetic and says so.
+        What to do when the files cannot be obtained; a stand-in is synthetic, and its title says
+        so.
 
     Returns
     -------
@@ -44,9 +45,9 @@ def load_dataset(
     Raises
     ------
     DataUnavailableError
-        The files cannot be had, and ``on_missing="error"``.
+        The files cannot be obtained, and ``on_missing="error"``.
     InputError
-        An unknown name, or files that are not what the card says.
+        An unknown name, or files that do not match the card.
     """
     if on_missing not in ("error", "stand-in"):
         raise InputError(f"on_missing must be 'error' or 'stand-in', found {on_missing!r}")

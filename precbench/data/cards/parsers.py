@@ -1,4 +1,4 @@
-"""From the files of a card to arrays, checked against the card."""
+"""Parse the files of a card to arrays, and check these against the card."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSION = 1  # raise it when the same files give other arrays: it is part of the
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Read the files of a card and check what comes out.
+    """Read the files of a card and check the numbers of rows, features and positives.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     Raises
     ------
     InputError
-        A malformed file, or rows, features or positives that are not the card's.
+        A malformed file, or other numbers of rows, features or positives than the card's.
     """
     arrays = _PARSERS[card.format](card, paths)
     found = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))

@@ -1,7 +1,7 @@
-"""Synthetic rows in place of a data set that cannot be had.
+"""Synthetic rows in place of a data set that cannot be obtained.
 
 A stand-in has the rows, features, positives and density of the card, a linear signal and label
-noise. It says nothing about the real data and can earn no verdict.
+noise. It says nothing about the real data and never gets a verdict.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Synthetic data sets that no file holds: a counterexample and data with a known margin."""
+"""Generated data sets: a counterexample, and data with a known margin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _with_margin(card: Card) -> Arrays:
     Then, as noise, a number of positives and as many negatives get the other label.
 
     A row is s w + z with a score s of at least gamma/2 in absolute value, its sign the label, and
-    z orthogonal to w and uniform in the ball that is left.
+    z orthogonal to w and uniform in the remaining ball.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)

@@ -74,20 +74,20 @@ def open_stream(
     path : path
         svmlight text, or an npy file of numbers with two dimensions in C order.
     format : {"svmlight", "npy"}, optional
-        By default told by the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
+        By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
     labels : path, optional
         Of an npy file with the labels of the rows of another.
     label : int, optional
-        Or the column of an npy file that holds them, counted from 0; it is no feature.
+        Or the column of an npy file that holds them, counted from 0; not a feature.
     positive : number, optional
         The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
     n_features : int, optional
         Of svmlight; by default the largest index in the file.
     block_bytes : int
-        Size of a block on disk. Rows of a block stay neighbours until the shuffle buffer parts
+        Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
         them.
     buffer_bytes : int
-        Size in memory of the shuffle buffer.
+        Size of the shuffle buffer in memory.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def open_stream(
     try:
         target = 1.0 if positive is None else float(positive)
     except (TypeError, ValueError):
-        target = np.nan  # no label of these formats is a word: told below with those found
+        target = np.nan  # no label of these formats is a word: reported below
     found = _format(path, format)
     options = [VERSION, found, label, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
@@ -142,7 +142,7 @@ def _format(path: Path, given: str | None) -> StreamFormat:
 
 
 class _Scan:
-    """What the first pass finds out besides the blocks."""
+    """Labels and digest, gathered in the first pass."""
 
     def __init__(self, digest: Any, target: float) -> None:
         self.digest = digest
@@ -168,7 +168,7 @@ class _Scan:
 
 
 class _Stamp(NamedTuple):
-    """By which a changed file is told."""
+    """Size and time of modification of a file: another stamp means that it has changed."""
 
     n_bytes: int
     changed: int
@@ -181,7 +181,7 @@ class _Stamp(NamedTuple):
 
 @contextmanager
 def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file and see, now and at the end, that it is the one that was opened first."""
+    """Open a file; report if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _Stamp.of(file)
@@ -303,7 +303,7 @@ def _parsed(
 
 @dataclass(frozen=True, eq=False)
 class _Npy:
-    """A file with one array, of which some rows are read at a time."""
+    """A file with one array, read a few rows at a time."""
 
     path: Path
     stamp: _Stamp
@@ -327,13 +327,13 @@ class _Npy:
             )
         if not array.flags.c_contiguous:
             raise InputError(
-                f"{path}: its columns lie one after the other, in Fortran order; save what "
-                "numpy.ascontiguousarray makes of it"
+                f"{path}: the array is in Fortran order; save numpy.ascontiguousarray(array) "
+                "instead"
             )
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Map some rows, which takes no copy; their pages go when the array goes."""
+        """Map some rows without a copy; their pages are freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # pages behind the end would kill the process
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
@@ -345,7 +345,7 @@ class _Npy:
         return np.require(values, requirements=["C", "A"])
 
     def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
-        """Read rows of the same type from `start` on to where they are wanted."""
+        """Read rows from `start` on into `out`, which has the type of the file."""
         file.seek(self.offset + start * out.strides[0])
         if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
             _refuse_changed(self.path, file, _Stamp(-1, -1))

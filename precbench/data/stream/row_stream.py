@@ -28,11 +28,11 @@ BUFFER_BYTES = 2**26
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64], NDArray[np.int32]]"
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Tells which of some row numbers belong to a part."""
+"""Returns which row numbers belong to a part."""
 Room = Callable[[int], NDArray[np.float64]]
-"""Returns an array for so many rows."""
+"""Returns an array with room for a number of rows."""
 
-_ROWS_AT_ONCE = 2**16  # of which only numbers and labels are looked at
+_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,7 +75,7 @@ class Source(ABC):
 class RowStream:
     """Rows with labels that are read again at every pass.
 
-    In memory are never more than
+    It never takes more memory than
 
         5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
 
@@ -93,7 +93,7 @@ class RowStream:
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     keeps : tuple of callable
-        Rows that one of them refuses are left out.
+        Rows that one of them rejects are left out.
     scaler : Scaler, optional
         Fitted; see `scaled`.
 
@@ -172,7 +172,7 @@ class RowStream:
             yield _gathered(*visit)
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield what `batches` does, but say which rows of a matrix are meant instead of copying.
+        """Yield what `batches` does, as row numbers of a matrix instead of copies.
 
         Parameters
         ----------
@@ -182,10 +182,10 @@ class RowStream:
         Yields
         ------
         X : ndarray or csr_matrix
-            Overwritten when the next one is asked for, be it by this pass or by a later one.
+            Overwritten by the next one, of this pass or a later one.
         y : ndarray of float64, -1 or +1
         order : ndarray of int32
-            The rows that are meant, in turn.
+            The rows of X to visit, in this order.
         """
         blocks = self._blocks(self._in_turn()) if rng is None else self._buffers(rng)
         rest: list[Piece] = []  # fewer rows than a batch
@@ -209,7 +209,7 @@ class RowStream:
             yield _whole(*_stacked(rest))
 
     def part(self, keep: Keep) -> RowStream:
-        """Return the stream of those rows whose numbers `keep` says yes to."""
+        """Return the stream of the rows whose numbers `keep` accepts."""
         return replace(self, keeps=(*self.keeps, keep))
 
     def scaled(self, kind: Scaling, fitted_on: RowStream) -> RowStream:
@@ -231,7 +231,7 @@ class RowStream:
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the buffer out, which is no part of the rows."""
+        """Leave out the buffer, which is not part of the rows."""
         return {name: value for name, value in self.__dict__.items() if name != "_rooms"}
 
     @cached_property
@@ -267,7 +267,7 @@ class RowStream:
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Fill the same room again and again, also in later passes: new memory is slow.
 
-        What is not filled takes no memory.
+        Pages that are never filled take no memory.
         """
         n_rows, width = int(self.source.starts[-1]), self.source.n_features
         full = max(1, self.buffer_bytes // (8 * width))
