@@ -21,14 +21,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import yaml
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference import LEDGER, README, REFERENCE, ROOT, ledger_table, table
+from reference import LEDGER, README, REFERENCE, ROOT, differences, ledger_table, table
 
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
@@ -42,8 +41,6 @@ PUBLIC = [
     f"precbench{room}"
     for room in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".data")
 ]
-# Their last digits follow the BLAS and the CPU; those that a clock has stopped are not compared.
-OPTIMISERS = ("logistic-regression", "linear-svm", "cutting-plane")
 
 
 def pages() -> dict[Path, str]:
@@ -244,14 +241,9 @@ def pictured() -> str:
 
 def take_picture(results: Path) -> None:
     """Copy the picture of a run, marked with the reference that the run agrees with."""
-    keys = ["solver", "metric"]
-    reference = pd.read_csv(REFERENCE).query("dataset == @PICTURED").set_index(keys)
-    run = pd.read_csv(results / PICTURED / "summary.csv").set_index(keys).loc[reference.index]
-    by_optimiser = reference.index.get_level_values("solver").isin(OPTIMISERS)
-    off = (run["mean"] - reference["mean"]).abs() > np.where(by_optimiser, 5e-3, 1e-9)
-    off &= (reference["stopped"] == 0) & (run["stopped"] == 0)
-    if run["stand_in"].any() or off.any():
-        sys.exit(f"{results / PICTURED} disagrees with the reference: {list(run.index[off])}")
+    reference = pd.read_csv(REFERENCE).query("experiment == @PICTURED")
+    if found := differences(results, reference):
+        sys.exit("\n".join(found))
     info = PngInfo()
     info.add_text("reference", digest())
     with Image.open(results / PICTURED / "figures" / PICTURE.name) as image:
