@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -32,6 +32,7 @@ __all__ = ["Deviation", "load_claims", "load_deviations"]
 SUFFIX = ".published.yaml"
 Fields = dict[str, Any]
 _CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
+KINDS = tuple(get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(Claim))
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _JOINED = ("cell", "by", "trivial")
 """Fields whose entries are joined when claims inherit them."""
@@ -206,57 +207,90 @@ def _deviations_file() -> Path:
     return shipped("configs") / f"deviations{SUFFIX}"
 
 
+class _Found(NamedTuple):
+    """A claim in a file.
+
+    Attributes
+    ----------
+    keys : tuple
+        Where it stands.
+    fields : dict
+    values : dict
+        What its placeholders stand for.
+    places : dict
+        Where the fields stand that it inherits.
+    """
+
+    keys: Keys
+    fields: Fields
+    values: Mapping[str, Any]
+    places: Mapping[str, Keys]
+
+    def at(self, field: str) -> Keys:
+        """Return where a field stands, or where it is missing."""
+        return self.places.get(field, self.keys)
+
+
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """Yield each claim with its place in the file."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    found: dict[Problem, str] = {}  # each with the first claim that has it
-    for keys, fields, values in _fields_of(published, common):
+    mistakes: dict[Problem, str] = {}  # each with the first claim that has it
+    for found in _found(published, common):
         problems: list[Problem] = []
-        fields = _filled(fields, values, keys, problems)
-        name = fields.get("id")
+        fields = {
+            name: _filled(value, found.values, (*found.at(name), name), problems)
+            for name, value in found.fields.items()
+        }
+        name, kind = fields.get("id"), fields.get("kind")
         if name is not None:
             fields["id"] = f"{published.paper}/{name}"
+        if kind is not None:
+            problems += at((*found.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
         try:
             if not problems:
-                yield keys, _CLAIM.validate_python(fields)
+                yield found.keys, _CLAIM.validate_python(fields)
         except ValidationError as error:
-            # The first piece of a place is the kind of the claim.
-            problems = [((*keys, *e["loc"][1:]), e["msg"]) for e in error.errors()]
+            for e in error.errors():
+                loc = e["loc"][1:]  # the first piece is the kind of the claim
+                place = found.at(str(loc[0])) if loc else found.keys
+                problems.append(((*place, *loc), e["msg"]))
         for problem in problems:
-            found.setdefault(problem, f"{name}: " if name else "")
-    if found:
-        raise document.refusal((keys, name + text) for (keys, text), name in found.items())
+            mistakes.setdefault(problem, f"{name}: " if name else "")
+    if mistakes:
+        raise document.refusal((keys, name + text) for (keys, text), name in mistakes.items())
 
 
-_Found = tuple[Keys, Fields, Mapping[str, Any]]
-"""The place of a claim, its fields, and what the placeholders in them stand for."""
-
-
-def _fields_of(published: _Published, common: Fields) -> Iterator[_Found]:
+def _found(published: _Published, common: Fields) -> Iterator[_Found]:
+    places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
-            place = ("tables", number, "rows", name)
+            keys = ("tables", number, "rows", name)
             for column, fields in _cells(table, name, row):
-                yield place, _merged(common, fields), {"row": name, "column": column}
+                values = {"row": name, "column": column}
+                yield _Found(keys, _merged(common, fields), values, {})
             if row.best is not None:
-                yield place, _merged(common, _best(table, name, row)), {"row": name}
+                yield _Found(keys, _merged(common, _best(table, name, row)), {"row": name}, {})
     for number, entry in enumerate(published.claims):
-        yield from _repeated(entry, ("claims", number), common, {})
+        yield from _repeated(entry, _Found(("claims", number), common, {}, places))
 
 
-def _repeated(
-    entry: _Entry, keys: Keys, common: Fields, values: Mapping[str, Any]
-) -> Iterator[_Found]:
+def _repeated(entry: _Entry, outer: _Found) -> Iterator[_Found]:
     """Yield the claims of an entry, which inherits fields and placeholders."""
+    keys, own = outer.keys, entry.model_extra or {}
     axes = [[(name, *item) for item in taken.items()] for name, taken in entry.repeat.items()]
     for point in product(*axes):
-        fields = _merged(common, *(own for _, _, own in point), entry.model_extra or {})
-        here = {**values, **{name: value for name, value, _ in point}}
+        brought = {n: (*keys, "for", axis, str(v)) for axis, v, fields in point for n in fields}
+        here = _Found(
+            keys,
+            _merged(outer.fields, *(fields for _, _, fields in point), own),
+            {**outer.values, **{axis: value for axis, value, _ in point}},
+            {**outer.places, **brought, **dict.fromkeys(own, keys)},
+        )
         if entry.claims is None:
-            yield keys, fields, here
+            yield here
         for number, inner in enumerate(entry.claims or ()):
-            yield from _repeated(inner, (*keys, "claims", number), fields, here)
+            yield from _repeated(inner, here._replace(keys=(*keys, "claims", number)))
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
