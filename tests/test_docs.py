@@ -5,6 +5,7 @@ import runpy
 import shlex
 import shutil
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from precbench import __version__
 from precbench.experiment import list_configs
 from precbench.papers import STUDIES
 from precbench.report.studies import PRESENTATIONS
@@ -174,3 +177,23 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     assert ledger.loc["kar2015/section-3.4/order", "verdict"] == "reproduced"
     assert "kar2015/section-3.4/order" in done.output
     assert list(Path("results/kar2015-tightness/figures").glob("*.png"))
+
+
+def test_workflows_use_targets_and_versions_that_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    supported = re.findall(r":: (3\.\d+)", " ".join(project["classifiers"]))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text()
+        assert TARGETS.issuperset(re.findall(r"run: make (\w+)", text))
+        for job in yaml.safe_load(text)["jobs"].values():
+            versions = job.get("strategy", {}).get("matrix", {}).get("python", supported)
+            assert versions == supported
+
+
+def test_citation_has_this_version_and_every_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    papers = {path.stem for path in (ROOT / "docs" / "papers").glob("*.md")}
+    cited = {entry["authors"][0]["family-names"].lower() for entry in citation["references"]}
+    assert {paper.rstrip("0123456789") for paper in papers} == cited
+    assert len(citation["references"]) == len(papers)
