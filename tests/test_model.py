@@ -205,7 +205,7 @@ def test_rows_that_cannot_be_scored(saved):
     ]:
         with pytest.raises(InputError, match=what):
             model.rank(new)
-    with pytest.raises(InputError, match="top 0"):
+    with pytest.raises(InputError, match="top must be at least 1, found 0"):
         model.rank(X, top=0)
 
 
