@@ -1,9 +1,10 @@
-"""Measures of a ranked list with two classes; larger is better but for `SMALLER_IS_BETTER`.
+"""Metrics of a ranked list with two classes.
 
 Every function takes ``(y_true, y_score)`` in the order of scikit-learn. Labels are any two
 distinct values, the greater of which is the positive class; scores are finite real numbers.
-A measure depends on the scores and labels only, never on the order of the rows: what it does
-with tied scores stands in its docstring, and `METRICS` maps the name of each to the function.
+A metric depends on the scores and labels only, never on the order of the rows; its docstring says
+how it treats tied scores. `METRICS` maps the name of each to its function with what else there is
+to know of it.
 
 All of them raise `InputError` for arrays that are empty, not one-dimensional or of different
 lengths, for labels that do not have exactly two values, and for scores that are not finite.
@@ -18,10 +19,14 @@ rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that conc
     top of the list", JMLR 10, 2009.
 """
 
+import functools
+import inspect
 import math
 import numbers
-from collections.abc import Callable
-from typing import Literal
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +36,8 @@ from precbench.topk import ceil_share, check_beta, resolve_k
 
 __all__ = [
     "METRICS",
+    "Metric",
+    "MetricSpec",
     "auc",
     "average_reciprocal_rank",
     "check_ranking",
@@ -582,22 +589,101 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     return fpr, tpr, np.concatenate(([np.inf], thresholds))
 
 
-SMALLER_IS_BETTER = frozenset({"pnorm_risk", "r_max"})
-"""The metrics that are losses."""
+@dataclass(eq=False)
+class MetricSpec:
+    """What there is to know of a metric; called as its function.
 
-METRICS: dict[str, Callable[..., float]] = {
-    metric.__name__: metric
-    for metric in (
-        precision_at_k,
-        partial_auc,
-        partial_auc_mcclish,
-        auc,
-        prbep,
-        f1,
-        f1_max,
-        pnorm_risk,
-        r_max,
-        dcg,
-        average_reciprocal_rank,
+    Attributes
+    ----------
+    function : callable
+        Takes labels, scores and the parameters of the metric.
+    written : str
+        The metric in text and figures; a name in braces stands for a parameter.
+    smaller_is_better : bool, default=False
+    """
+
+    function: Callable[..., float]
+    written: str
+    smaller_is_better: bool = False
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.function)  # for its signature and documentation
+
+    def __call__(self, *args: Any, **kwargs: Any) -> float:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters with their defaults, `inspect.Parameter.empty` if there is none."""
+        _, _, *parameters = inspect.signature(self.function).parameters.values()
+        return {parameter.name: parameter.default for parameter in parameters}
+
+
+METRICS: dict[str, MetricSpec] = {
+    spec.function.__name__: spec
+    for spec in (
+        MetricSpec(precision_at_k, "prec@{k}"),
+        MetricSpec(partial_auc, "pAUC({beta})"),
+        MetricSpec(partial_auc_mcclish, "McClish pAUC({beta})"),
+        MetricSpec(auc, "AUC"),
+        MetricSpec(prbep, "PRBEP"),
+        MetricSpec(f1, "F1"),
+        MetricSpec(f1_max, "max F1"),
+        MetricSpec(pnorm_risk, "p-norm risk, p = {p}", smaller_is_better=True),
+        MetricSpec(r_max, "R_max", smaller_is_better=True),
+        MetricSpec(dcg, "DCG"),
+        MetricSpec(average_reciprocal_rank, "average reciprocal rank"),
     )
 }
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with values for its parameters, called with labels and scores.
+
+    Attributes
+    ----------
+    name : str
+        Key in `METRICS`.
+    params : dict
+    """
+
+    name: str
+    params: dict[str, Any]
+
+    def __call__(self, y_true: ArrayLike, y_score: ArrayLike) -> float:
+        """Return the value of the metric, see the functions of this module."""
+        return self._spec(y_true, y_score, **self.params)
+
+    @property
+    def _spec(self) -> MetricSpec:
+        return METRICS[self.name]
+
+    @property
+    def label(self) -> str:
+        """The name in result files, for example ``precision_at_k(k=0.25)``."""
+        return f"{self.name}({_assignments(self.params)})" if self.params else self.name
+
+    @property
+    def written(self) -> str:
+        """The name in text and figures, for example ``prec@0.25``."""
+        pattern = self._spec.written
+        own = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
+        text = pattern.format(**{name: self.params.get(name, name) for name in own})
+        others = {name: value for name, value in self.params.items() if name not in own}
+        return f"{text} ({_assignments(others)})" if others else text
+
+    @property
+    def smaller_is_better(self) -> bool:
+        """Whether the metric is a loss."""
+        return self._spec.smaller_is_better
+
+    def replace(self, **params: Any) -> "Metric":
+        """Return a copy in which those of `params` that the metric has are replaced."""
+        given = {name: value for name, value in params.items() if name in self._spec.parameters}
+        return Metric(self.name, {**self.params, **given})
+
+
+def _assignments(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in params.items())

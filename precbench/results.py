@@ -6,7 +6,6 @@ needed.
 
 import json
 import os
-import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 
-__all__ = ["Run", "metric_name", "read_about", "read_csv", "read_run", "read_values"]
+__all__ = ["Run", "read_about", "read_csv", "read_run", "read_values"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
@@ -26,21 +25,6 @@ _NUMBERS = (
     *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
 )
 _FLAGS = ("stand_in", "final")
-
-_CALL = re.compile(r"(\w+)(?:\((.*)\))?")
-_AS_WRITTEN = {  # name in the registry: (as people write it, the parameter written with it)
-    "precision_at_k": ("prec@{}", "k"),
-    "partial_auc": ("pAUC({})", "beta"),
-    "partial_auc_mcclish": ("McClish pAUC({})", "beta"),
-    "pnorm_risk": ("p-norm risk, p = {}", "p"),
-    "r_max": ("R_max", ""),
-    "auc": ("AUC", ""),
-    "prbep": ("PRBEP", ""),
-    "f1": ("F1", ""),
-    "f1_max": ("max F1", ""),
-    "dcg": ("DCG", ""),
-    "average_reciprocal_rank": ("average reciprocal rank", ""),
-}
 
 _RUN_AGAIN = "precbench run writes it again, and trains nothing twice"
 
@@ -60,11 +44,15 @@ class Run:
     plots : list of str
     metrics : list of str
         Labels; the first is the main one.
+    measures : dict
+        For each label in the results the metric's ``name``, ``parameters``, how it is ``written``
+        in text, and whether ``smaller_is_better``.
     solvers : list of str
         Labels, in the order of the tables.
     datasets : list of str
     sweep : dict or None
-        ``{"name": parameter, "values": [...]}``.
+        ``name`` of the parameter and its ``values``; ``metrics``, for each value the labels of all
+        metrics; ``written``, each metric as text for all values together.
     protocol, scaling : str
         Ready to be printed.
     folds : int
@@ -81,6 +69,7 @@ class Run:
     source: str | None
     plots: list[str]
     metrics: list[str]
+    measures: dict[str, dict[str, Any]]
     solvers: list[str]
     datasets: list[str]
     sweep: dict[str, Any] | None
@@ -99,19 +88,24 @@ class Run:
 
     def metric_at(self, metric: str, sweep: str) -> str:
         """Return the label of a metric at a point of the sweep, which may set its parameter."""
-        name, parameters = _parse(metric)
-        swept, _, value = sweep.partition("=")
-        labels = set(self.results.loc[self.results["sweep"] == sweep, "metric"])
-        replaced = _label(name, {**parameters, swept: value})
-        return replaced if replaced in labels else metric
+        if self.sweep is None:
+            return metric
+        return self.sweep["metrics"][self.sweep_points.index(sweep)][self.metrics.index(metric)]
 
     def metric_name(self, metric: str) -> str:
-        """Return a metric as people write it, ``prec@k`` where a sweep sets its ``k``."""
-        at_points = {self.metric_at(metric, sweep) for sweep in self.sweep_points}
-        if self.sweep is None or at_points == {metric}:
-            return metric_name(metric)
-        name, parameters = _parse(metric)
-        return metric_name(_label(name, {**parameters, self.sweep["name"]: self.sweep["name"]}))
+        """Return a metric of the experiment as text, ``prec@k`` where a sweep sets its ``k``."""
+        if self.sweep is None:
+            return self.written(metric)
+        return self.sweep["written"][self.metrics.index(metric)]
+
+    def written(self, label: str) -> str:
+        """Return the metric of a label as text, for example ``prec@0.25``."""
+        return self.measures[label]["written"]
+
+    @property
+    def losses(self) -> set[str]:
+        """The labels of the metrics of which smaller values are better."""
+        return {label for label, of in self.measures.items() if of["smaller_is_better"]}
 
     def dataset_title(self, dataset: str) -> str:
         """Return the title of a data set, with what must never be overlooked about it."""
@@ -268,47 +262,9 @@ def read_csv(
     return table
 
 
-def metric_name(label: str) -> str:
-    """Return a metric as people write it.
-
-    Parameters
-    ----------
-    label : str
-        For example ``precision_at_k(k=0.25)``.
-
-    Returns
-    -------
-    str
-        For example ``prec@0.25``; an unknown metric keeps its label.
-    """
-    name, parameters = _parse(label)
-    if name not in _AS_WRITTEN:
-        return label
-    pattern, own = _AS_WRITTEN[name]
-    written = pattern.format(parameters.pop(own, own))
-    return f"{written} ({_arguments(parameters)})" if parameters else written
-
-
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
             f"no file {path}: `precbench run` writes it, and the folder of results is wanted here"
         )
     return path
-
-
-def _parse(label: str) -> tuple[str, dict[str, str]]:
-    """Split ``name(a=1, b=2)`` into the name and its parameters."""
-    match = _CALL.fullmatch(label)
-    if match is None:
-        return label, {}
-    given = (item.partition("=") for item in (match[2] or "").split(", ") if item)
-    return match[1], {name: value for name, _, value in given}
-
-
-def _arguments(parameters: dict[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
-
-
-def _label(name: str, parameters: dict[str, str]) -> str:
-    return f"{name}({_arguments(parameters)})" if parameters else name

@@ -6,6 +6,7 @@ rows, ``experiment.json`` what the tables and figures say about the experiment. 
 the records whenever a run ends; the curves only where the experiment plots them.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
-from precbench.metrics import METRICS, roc_curve
+from precbench.metrics import roc_curve
 from precbench.store import Store
 
 __all__ = ["write_results"]
@@ -173,7 +174,7 @@ def _measured(
             if of_metric and of_metric[-1]["status"] == "failed":
                 continue
             try:
-                value = METRICS[metric.name](part.y, final, **metric.params)
+                value = metric(part.y, final)
             except InputError as error:  # for example k beyond the positives of the test part
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
                 of_metric.append(named | failure)
@@ -227,15 +228,27 @@ def _shape(dataset: Dataset) -> dict[str, Any]:
 def _description(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
+    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()
-        sweep = {"name": name, "values": list(values)}
+        over_all = [metric.replace(**{name: name}).written for metric in experiment.metrics]
+        labels = [[metric.label for metric in metrics] for metrics in points]
+        sweep = {"name": name, "values": list(values), "metrics": labels, "written": over_all}
     return {
         "name": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
         "plots": list(experiment.plots or ()),
         "metrics": [metric.label for metric in experiment.metrics],
+        "measures": {
+            metric.label: {
+                "name": metric.name,
+                "parameters": metric.params,
+                "written": metric.written,
+                "smaller_is_better": metric.smaller_is_better,
+            }
+            for metric in itertools.chain(experiment.metrics, *points)
+        },
         "solvers": list(experiment.solvers),
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": sweep,

@@ -37,7 +37,6 @@ from precbench.claims.verdicts import (
 )
 from precbench.errors import InputError
 from precbench.locations import shipped
-from precbench.metrics import SMALLER_IS_BETTER
 
 __all__ = ["make_ledger"]
 
@@ -233,7 +232,7 @@ def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.S
     together = pd.concat(columns, axis=1, join="inner")
     if claim.of == "gap":
         return together.min(axis=1) - together.max(axis=1)
-    if claim.metric == WALL_SECONDS or claim.metric.partition("(")[0] in SMALLER_IS_BETTER:
+    if claim.metric == WALL_SECONDS or claim.metric in outcomes.run.losses:
         return -together.min(axis=1)
     return together.max(axis=1)
 

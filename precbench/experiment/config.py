@@ -19,7 +19,6 @@ from precbench.experiment.sections import (
     Data,
     DataEntry,
     FittedOn,
-    Metric,
     MetricEntry,
     NamedData,
     Part,
@@ -36,12 +35,12 @@ from precbench.experiment.sections import (
 from precbench.experiment.study import STUDY_KEYS, Study
 from precbench.experiment.trial import Split, Trial
 from precbench.experiment.validation import (
-    metric_defaults,
     metric_problems,
     parameter_problems,
     solver_defaults,
 )
 from precbench.locations import shipped
+from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
 from precbench.yaml.document import Document, Keys, load
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
@@ -424,7 +423,7 @@ def _shared_problems(
     if name == "random_state":
         return at(path, parameter_problems("", name, None))
     takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
-    measures = [metric for metric in metrics if name in metric_defaults(metric.name)]
+    measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not takers and not measures:
         known = {known for entry in solvers.values() for known in solver_defaults(entry.solver)}
         near = did_you_mean(name, sorted(known))

@@ -6,7 +6,6 @@ with its own place in the file.
 
 import reprlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,11 +24,11 @@ from pydantic import (
 from precbench.errors import did_you_mean
 from precbench.experiment.validation import (
     SOLVER_KEYS,
-    metric_defaults,
     metric_problems,
     parameter_problems,
     solver_defaults,
 )
+from precbench.metrics import METRICS, Metric
 from precbench.yaml.document import Keys
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
 
@@ -222,29 +221,7 @@ class Protocol(Section):
         return self.n_splits if self.split == "kfold" else 1
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric with its parameters."""
-
-    name: str
-    params: dict[str, Any]
-
-    @property
-    def label(self) -> str:
-        """The name in tables, for example ``precision_at_k(k=0.25)``."""
-        given = ", ".join(f"{name}={value}" for name, value in self.params.items())
-        return f"{self.name}({given})" if given else self.name
-
-    def replace(self, **params: Any) -> "Metric":
-        """Return a copy in which those of `params` that the metric has are replaced."""
-        known = metric_defaults(self.name)
-        given = {name: value for name, value in params.items() if name in known}
-        return Metric(self.name, {**self.params, **given})
-
-
 def _metric(entry: Any) -> Metric:
-    from precbench.metrics import METRICS
-
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:

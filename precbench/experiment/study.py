@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import (
@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.experiment.sections import Metric, MetricEntry
+from precbench.experiment.sections import MetricEntry
+from precbench.metrics import Metric
 from precbench.papers.types import Measures
 from precbench.yaml.models import Items, Name, Section, at, refuse, unknown
 
@@ -127,6 +128,4 @@ def _parameters_of(kind: str) -> type[Section]:
 
 
 def _functions(metrics: tuple[Metric, ...]) -> dict[str, Callable[..., float]]:
-    from precbench.metrics import METRICS
-
-    return {metric.label: partial(METRICS[metric.name], **metric.params) for metric in metrics}
+    return {metric.label: metric for metric in metrics}

@@ -9,12 +9,12 @@ from precbench.experiment.sections import (
     FittedOn,
     Fourier,
     Limit,
-    Metric,
     NamedData,
     Scaling,
     SplitKind,
 )
 from precbench.experiment.validation import is_tuned
+from precbench.metrics import Metric
 from precbench.store import SCHEMA, key_of
 
 _SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it

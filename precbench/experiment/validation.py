@@ -7,7 +7,6 @@ A check returns the problems it finds, none being an empty list.
 import inspect
 import reprlib
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,15 +26,6 @@ def solver_defaults(solver: str) -> dict[str, Any]:
 
     params = SOLVERS[solver]().get_params(deep=False)
     return {name: value for name, value in params.items() if name != "random_state"}
-
-
-@cache
-def metric_defaults(metric: str) -> dict[str, Any]:
-    """Return the parameters of a metric with their defaults, `inspect.Parameter.empty` if none."""
-    from precbench.metrics import METRICS
-
-    _, _, *parameters = inspect.signature(METRICS[metric]).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters}
 
 
 def is_tuned(value: Any) -> bool:
@@ -75,8 +65,8 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
     """Return the problems of a metric's parameters: names, types, then a trial evaluation."""
     from precbench.metrics import METRICS
 
-    function, defaults = METRICS[metric], metric_defaults(metric)
-    types = get_type_hints(function)
+    spec = METRICS[metric]
+    defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [
         ((), f"needs the parameter {name}")
         for name, default in defaults.items()
@@ -96,7 +86,7 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
     if not problems and n_pos <= _LARGEST_TRY:
         labels = [1] * n_pos + [0] * 2
         try:
-            function(labels, labels, **params)
+            spec(labels, labels, **params)
         except ValueError as error:
             problems += at((), [str(error)])
     return problems

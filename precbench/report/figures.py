@@ -20,7 +20,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 from precbench.report.tables import notes, summarise
-from precbench.results import Run, metric_name, read_csv, read_run
+from precbench.results import Run, read_csv, read_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +212,7 @@ def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
             f"{run.folder / 'experiment.json'} asks for {', '.join(unknown)}: "
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
-    summary = summarise(run.results)
+    summary = summarise(run.results, run.losses)
     written: list[Path] = []
     for kind in run.plots:
         for page in _KINDS[kind](run):
@@ -271,7 +271,7 @@ class _Lines:
 def _time_pages(run: Run) -> Iterator[_Page]:
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         label = run.metric_at(run.metrics[0], sweep)
-        metric = metric_name(label)
+        metric = run.written(label)
         yield _Page(
             kind="accuracy-time",
             dataset=dataset,
@@ -294,7 +294,7 @@ def _draw_time(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
 def _rows_pages(run: Run) -> Iterator[_Page]:
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         label = run.metric_at(run.metrics[0], sweep)
-        metric = metric_name(label)
+        metric = run.written(label)
         curves = _ok(run, dataset, sweep, label)
         first = curves[(curves["split"] == curves["split"].min()) & (curves["rows_seen"] > 0)]
         yield _Page(
@@ -344,7 +344,7 @@ def _share_pages(run: Run) -> Iterator[_Page]:
     """Draw the data sets beside each other."""
     for sweep in run.sweep_points:
         label = run.metric_at(run.metrics[0], sweep)
-        metric = metric_name(label)
+        metric = run.written(label)
         parts = [
             _per_solver(run, _ok(run, dataset, sweep, label), value_against_share).assign(
                 dataset=dataset

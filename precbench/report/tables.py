@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from precbench.files import write_whole
-from precbench.metrics import SMALLER_IS_BETTER
 from precbench.results import Run, read_run
 
 if TYPE_CHECKING:
@@ -61,13 +60,15 @@ class Table:
 _OF_TRIAL = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]
 
 
-def summarise(results: pd.DataFrame) -> pd.DataFrame:
+def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
     """Summarise the trials of each solver.
 
     Parameters
     ----------
     results : pandas.DataFrame
         As in ``results.csv``, read by `precbench.results.read_run`.
+    losses : collection of str
+        Labels of metrics of which smaller values are better.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
           ``timing`` ("parallel" if any trial was) and ``stand_in``.
     """
     groups = results[results["part"] == "test"].groupby(_GROUP, sort=False)
-    summary = pd.DataFrame([_summary_of(*item) for item in groups])
+    summary = pd.DataFrame([_summary_of(*group, losses) for group in groups])
     where = [summary["dataset"], summary["sweep"]]
     alone = summary["seconds"].where(summary["timing"] == "sequential")
     comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
@@ -96,12 +97,12 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     return summary.assign(relative_time=comparable / fastest)
 
 
-def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
+def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict[str, object]:
     trials = rows.groupby(_TRIAL, sort=False)[_OF_TRIAL].last()
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
-    gain = -ok["value"] if _is_loss(key[_GROUP.index("metric")]) else ok["value"]
+    gain = -ok["value"] if key[_GROUP.index("metric")] in losses else ok["value"]
     parallel = (trials["timing"] == "parallel").any()
     return {
         **dict(zip(_GROUP, key, strict=True)),
@@ -121,10 +122,6 @@ def _summary_of(key: tuple, rows: pd.DataFrame) -> dict[str, object]:
         "outcomes": _outcomes(trials),
         "timing": "parallel" if parallel else "sequential",
     }
-
-
-def _is_loss(metric: str) -> bool:
-    return metric.partition("(")[0] in SMALLER_IS_BETTER
 
 
 def _seconds_to_99(ok: pd.DataFrame, gain: pd.Series) -> pd.Series:
@@ -171,7 +168,7 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
     """
     run = read_run(folder)
     tables = make_tables(run)
-    summary = summarise(run.results)
+    summary = summarise(run.results, run.losses)
     summary.insert(0, "experiment", run.name)
     contents = {
         "summary.csv": summary.to_csv(index=False, lineterminator="\n"),
@@ -197,7 +194,7 @@ def make_tables(run: Run) -> list[Table]:
         One per data set: solvers against metrics and times. With a sweep, one per data set and
         metric: solvers against swept values; and one of the times.
     """
-    summary = summarise(run.results)
+    summary = summarise(run.results, run.losses)
     make = _table if run.sweep is None else _sweep_tables
     return [
         table
@@ -211,7 +208,7 @@ def _table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     main = columns[run.metrics[0]]
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
-    cells = [_means(metric, rows) for metric, rows in columns.items()]
+    cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
     cells += [_times(main, column) for column in ("seconds", "relative_time", "seconds_to_99")]
     about = [
         _means_over(run, dataset),
@@ -231,7 +228,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     for metric in run.metrics:
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
-        cells = [_means(label, rows) for (label, _), rows in columns.items()]
+        cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
         about = [_means_over(run, dataset), *tuned(summary), *notes(summary, times=False)]
         tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
@@ -341,11 +338,11 @@ def _told(summary: pd.DataFrame, said: pd.Series) -> str:
     return "; ".join(parts)
 
 
-def _means(metric: str, rows: pd.DataFrame) -> list[Cell]:
+def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
     """Write a column of means; those over fewer trials than others have do not compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     contested = competing.nunique() > 1
-    best = competing.min() if _is_loss(metric) else competing.max()
+    best = competing.min() if smaller_is_better else competing.max()
     return [
         Cell(_mean(row), bold=bool(contested and mean == best))
         for (_, row), mean in zip(rows.iterrows(), competing, strict=True)

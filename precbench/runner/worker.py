@@ -22,7 +22,6 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.samples import Training, training
-from precbench.metrics import METRICS, SMALLER_IS_BETTER
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker, solver_version
 from precbench.store import Store
@@ -188,8 +187,7 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
         return _Tuning({}, 0.0, "")
     start = time.perf_counter()
     fitting, validation = rows.fitting, rows.validation
-    measure = METRICS[trial.metric.name]
-    sign = -1 if trial.metric.name in SMALLER_IS_BETTER else 1
+    sign = -1 if trial.metric.smaller_is_better else 1
     names, stopped = list(trial.candidates), ""
     tried: list[tuple[float, dict[str, Any]]] = []
     grid = list(itertools.product(*trial.candidates.values()))
@@ -205,7 +203,7 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
             continue
         intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
         [scores] = validation.scores(solver.coef_[np.newaxis], intercepts)
-        value = sign * measure(validation.y, scores, **trial.metric.params)
+        value = sign * trial.metric(validation.y, scores)
         tried.append((value, candidate))
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")

@@ -1,7 +1,6 @@
 """The studies of rudin2009."""
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.metrics import SMALLER_IS_BETTER
+from precbench.metrics import Metric
 from precbench.report.figures import solver_styles
 from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.tables import Cell, Table
-from precbench.results import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +27,6 @@ _TEX = {
     "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": r"$\min(|a-b|\,a^{1/p-1},\ |a-b|^{1/p})$",
     "|a - b|^(1/p)": r"$|a-b|^{1/p}$",
 }
-_RISK = re.compile(r"pnorm_risk\(p=(?P<p>[0-9.e+-]+)(?:, loss=(?P<loss>[a-z-]+))?\)")
 
 
 # Ranked lists
@@ -43,6 +40,15 @@ def _comparable(result: Result) -> list[list[str]]:
     return list(groups.values())
 
 
+def _measures(result: Result) -> dict[str, Metric]:
+    """Return the metrics that the study names, by label."""
+    metrics = [
+        Metric(*next(iter(entry.items()))) if isinstance(entry, dict) else Metric(entry, {})
+        for entry in result.parameters["measures"]
+    ]
+    return {metric.label: metric for metric in metrics}
+
+
 def _ranked_tables(result: Result) -> Iterator[Table]:
     for scale, of_scale in result.values.groupby("scale", sort=False):
         for lists in _comparable(result):
@@ -53,24 +59,24 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
                 stand_in=False,
                 header=["", *lists],
                 rows=[
-                    _ranked_row(measure, wide.loc[measure].tolist())
-                    for measure in dict.fromkeys(rows["measure"])
+                    _ranked_row(metric, wide.T[label].tolist())
+                    for label, metric in _measures(result).items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
             )
 
 
-def _ranked_row(measure: str, values: list[float]) -> list[Cell]:
-    best = min(values) if measure.partition("(")[0] in SMALLER_IS_BETTER else max(values)
+def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
+    best = min(values) if metric.smaller_is_better else max(values)
     bold = [value == best and len(set(values)) > 1 for value in values]
     cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
-    return [Cell(metric_name(measure)), *cells]
+    return [Cell(metric.written), *cells]
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
     """Draw the risks that have a power p, for every list after the first of its composition."""
     groups = [group for group in _comparable(result) if len(group) > 1]
-    table = _with_powers(result.values)
+    table = _with_powers(result)
     if table.empty or not groups:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
@@ -94,11 +100,14 @@ def _draw_ranked(figure: "SubFigure", result: Result) -> None:
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
 
 
-def _with_powers(values: pd.DataFrame) -> pd.DataFrame:
+def _with_powers(result: Result) -> pd.DataFrame:
     """Return the risks R with a power p, with their ``loss``, ``p`` and ``norm``, R^(1/p)."""
-    arguments = values["measure"].str.extract(_RISK)
-    table = values.assign(p=arguments["p"].astype(float), loss=arguments["loss"])
-    table = table.dropna(subset="p").fillna({"loss": "zero-one"})
+    risks = [
+        (label, float(metric.params["p"]), metric.params.get("loss", "zero-one"))
+        for label, metric in _measures(result).items()
+        if metric.name == "pnorm_risk" and not metric.params.get("log")
+    ]
+    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
 
