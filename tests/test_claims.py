@@ -268,6 +268,10 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
         "source": None,
         "plots": [],
         "metrics": list(dict.fromkeys(metric for _, _, metric, _ in cells)),
+        "measures": {
+            metric: {"smaller_is_better": metric.startswith("pnorm_risk")}
+            for _, _, metric, _ in cells
+        },
         "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
         "datasets": list(dict.fromkeys(dataset for dataset, *_ in cells)),
         "sweep": None,

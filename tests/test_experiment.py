@@ -381,6 +381,24 @@ def test_parameters_are_resolved(read):
     assert pickle.loads(pickle.dumps(svm)) == svm
 
 
+def test_metrics_inherit_from_common(read):
+    def labels(common, metrics):
+        text = SMALL.replace("{k: 0.5, epochs: 3}", common).replace(
+            "[{precision_at_k: {k: 0.5}}, auc]", metrics
+        )
+        return [metric.label for metric in read(text).metrics]
+
+    inherited = ["precision_at_k(k=0.25)", "auc"]
+    assert labels("{k: 0.25}", "[precision_at_k, auc]") == inherited
+    assert labels("{k: 0.25}", "[{precision_at_k: {k: 3}}]") == ["precision_at_k(k=3)"]
+    worst = "precision_at_k(k=0.25, ties=worst)"
+    assert labels("{k: 0.25}", "[{precision_at_k: {ties: worst}}]") == [worst]
+    with pytest.raises(InputError, match="needs the parameter k"):
+        labels("{k: {tune: [0.1, 0.2]}}", "[precision_at_k]")
+    with pytest.raises(InputError, match=r"^[^\n]*: common.k: [^\n]*$"):
+        labels("{k: -1.0}", "[precision_at_k]")
+
+
 def test_the_sweep_reaches_solvers_and_metrics(read):
     experiment = read(SMALL + "sweep: {k: [0.1, 7]}\n")
     assert experiment.plots == ("accuracy-time", "accuracy-sweep")

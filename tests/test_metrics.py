@@ -1,6 +1,7 @@
 import inspect
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,11 @@ import sklearn.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from precbench import metrics
 from precbench.errors import InputError
 from precbench.metrics import (
     METRICS,
+    Metric,
     auc,
     average_reciprocal_rank,
     dcg,
@@ -425,3 +428,56 @@ def test_docstrings_name_every_parameter(name):
     documented = inspect.getdoc(METRICS[name])
     for parameter in inspect.signature(METRICS[name]).parameters:
         assert f"\n{parameter} : " in documented
+
+
+# The registry
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_registered_metric_is_its_function(name):
+    spec, function = METRICS[name], getattr(metrics, name)
+    assert spec.function is function
+    assert spec.__name__ == name
+    assert inspect.signature(spec) == inspect.signature(function)
+    assert pickle.loads(pickle.dumps(spec)).function is function
+    y, scores = [1, 0, 1], [0.3, 0.2, 0.1]
+    value = function(y, scores, **PARAMS[name])
+    assert Metric(name, PARAMS[name])(y, scores) == spec(y, scores, *PARAMS[name].values()) == value
+
+
+def test_which_metrics_are_losses():
+    assert {name for name, spec in METRICS.items() if spec.smaller_is_better} == {
+        "pnorm_risk",
+        "r_max",
+    }
+    perfect, reverse = [2, 1, 0, 0], [0, 0, 1, 2]
+    for name, spec in METRICS.items():
+        best, worst = (spec([1, 1, 0, 0], scores, **PARAMS[name]) for scores in (perfect, reverse))
+        assert best < worst if spec.smaller_is_better else best > worst
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "label", "written"),
+    [
+        ("precision_at_k", {"k": 0.25}, "precision_at_k(k=0.25)", "prec@0.25"),
+        ("precision_at_k", {"k": 100}, "precision_at_k(k=100)", "prec@100"),
+        ("precision_at_k", {}, "precision_at_k", "prec@k"),
+        (
+            "precision_at_k",
+            {"k": 5, "ties": "worst"},
+            "precision_at_k(k=5, ties=worst)",
+            "prec@5 (ties=worst)",
+        ),
+        ("auc", {}, "auc", "AUC"),
+        ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
+        ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
+    ],
+)
+def test_labels_and_names_in_text(name, params, label, written):
+    metric = Metric(name, params)
+    assert (metric.label, metric.written) == (label, written)
+
+
+def test_replace_takes_the_parameters_that_the_metric_has():
+    assert Metric("precision_at_k", {"k": 0.25}).replace(k=1, epochs=5).params == {"k": 1}
+    assert Metric("auc", {}).replace(k=1) == Metric("auc", {})

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from precbench.errors import InputError
+from precbench.metrics import Metric
 from precbench.report.figures import (
     roc,
     solver_styles,
@@ -25,9 +26,23 @@ from precbench.report.tables import (
     tuned,
     write_tables,
 )
-from precbench.results import metric_name, read_run
+from precbench.results import read_run
 
-PREC = "precision_at_k(k=0.25)"
+
+def measures(*metrics):
+    return {
+        metric.label: {
+            "name": metric.name,
+            "parameters": metric.params,
+            "written": metric.written,
+            "smaller_is_better": metric.smaller_is_better,
+        }
+        for metric in metrics
+    }
+
+
+PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
+PREC = PREC_AT[0.25].label
 SOLVERS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
 ABOUT = {
     "name": "small",
@@ -35,6 +50,7 @@ ABOUT = {
     "source": "kar2015 Fig. 2",
     "plots": ["accuracy-time", "roc"],
     "metrics": [PREC, "auc"],
+    "measures": measures(PREC_AT[0.25], Metric("auc", {})),
     "solvers": SOLVERS,
     "datasets": ["letter", "ppi"],
     "sweep": None,
@@ -165,9 +181,15 @@ def small(tmp_path):
 def swept(tmp_path):
     about = ABOUT | {
         "metrics": [PREC],
+        "measures": measures(*PREC_AT.values()),
         "solvers": SOLVERS[:3],
         "plots": ["accuracy-time", "accuracy-sweep"],
-        "sweep": {"name": "k", "values": [0.05, 0.25, 1.0]},
+        "sweep": {
+            "name": "k",
+            "values": list(PREC_AT),
+            "metrics": [[metric.label] for metric in PREC_AT.values()],
+            "written": ["prec@k"],
+        },
         "smoke": True,
     }
     return write(tmp_path / "swept", sweep_results(), about)
@@ -213,7 +235,7 @@ def test_parallel_times_are_not_related_to_sequential_ones(small):
 
 def test_to_99_of_a_risk_looks_for_the_smallest():
     rows = trial("letter", "x", 0, (0, 1, 2, 3), (9, 2.01, 2.0, 5), metric="pnorm_risk(p=4)")
-    [(_, row)] = summarise(pd.DataFrame(rows)).iterrows()
+    [(_, row)] = summarise(pd.DataFrame(rows), {"pnorm_risk(p=4)"}).iterrows()
     assert row["seconds_to_99"] == 1
     rows = trial("letter", "x", 0, (0, 1, 2), (0.1, 0.5 * 0.989, 0.5), metric="auc")
     [(_, row)] = summarise(pd.DataFrame(rows)).iterrows()
@@ -323,22 +345,6 @@ def test_console_table(small):
     assert "0.6000 ± 0.1000" in shown
 
 
-@pytest.mark.parametrize(
-    ("label", "written"),
-    [
-        (PREC, "prec@0.25"),
-        ("precision_at_k(k=100)", "prec@100"),
-        ("precision_at_k", "prec@k"),
-        ("precision_at_k(k=5, ties=worst)", "prec@5 (ties=worst)"),
-        ("auc", "AUC"),
-        ("partial_auc(beta=0.1)", "pAUC(0.1)"),
-        ("something(new)", "something(new)"),
-    ],
-)
-def test_metric_names(label, written):
-    assert metric_name(label) == written
-
-
 def test_three_digits():
     values = (0, 0.00012345, 0.1, 1.234, 99.96, 1234.5, 123456)
     texts = ["0", "0.000123", "0.100", "1.23", "100", "1230", "123000"]
@@ -416,9 +422,11 @@ def test_figures_of_a_sweep(swept):
 
 def test_a_sweep_over_words_has_a_figure_too(tmp_path):
     results = sweep_results().replace({"k=0.05": "loss=max", "k=0.25": "loss=avg"})
-    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": ["precision_at_k(k=0.05)"]}
+    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}
+    written, labels = ["prec@0.25"], [[PREC], [PREC]]
     about["sweep"] = {"name": "loss", "values": ["max", "avg"]}
-    results.loc[results["metric"] == PREC, "metric"] = "precision_at_k(k=0.05)"
+    about["sweep"] |= {"metrics": labels, "written": written}
+    results.loc[results["metric"] == PREC_AT[0.05].label, "metric"] = PREC
     folder = write(tmp_path / "words", results, about)
     assert len(write_figures(folder)) == 6
 
@@ -489,6 +497,8 @@ def test_missing_and_malformed_input_is_told(small):
     assert "asks for pie" in complaint()
     about.write_text("{}")
     assert "lacks name, title" in complaint()
+    about.write_text(json.dumps({key: of for key, of in ABOUT.items() if key != "measures"}))
+    assert "lacks measures: precbench run writes it again" in complaint()  # of an older version
     about.write_text("{")
     assert "is not JSON" in complaint()
     about.unlink()

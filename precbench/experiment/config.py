@@ -10,6 +10,7 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
 )
 
@@ -129,6 +130,13 @@ class Experiment(Section):
                 )
             )
         return common
+
+    @field_validator("metrics", mode="wrap")
+    @classmethod
+    def _inherit_from_common(
+        cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> Any:
+        return read(metrics) if "common" in info.data else ()
 
     @field_validator("sweep")
     @classmethod

@@ -24,6 +24,7 @@ from pydantic import (
 from precbench.errors import did_you_mean
 from precbench.experiment.validation import (
     SOLVER_KEYS,
+    is_tuned,
     metric_problems,
     parameter_problems,
     solver_defaults,
@@ -221,7 +222,8 @@ class Protocol(Section):
         return self.n_splits if self.split == "kfold" else 1
 
 
-def _metric(entry: Any) -> Metric:
+def _metric(entry: Any, info: ValidationInfo) -> Metric:
+    """Read a metric; parameters that it shares with the solvers it inherits from ``common``."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
@@ -231,6 +233,8 @@ def _metric(entry: Any) -> Metric:
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
+    common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
+    params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
 
