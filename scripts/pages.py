@@ -2,7 +2,7 @@
 
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
 script makes: tables of the committed reference, of the ledger and of the documented deviations, and
-the rooms of the package with their imports. ``docs/api.md`` is made from the docstrings as a whole.
+the layers of the package with their imports. The whole of ``docs/api.md`` is made from docstrings.
 A test fails when a page drifts from its sources.
 
 ``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
@@ -38,8 +38,8 @@ API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
 PUBLIC = [
-    f"precbench{room}"
-    for room in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".data")
+    f"precbench{module}"
+    for module in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".data")
 ]
 
 
@@ -59,7 +59,7 @@ def filled_in(text: str) -> str:
         "shortfalls": shortfalls,
         "deviations": deviations,
         "layers": layers,
-        "rooms": rooms,
+        "modules": modules,
     }
 
     def made(found: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def deviations(paper: str) -> str:
 
 
 def layered() -> list[list[str]]:
-    """Return the rooms of each layer, the highest layer first, from the contract."""
+    """Return the modules of each layer, the highest layer first, from the contract."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     [found] = [c["layers"] for c in contracts["contracts"] if c["type"] == "layers"]
     return [[name.strip().split(".")[1] for name in layer.split("|")] for layer in found]
@@ -117,43 +117,43 @@ def layered() -> list[list[str]]:
 
 def layers() -> str:
     """Draw the layers as a stack."""
-    lines = ["   ".join(rooms) for rooms in layered()]
+    lines = ["   ".join(layer) for layer in layered()]
     width = max(map(len, lines)) + 4
     rule = "├" + "─" * width + "┤"
     inside = f"\n{rule}\n".join(f"│{line:^{width}}│" for line in lines)
     return f"```text\n┌{'─' * width}┐\n{inside}\n└{'─' * width}┘\n```\n"
 
 
-def rooms() -> str:
-    """List what each room holds and imports, the highest layer first."""
-    order = [room for layer in layered() for room in layer]
+def modules() -> str:
+    """List what each module holds and imports, the highest layer first."""
+    order = [module for layer in layered() for module in layer]
     rows = []
-    for room in order:
-        imported = imports(room)
+    for module in order:
+        imported = imports(module)
         listed = " ".join(f"`{other}`" for other in order if other in imported)
-        rows.append([f"`{room}`", summary(room), listed])
-    return laid_out(["room", "what it holds", "imports"], rows)
+        rows.append([f"`{module}`", summary(module), listed])
+    return laid_out(["module", "what it holds", "imports"], rows)
 
 
-def summary(room: str) -> str:
-    """Return the first sentence of a room's docstring."""
-    text = ast.get_docstring(ast.parse(sources(room)[0].read_text())) or ""
+def summary(module: str) -> str:
+    """Return the first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(sources(module)[0].read_text())) or ""
     first = re.split(r"(?<=\.)\s", text.split("\n\n")[0].replace("\n", " "))[0]
     return re.sub(r"`+", "`", first).rstrip(".")
 
 
-def sources(room: str) -> list[Path]:
-    """Return the modules of a room, the one with its docstring first."""
-    package = PACKAGE / room
-    found = sorted(package.rglob("*.py*")) if package.is_dir() else [PACKAGE / f"{room}.py"]
+def sources(module: str) -> list[Path]:
+    """Return the files of a module or package, the one with its docstring first."""
+    package = PACKAGE / module
+    found = sorted(package.rglob("*.py*")) if package.is_dir() else [PACKAGE / f"{module}.py"]
     found = [path for path in found if path.suffix in (".py", ".pyx")]
     return sorted(found, key=lambda path: path != package / "__init__.py")
 
 
-def imports(room: str) -> set[str]:
-    """Return the other rooms that the modules of a room import."""
+def imports(module: str) -> set[str]:
+    """Return the other modules that a module or package imports."""
     found = set()
-    for path in sources(room):
+    for path in sources(module):
         if path.suffix == ".py":
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.ImportFrom) and node.module:
@@ -161,7 +161,7 @@ def imports(room: str) -> set[str]:
                 elif isinstance(node, ast.Import):
                     found |= {alias.name for alias in node.names}
     ours = {name.split(".")[1] for name in found if name.startswith("precbench.")}
-    return ours - {room}
+    return ours - {module}
 
 
 def api() -> str:
