@@ -6,9 +6,13 @@ import pytest
 from scipy.optimize import minimize
 
 from precbench.data import load_dataset
+from precbench.errors import InputError
+from precbench.experiment import load_config
 from precbench.losses import SURROGATES, margins
 from precbench.metrics import precision_at_k
-from precbench.solvers import CuttingPlane, OnePMB, SGDAtK
+from precbench.papers import kar2015
+from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
+from precbench.topk import resolve_k
 from tests.helpers import run
 
 
@@ -38,30 +42,77 @@ def test_appendix_a_on_the_ball(isolated):
     assert better.coef_[0] > 0 and precision_at_k(y, better.decision_function(X), 1) == 1.0
 
 
-def test_the_theorems_hold(isolated, tmp_path):
-    assert run("kar2015/bounds", tmp_path, "--smoke", "--jobs", "2").exit_code == 0
-    table = pd.read_csv(tmp_path / "kar2015-bounds-smoke" / "bounds.csv")
-    kinds = {"Theorem 7", "Theorem 9", "Corollary 8", "Corollary 10"}
-    explicit = table[table["theorem"].isin(kinds)]
-    assert set(explicit["theorem"]) == kinds
-    assert explicit["holds"].astype(bool).all()
-    assert (explicit["measured"] <= explicit["bound"]).all() and (explicit["measured"] > 0).any()
-    says_something = explicit["bound"] < explicit["possible"]
-    assert says_something[explicit["dataset"] == "margin"].all()
-    others = table[~table["theorem"].isin(kinds)]
-    assert set(others["theorem"]) == {"Theorem 12", "Theorem 13", "Theorem 15"}
-    assert others["constant"].notna().all()
-    assert (tmp_path / "kar2015-bounds-smoke" / "bounds.md").read_text().count("| Theorem 7 |") == 4
+@pytest.fixture(scope="module")
+def theorems():
+    return load_config("kar2015/bounds").smoke_size().compute()
 
 
-def test_theorem_12_the_deviation_falls_with_the_batch(isolated, tmp_path):
-    from precbench.papers.kar2015 import _uniform_convergence
+def quantities(table, theorem):
+    """Lay out the quantities of a theorem beside each other."""
+    rows = table[table["theorem"] == theorem].dropna(subset="batch_size")
+    keys = [c for c in rows if c not in ("theorem", "quantity", "value")]
+    return rows.pivot(index=keys, columns="quantity", values="value").reset_index()
 
+
+@pytest.mark.parametrize("theorem", ["Theorem 7", "Corollary 8", "Theorem 9", "Corollary 10"])
+def test_mistakes_are_bounded(theorem, theorems):
+    found = quantities(theorems, theorem)
+    assert set(found["dataset"]) >= {"margin"} and (found["measured"] > 0).all()
+    assert (found["measured"] <= found["bound"]).all()
+    assert (found["bound"] < found["trivial"])[found["dataset"] == "margin"].all()
+
+
+def test_open_constants_are_the_least_that_will_do(theorems):
+    for theorem in ("Theorem 13", "Theorem 15"):
+        found = quantities(theorems, theorem)
+        bounds = found["explicit part"] + found["constant"] * found["rate"]
+        assert (found["measured"] <= bounds + 1e-12).all() and (found["constant"] >= 0).all()
+        needed = found["constant"] > 0
+        assert found["measured"][needed].to_numpy() == pytest.approx(bounds[needed].to_numpy())
+
+
+def test_mistakes_are_those_of_the_solver(theorems):
+    """Along the rows of the first split, in batches that partial_fit takes one by one."""
     data = load_dataset("margin-noisy")
-    rows = pd.DataFrame(_uniform_convergence(data, 0.25, [100, 1600]))
-    for _, of in rows.groupby("quantity"):
-        small, large = of.sort_values("batch_size")["measured"]
-        assert large < 0.5 * small
+    stream = kar2015._stream(data, 0.25, 100, 0, 1)
+    assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 140
+    assert [k for *_, k in stream.batches] == [
+        resolve_k(0.25, n_pos) if (n_pos := int(np.sum(y > 0))) else 0 for _, y, _ in stream.batches
+    ]
+    solver = PerceptronAtK("max", k=0.25, batch_size=100, shuffle=False)
+    for X, y, _ in stream.batches:
+        solver.partial_fit(X, y, classes=[-1, 1])
+    found = quantities(theorems, "Theorem 9").set_index(["dataset", "batch_size"])
+    assert found["measured"]["margin-noisy", 100] == solver.n_mistakes_ > 0
+
+
+def test_deviation_falls_with_the_sample(theorems):
+    found = quantities(theorems, "Theorem 12")
+    for _, of in found[found["dataset"] == "margin-noisy"].groupby("measure"):
+        first, *_, last = of.sort_values("batch_size")["measured"]
+        assert last < 0.5 * first
+    assert found["constant"].to_numpy() == pytest.approx(found["measured"] / found["rate"])
+
+
+def test_slopes_and_their_limits():
+    """Deviations c / sqrt(b) with noise: the slope is -1/2, and the limit is below it."""
+    sizes, rng = [100, 400, 1600, 6400], np.random.default_rng(0)
+    exact = [np.full(50, 3 / np.sqrt(size)) for size in sizes]
+    assert kar2015._slope(sizes, exact, rng) == pytest.approx(
+        {"slope": -0.5, "slope, lower limit": -0.5}
+    )
+    noisy = [of_size * rng.uniform(0.5, 1.5, 50) for of_size in exact]
+    found = kar2015._slope(sizes, noisy, rng)
+    assert found["slope, lower limit"] < found["slope"] < -0.45
+    flat = kar2015._slope(sizes, [rng.uniform(0.5, 1.5, 50) for _ in sizes], rng)
+    assert flat["slope, lower limit"] > -0.5
+    assert kar2015._slope(sizes, [np.zeros(50), *exact[1:]], rng) == {}
+
+
+def test_optimum_must_be_known():
+    arguments = load_config("kar2015/bounds").arguments() | {"datasets": ["counterexample"]}
+    with pytest.raises(InputError, match="counterexample has no known optimum"):
+        kar2015.precision_bounds(**arguments)
 
 
 def test_the_known_margin_is_there(isolated):

@@ -26,6 +26,7 @@ from tests.helpers import invoke
 CONFIGS = [
     "kar2014/regret",
     "kar2014/uniform-convergence",
+    "kar2015/bounds",
     "gultekin/bound",
     "rudin2009/fig-1-and-4",
     "rudin2009/fig-3",

@@ -15,7 +15,6 @@ from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
-from precbench.papers.kar2015 import write_bounds
 from precbench.report.folder import folder_tables, write_report
 from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
@@ -94,8 +93,6 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         _train(plan, store, trials, options)
         say("measuring the stored weights")
         results = write_results(plan, store)
-        if experiment.theorems:
-            write_bounds(plan, store)
         written = write_report(store.folder) if len(results) else []
     say.present(store, written)
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}

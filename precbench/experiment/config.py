@@ -30,7 +30,6 @@ from precbench.experiment.sections import (
     SolverEntry,
     StreamedCard,
     StreamedFile,
-    Theorem,
     no_split,
 )
 from precbench.experiment.study import STUDY_KEYS, Study
@@ -65,7 +64,6 @@ class Experiment(Section):
     checkpoints: Checkpoints = 20
     sweep: dict[str, Items[Any]] | None = None
     timeout: PositiveFloat = 3600.0
-    theorems: Items[Theorem] | None = None
     plots: Items[Plot] | None = Field(default=None, validate_default=True)
     smoke: Smoke = Smoke()
 

@@ -40,8 +40,6 @@ Plot = Literal[
     "accuracy-time", "accuracy-rows", "accuracy-share", "roc", "roc-counts", "accuracy-sweep"
 ]
 Part = Literal["test", "training"]
-Theorem = Literal[7, 9, 12, 13, 15]
-"""Theorems of kar2015 that `precbench.papers.kar2015` compares a run with."""
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 

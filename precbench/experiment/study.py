@@ -17,7 +17,6 @@ from pydantic import (
 
 from precbench.experiment.sections import MetricEntry
 from precbench.metrics import Metric
-from precbench.papers.types import Measures
 from precbench.yaml.models import Items, Name, Section, at, refuse, unknown
 
 if TYPE_CHECKING:
@@ -113,6 +112,7 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def _parameters_of(kind: str) -> type[Section]:
     """Return the section of a config that the signature of a study asks for."""
     from precbench.papers import STUDIES
+    from precbench.papers.types import Measures
 
     function = STUDIES[kind]
     # A config names metrics, as an experiment does; the function takes callables.

@@ -10,13 +10,14 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.papers import gultekin, kar2014, rudin2009
+from precbench.papers import gultekin, kar2014, kar2015, rudin2009
 
 __all__ = ["QUICK", "STUDIES"]
 
 STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **rudin2009.STUDIES,
     **kar2014.STUDIES,
+    **kar2015.STUDIES,
     **gultekin.STUDIES,
 }
 

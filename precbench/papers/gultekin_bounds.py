@@ -22,21 +22,20 @@ four times, and Theorem 2 with eps / 5.
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat
+from pydantic import PositiveFloat
 
 from precbench.errors import InputError
 from precbench.papers.mixtures import draw_mixture_pair
-from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share
+from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share, Sizes
 from precbench.solvers.ball import minimise_over_ball
 
 __all__ = ["Bounds", "pair_bounds"]
 
-Sizes = Annotated[list[Points], Field(min_length=2)]
 _Row = tuple[str, str, float, float, float, str, float]
 _COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"]
 

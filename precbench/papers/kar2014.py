@@ -18,15 +18,13 @@ from pydantic import Field, PositiveFloat
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.losses import PartialAUC, struct
-from precbench.papers.types import Count, Points, Seed, Share
+from precbench.papers.types import Count, Names, Seed, Share, Sizes
 from precbench.solvers import FTRL
 from precbench.topk import resolve_k
 
 __all__ = ["STUDIES", "regret", "uniform_convergence"]
 
-Names = Annotated[list[str], Field(min_length=1)]
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
-Sizes = Annotated[list[Points], Field(min_length=2)]
 
 DELTA = 0.05
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"

@@ -1,244 +1,361 @@
-"""The theorems of kar2015 on data whose optimum is known: bound beside measured value.
+"""The theorems of kar2015 beside measured values, on data whose optimum is known.
 
-Theorems 7 and 9 and Corollaries 8 and 10 are explicit bounds of the perceptrons' mistakes.
-Theorems 12, 13 and 15 hold up to a constant that the paper leaves open: for them the smallest
-constant that makes the inequality true is given, and what the theorem says is that it stays
-bounded when the batches grow.
+Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
+Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
+constant that makes the inequality true is given, which should stay bounded as batches grow, and
+for the rate of Theorem 12 a slope.
+
+References
+----------
+kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
+    ICML 2015.
 """
 
-import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
 
-from precbench.data import Dataset
+from precbench.data import Dataset, load_dataset
+from precbench.data.splits import split_rows, validation_split
 from precbench.errors import InputError
-from precbench.experiment import Trial
-from precbench.experiment.plan import Plan
-from precbench.experiment.samples import training_rows
-from precbench.losses import SURROGATES, margins, prec_loss
-from precbench.store import Store
+from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
+from precbench.papers.types import Count, Names, Points, Seed, Sizes
+from precbench.seeds import trial_seed
+from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 
-__all__ = ["write_bounds"]
+__all__ = ["STUDIES", "precision_bounds"]
 
 DELTA = 0.05
-_SCALES = np.geomspace(0.1, 1000, 41)
-_WEIGHTS = 40
-_SAMPLES = 200
-_SEED = 20150706
+_MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
+_LIMIT_LEVEL = 0.01  # one-sided, of the lower limit of a slope
+_RESAMPLES = 1000
 
 
-def write_bounds(plan: Plan, store: Store) -> pd.DataFrame:
-    """Compare the records of a plan with the theorems and write ``bounds.csv``.
+def precision_bounds(
+    datasets: Names,
+    k: Annotated[float, Field(gt=0, le=1)],
+    batch_sizes: Annotated[list[Count], Field(min_length=1)],
+    splits: Count,
+    eta0: PositiveFloat,
+    radius: PositiveFloat,
+    sample_sizes: Sizes,
+    weights: Count,
+    samples: Points,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with what they bound.
+
+    Each solver makes one pass over the training part of a split, 70 % of the rows in random
+    order, so that the batches of the theorems are those of the solver.
 
     Parameters
     ----------
-    plan : Plan
-        Of mini-batch solvers in the stored order, with a checkpoint after every batch, on data
-        sets with a known optimum.
-    store : Store
+    datasets : list of str
+        With a known optimum.
+    k : float
+        kappa, a share of the positives; rounded up in each batch.
+    batch_sizes : list of int
+    splits : int
+    eta0 : float
+        Of SGD@k-avg.
+    radius : float
+        Of the ball of SGD@k-avg, and of the sphere that holds the w of Theorem 12.
+    sample_sizes : list of int
+        Batch lengths for Theorem 12.
+    weights, samples : int
+        Number of w for Theorem 12, and of samples of each size.
+    seed : int
+        Of these w and samples.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``theorem, quantity, solver, dataset, split, batch_size, n_batches, measured,
-        bound`` (for Theorems 12, 13, 15 without the term of unknown constant), ``constant`` (the
-        smallest that will do), ``holds`` (for the explicit bounds) and ``possible`` (the most
-        mistakes that the batches allow: a larger bound says nothing).
+        ``theorem``, ``measure``, ``solver``, ``dataset``, ``split``, ``batch_size``,
+        ``quantity``, ``value``. Quantities:
+
+        ``measured``
+            What the theorem bounds: the ``mistakes`` of all batches, the mean ``prec@k loss`` of
+            w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the returned mean
+            likewise; of Theorem 12 the largest deviation over the w, its 95 % quantile over the
+            samples.
+        ``bound``
+            Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
+            the known optimum, so that the true bound may be smaller.
+        ``trivial``
+            The most mistakes that the batches allow, the sum of their k: a larger bound says
+            nothing.
+        ``explicit part``
+            Of the bounds of Theorems 13 and 15: without the term that has the open constant.
+        ``rate``, ``constant``
+            That term without its constant, and the smallest constant that will do.
+        ``slope``, ``slope, lower limit``, ``stated slope``
+            Of log(measured) against log(batch_size) in Theorem 12, with a lower 99 % confidence
+            limit by bootstrap, and -1/2. Without a row where a deviation is 0.
+
+    Raises
+    ------
+    InputError
+        If the optimum of a data set is not known, or samples are of one class only.
+    DataUnavailableError
+        If a data set cannot be obtained.
+
+    Notes
+    -----
+    kar2015, Sections 4 and 5. Theorem 13 prints Delta_t / b, which is read as
+    Delta_t / (kappa n_+(X_t)), the loss prec@kappa of w_{t-1} on batch t. Theorems 7 and 9 take
+    the largest k of a batch.
     """
-    wanted = set(plan.experiment.theorems or ())
-    rows: list[dict[str, Any]] = []
-    for dataset in plan.datasets.values():
+    rows: list[tuple[str, str, str, str, float, float, str, float]] = []
+    for name in datasets:
+        dataset = load_dataset(name)
         if dataset.optimum is None:
-            raise InputError(f"theorems need a data set with a known optimum, not {dataset.name}")
-        if 12 in wanted:
-            sizes = sorted({t.params["batch_size"] for t, _ in plan.trials})
-            k = plan.trials[0][0].params["k"]
-            rows += _uniform_convergence(dataset, k, sizes)
-    for trial, key in plan.trials:
-        record = store.read(key)
-        if record is not None and record["status"] == "ok":
-            stream = _Stream(trial, plan.datasets[trial.dataset.name], store.arrays(key))
-            for theorem, compare in _COMPARISONS.get(trial.solver, ()):
-                if theorem in wanted:
-                    rows += compare(stream)
-    table = pd.DataFrame(rows)
-    table.to_csv(store.folder / "bounds.csv", index=False)
-    return table
-
-
-class _Stream:
-    """The batches that a trial went through, and the weights after each of them."""
-
-    def __init__(self, trial: Trial, dataset: Dataset, arrays: dict[str, NDArray]):
-        if trial.params["shuffle"] is not False or trial.params["epochs"] != 1:
-            raise InputError("theorems need shuffle: false and epochs: 1, one pass over a stream")
-        part, _ = training_rows(trial, dataset)
-        self.trial = trial
-        self.X: Any = dataset.X
-        self.y = dataset.y
-        self.n_pos = dataset.n_pos
-        self.optimum: Any = dataset.optimum
-        self.k: float | int = trial.params["k"]
-        self.batch_size: int = trial.params["batch_size"]
-        starts = range(0, len(part.y), self.batch_size)
-        self.batches = [
-            (part.X[i : i + self.batch_size], part.y[i : i + self.batch_size]) for i in starts
+            raise InputError(f"{name} has no known optimum: take margin or margin-noisy")
+        found = _uniform_convergence(dataset, k, sample_sizes, weights, samples, radius, seed)
+        rows += [
+            ("Theorem 12", measure, "", name, np.nan, size, quantity, value)
+            for measure, size, quantity, value in found
         ]
-        self.n_batches = len(self.batches)
-        if len(arrays["coef"]) != self.n_batches + 1:
-            raise InputError(
-                f"theorems need a checkpoint after each of the {self.n_batches} batches, found "
-                f"{len(arrays['coef']) - 1}: it needs checkpoints: every"
-            )
-        self.weights = arrays["coef"]
-        self.mistakes = np.diff(arrays["mistakes"])
-        self.radius = max(float(np.linalg.norm(X, axis=1).max()) for X, _ in self.batches)
-
-    def with_positives(self) -> list[tuple[NDArray, NDArray, int]]:
-        """Return the batches that have a positive, each with its k."""
-        return [
-            (X, y, resolve_k(self.k, int(np.sum(y > 0)))) for X, y in self.batches if (y > 0).any()
-        ]
-
-    def row(self, theorem: str, quantity: str, measured: float, bound: float, **more: Any):
-        return {
-            "theorem": theorem,
-            "quantity": quantity,
-            "solver": self.trial.label,
-            "dataset": self.trial.dataset.name,
-            "split": self.trial.split.index,
-            "batch_size": self.batch_size,
-            "n_batches": self.n_batches,
-            "measured": measured,
-            "bound": bound,
-            **more,
-        }
+        for split, size in itertools.product(range(splits), batch_sizes):
+            stream = _stream(dataset, k, size, split, splits)
+            rows += [
+                (theorem, measure, solver, name, split, size, quantity, value)
+                for solver, statements in _statements(stream, eta0, radius)
+                for theorem, measure, quantities in statements
+                for quantity, value in quantities.items()
+            ]
+    rows.append(("Theorem 12", "", "", "", np.nan, np.nan, "stated slope", -0.5))
+    columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
+    return pd.DataFrame(rows, columns=[*columns, "value"])
 
 
-def _mistake_bound(stream: _Stream, surrogate: str, theorem: str) -> Iterator[dict[str, Any]]:
-    """Theorems 7 and 9: mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2.
+class _Stream(NamedTuple):
+    """The training rows of a split, in batches.
 
-    The minimum is taken over multiples of the known optimum, so the true bound may be smaller.
+    Attributes
+    ----------
+    population : Dataset
+        All rows.
+    X, y : ndarray
+        The training rows.
+    k, batch_size
     """
-    optimum = stream.optimum
-    batches = stream.with_positives()
-    k = max(k for _, _, k in batches)
-    reach = stream.radius * np.sqrt(4 * k)
-    scores = [(X @ optimum, y, k) for X, y, k in batches]
+
+    population: Dataset
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    k: float
+    batch_size: int
+
+    @property
+    def batches(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64], int]]:
+        """Rows, labels and the k of each batch, 0 where no row is positive."""
+        parts = (slice(i, i + self.batch_size) for i in range(0, len(self.y), self.batch_size))
+        return [(self.X[part], self.y[part], self._count(self.y[part])) for part in parts]
+
+    @property
+    def n_batches(self) -> int:
+        return -(-len(self.y) // self.batch_size)
+
+    def _count(self, y: NDArray[np.float64]) -> int:
+        n_pos = int(np.sum(y > 0))
+        return resolve_k(self.k, n_pos) if n_pos else 0
+
+    def on_population(self, measure: str, scores: NDArray[np.float64]) -> float:
+        """Return a measure of scores of all rows, divided by k."""
+        y = self.population.y
+        return _measures(self.k)[measure](scores, y) / self._count(y)
+
+
+def _stream(dataset: Dataset, k: float, batch_size: int, split: int, splits: int) -> _Stream:
+    """Take the rows in the order of an experiment, where those for validation come last."""
+    seed = trial_seed(0, dataset.name, split)
+    train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
+    parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])
+    train = train[np.concatenate(parts)]
+    return _Stream(dataset, dataset.X[train], dataset.y[train], k, batch_size)
+
+
+class _Path:
+    """A trace that keeps the weights and the mistakes after every batch."""
+
+    def __init__(self) -> None:
+        self.weights: list[NDArray[np.float64]] = []
+        self.mistakes: list[int] = []
+        self.next_rows = 1
+
+    def __call__(self, solver: PerceptronAtK) -> None:
+        self.weights.append(solver.coef_)
+        self.mistakes.append(solver.n_mistakes_)
+        self.next_rows = solver.n_rows_seen_ + 1
+
+
+_Statement = tuple[str, str, Mapping[str, float]]
+
+
+def _statements(
+    stream: _Stream, eta0: float, radius: float
+) -> Iterator[tuple[str, Iterator[_Statement]]]:
+    """Train each solver and yield its name with the theorems about it."""
+    options: dict[str, Any] = {"k": stream.k, "batch_size": stream.batch_size}
+    options |= {"epochs": 1, "shuffle": False}
+    for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):
+        path = _Path()
+        PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
+        mistakes = np.diff(path.mistakes)
+        about = _mistake_bounds(stream, mistakes, variant, *numbers)
+        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])
+        yield f"perceptron-{variant}", itertools.chain(about, online)
+    sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
+    yield "sgd-avg", _convergence(stream, sgd, radius)
+
+
+def _mistake_bounds(
+    stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
+) -> Iterator[_Statement]:
+    """Mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2, and <= 4 k R^2 / gamma^2."""
+    batches = [(X @ stream.population.optimum, y, k) for X, y, k in stream.batches if k]
+    loss = _measures(stream.k)[f"{surrogate} surrogate"]
+    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
+        4 * max(k for *_, k in batches)
+    )
     bounds = [
-        (c * reach + np.sqrt(sum(SURROGATES[surrogate].value(c * s, y, k) for s, y, k in scores)))
-        ** 2
-        for c in _SCALES
+        (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
+        for c in _MULTIPLES
     ]
-    total = float(stream.mistakes.sum())
-    best = float(min(bounds))
-    possible = sum(k for _, _, k in batches)
-    yield stream.row(
-        f"Theorem {theorem}", "mistakes", total, best, holds=total <= best, possible=possible
-    )
-    kind = "average" if surrogate == "avg" else "strong"
-    margin = min(getattr(margins(s, y, k), kind) for s, y, k in scores if (y < 0).any())
-    corollary = {"7": "8", "9": "10"}[theorem]
+    found = {
+        "measured": float(mistakes.sum()),
+        "bound": float(min(bounds)),
+        "trivial": float(sum(k for *_, k in batches)),
+    }
+    yield f"Theorem {theorem}", "mistakes", found
+    kind = {"avg": "average", "max": "strong"}[surrogate]
+    margin = min(getattr(margins(*batch), kind) for batch in batches if (batch[1] < 0).any())
     if margin > 0:
-        bound = float((reach / margin) ** 2)
-        name = f"Corollary {corollary}"
-        yield stream.row(name, "mistakes", total, bound, holds=total <= bound, possible=possible)
+        yield f"Corollary {corollary}", "mistakes", found | {"bound": (reach / margin) ** 2}
 
 
-def _online_to_batch(stream: _Stream) -> Iterator[dict[str, Any]]:
-    """Theorem 13, with Delta_t / (kappa n_pos(X_t)), the loss of w_{t-1} on batch t.
-
-    The ensemble is w_1, ..., w_{T-1}: at w_0 = 0 all scores are tied.
-    """
-    X, y = stream.X, stream.y
-    k = resolve_k(stream.k, stream.n_pos)
-    population = np.mean([prec_loss(X @ w, y, k) / k for w in stream.weights[1:-1]])
-    online = np.mean(
-        [
-            n_false / resolve_k(stream.k, int(np.sum(labels > 0)))
-            for n_false, (_, labels) in zip(stream.mistakes[1:], stream.batches[1:], strict=True)
-            if (labels > 0).any()
-        ]
-    )
-    rate = np.sqrt(np.log(stream.n_batches / DELTA) / stream.batch_size)
-    constant = max(0.0, (population - online) / rate)
-    yield stream.row(
-        "Theorem 13", "mean prec@k loss", float(population), float(online), constant=constant
-    )
+def _online_to_batch(
+    stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
+) -> Iterator[_Statement]:
+    """Theorem 13 without w_0 = 0, at which all scores are tied."""
+    losses = [stream.on_population("prec@k loss", stream.population.X @ w) for w in weights]
+    batches = zip(mistakes, stream.batches[1:], strict=True)
+    online = float(np.mean([wrong / k for wrong, (_, _, k) in batches if k]))
+    rate = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
+    yield "Theorem 13", "prec@k loss", _open_ended(float(np.mean(losses)), online, rate)
 
 
-def _convergence(stream: _Stream) -> Iterator[dict[str, Any]]:
+def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Theorem 15: the avg surrogate of the returned mean against that of w* in the ball."""
-    X, y = stream.X, stream.y
-    k = resolve_k(stream.k, stream.n_pos)
-    value = SURROGATES["avg"].value
-    radius = stream.trial.params["radius"] or np.inf
-    scores = X @ stream.optimum
-    best = min(value(c * scores, y, k) for c in {*_SCALES[radius >= _SCALES], min(radius, 1e3)})
-    found = value(X @ stream.weights[-1], y, k) / k
-    rate = np.sqrt(np.log(stream.n_batches / DELTA) / stream.batch_size)
-    rate += np.sqrt(1 / stream.n_batches)
-    constant = max(0.0, (found - best / k) / rate)
-    yield stream.row("Theorem 15", "avg surrogate / k", found, best / k, constant=constant)
+    X: Any = stream.population.X
+    scores = X @ stream.population.optimum
+    inside = {*_MULTIPLES[radius >= _MULTIPLES], min(radius, 1e3)}
+    best = min(stream.on_population("avg surrogate", c * scores) for c in inside)
+    found = stream.on_population("avg surrogate", X @ solver.coef_)
+    rate = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
+    rate += math.sqrt(1 / stream.n_batches)
+    yield "Theorem 15", "avg surrogate", _open_ended(found, best, rate)
 
 
-_COMPARISONS: dict[str, list[tuple[int, Callable[[_Stream], Iterator[dict[str, Any]]]]]] = {
-    "perceptron-avg": [
-        (7, functools.partial(_mistake_bound, surrogate="avg", theorem="7")),
-        (13, _online_to_batch),
-    ],
-    "perceptron-max": [
-        (9, functools.partial(_mistake_bound, surrogate="max", theorem="9")),
-        (13, _online_to_batch),
-    ],
-    "sgd-avg": [(15, _convergence)],
-}
+def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
+    constant = max(0.0, (measured - explicit) / rate)
+    return {"measured": measured, "explicit part": explicit, "rate": rate, "constant": constant}
+
+
+_Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+
+
+def _measures(k: float) -> dict[str, _Measure]:
+    """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
+
+    def measure(surrogate: Surrogate) -> _Measure:
+        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]
+
+    surrogates = {name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")}
+    return {
+        "prec@k loss": lambda scores, y: prec_loss(scores, y, k),
+        **{f"{name} surrogate": measure(surrogate) for name, surrogate in surrogates.items()},
+    }
 
 
 def _uniform_convergence(
-    dataset: Dataset, k: float | int, sizes: list[int]
-) -> Iterator[dict[str, Any]]:
-    """Theorem 12: how far samples of size b stray from the population, at the worst of many w.
+    dataset: Dataset,
+    k: float,
+    sizes: list[int],
+    weights: int,
+    samples: int,
+    radius: float,
+    seed: int,
+) -> Iterator[tuple[str, float, str, float]]:
+    """Theorem 12: how far samples of size b stray from all rows, at the worst of many w.
 
-    W is a finite set of directions around the optimum, at norm 10; the deviation is the quantile
-    1 - delta over samples without replacement that have a positive.
+    The w lie around the optimum. Samples are drawn independently with replacement, for those
+    without would make slopes steeper than they are.
     """
-    rng = np.random.default_rng(_SEED)
-    X: Any = dataset.X
-    directions = rng.standard_normal((_WEIGHTS, X.shape[1])) * rng.random((_WEIGHTS, 1))
-    weights = directions / np.sqrt(X.shape[1]) + dataset.optimum
-    weights *= 10 / np.linalg.norm(weights, axis=1, keepdims=True)
-    scores, y = X @ weights.T, dataset.y
-    measures: dict[str, Callable[..., float]] = {"prec@k loss": prec_loss}
-    measures |= {f"{name} surrogate": SURROGATES[name].value for name in ("ramp", "avg", "max")}
-    for quantity, measure in measures.items():
+    rng = np.random.default_rng(seed)
+    X, y = np.asarray(dataset.X), dataset.y
+    directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
+    W = directions / math.sqrt(X.shape[1]) + dataset.optimum
+    W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
+    scores = X @ W.T
 
-        def of(rows: Any, measure: Callable[..., float] = measure) -> NDArray[np.float64]:
-            count = resolve_k(k, int(np.sum(y[rows] > 0)))
-            return np.array([measure(s, y[rows], count) / count for s in scores[rows].T])
+    measures = _measures(k)
 
-        population = of(slice(None))
-        for size in sizes:
-            deviations = [
-                np.abs(of(rows) - population).max()
-                for rows in (rng.choice(len(y), size, replace=False) for _ in range(_SAMPLES))
-                if 0 < np.sum(y[rows] > 0) < size
-            ]
-            worst = float(np.quantile(deviations, 1 - DELTA))
-            yield {
-                "theorem": "Theorem 12",
-                "quantity": quantity,
-                "solver": "",
-                "dataset": dataset.name,
-                "split": -1,
-                "batch_size": size,
-                "n_batches": 1,
-                "measured": worst,
-                "bound": 0.0,
-                "constant": worst / np.sqrt(np.log(1 / DELTA) / size),
-            }
+    def losses(rows: Any) -> NDArray[np.float64]:
+        labels = y[rows]
+        count = resolve_k(k, int(np.sum(labels > 0)))
+        columns = np.ascontiguousarray(scores[rows].T)
+        return np.array([[f(s, labels) / count for s in columns] for f in measures.values()])
+
+    of_all = losses(slice(None))
+    found = []
+    for size in sizes:
+        drawn = (rng.integers(len(y), size=size) for _ in range(samples))
+        strayed = [
+            np.abs(losses(rows) - of_all).max(axis=1)
+            for rows in drawn
+            if 0 < np.sum(y[rows] > 0) < size
+        ]
+        if not strayed:
+            raise InputError(
+                f"no sample of {size} rows of {dataset.name} has both classes: draw more"
+            )
+        found.append(np.array(strayed))
+    for i, measure in enumerate(measures):
+        deviations = [of_size[:, i] for of_size in found]
+        for size, of_size in zip(sizes, deviations, strict=True):
+            measured = float(np.quantile(of_size, 1 - DELTA))
+            rate = math.sqrt(math.log(1 / DELTA) / size)
+            quantities = {"measured": measured, "rate": rate, "constant": measured / rate}
+            yield from ((measure, size, name, value) for name, value in quantities.items())
+        yield from (
+            (measure, math.nan, name, value)
+            for name, value in _slope(sizes, deviations, rng).items()
+        )
+
+
+def _slope(
+    sizes: list[int], deviations: list[NDArray[np.float64]], rng: np.random.Generator
+) -> dict[str, float]:
+    """Fit a slope to the quantiles of the deviations, and again to resampled deviations."""
+
+    def fitted(of_sizes: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        quantiles = [np.quantile(of_size, 1 - DELTA, axis=-1) for of_size in of_sizes]
+        return np.polyfit(np.log(sizes), np.log(quantiles), 1)[0]
+
+    if min(map(np.min, deviations)) <= 0:
+        return {}
+    resampled = [rng.choice(of_size, (_RESAMPLES, len(of_size))) for of_size in deviations]
+    limit = np.quantile(fitted(resampled), _LIMIT_LEVEL)
+    return {"slope": float(fitted(deviations)), "slope, lower limit": float(limit)}
+
+
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"precision-bounds": precision_bounds}

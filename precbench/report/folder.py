@@ -9,7 +9,6 @@ from precbench.report.studies import (
     study_tables,
     write_study_report,
 )
-from precbench.report.studies.kar2015 import bounds_table, write_bounds_report
 from precbench.report.tables import Table, make_tables, write_tables
 from precbench.results import read_run
 
@@ -30,8 +29,7 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
     """
     if is_study(folder):
         return write_study_report(folder)
-    written = write_tables(folder) + write_figures(folder)
-    return written + write_bounds_report(folder) if _has_bounds(folder) else written
+    return write_tables(folder) + write_figures(folder)
 
 
 def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
@@ -48,9 +46,4 @@ def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
     """
     if is_study(folder):
         return study_tables(folder)
-    tables = make_tables(read_run(folder))
-    return [*tables, bounds_table(folder)] if _has_bounds(folder) else tables
-
-
-def _has_bounds(folder: str | os.PathLike[str]) -> bool:
-    return (Path(folder) / "bounds.csv").exists()
+    return make_tables(read_run(folder))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.report.figures import LOOK
-from precbench.report.studies import gultekin, kar2014, rudin2009
+from precbench.report.studies import gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
 from precbench.report.tables import Table, markdown_table
 from precbench.results import read_about, read_csv
@@ -21,7 +21,8 @@ __all__ = ["PRESENTATIONS", "is_study", "study_tables", "write_study_report"]
 
 _LINE = 0.14  # inches
 
-PRESENTATIONS = {**rudin2009.PRESENTATIONS, **kar2014.PRESENTATIONS, **gultekin.PRESENTATIONS}
+_PAPERS = (rudin2009, kar2014, kar2015, gultekin)
+PRESENTATIONS = {kind: p for paper in _PAPERS for kind, p in paper.PRESENTATIONS.items()}
 
 
 def is_study(folder: str | os.PathLike[str]) -> bool:

@@ -1,133 +1,131 @@
-"""The theorems of an experiment: ``bounds.csv`` as a table and a figure."""
+"""The studies of kar2015."""
 
-import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from precbench.report.figures import LOOK, solver_styles
-from precbench.report.tables import Cell, Table, markdown_table, three_digits
-from precbench.results import read_csv, read_run
+from precbench.report.figures import solver_styles
+from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.tables import Cell, Table, three_digits
 
-__all__ = ["bounds_table", "write_bounds_report"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
 
-_TEXT = ("theorem", "quantity", "solver", "dataset", "holds")
-_SHOWN = ("measured", "bound", "possible", "holds", "constant")
-_NUMBERS = ("split", "batch_size", "n_batches", "measured", "bound", "possible", "constant")
-_KEYS = ["theorem", "quantity", "solver", "dataset", "batch_size"]
+__all__ = ["PRESENTATIONS"]
+
+_KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
+_MISTAKES = ["measured", "bound", "trivial"]
+_OPEN_ENDED = ["measured", "explicit part", "rate", "constant"]
 
 
-def bounds_table(folder: str | os.PathLike[str]) -> Table:
-    """Lay out the theorems: means of measured value and bound over the splits.
+def _tables(result: Result) -> Iterator[Table]:
+    values = result.values
+    wide = _by_split(values)
+    counted = wide["bound"].notna()
+    mistakes = wide[counted].assign(holds=wide["measured"] <= wide["bound"])
+    groups = mistakes.groupby(_KEYS, sort=False)
+    holds = [f"{of.sum()} of {len(of)}" for _, of in groups["holds"]]
+    yield _table(
+        result,
+        "mistakes",
+        groups[_MISTAKES].mean(),
+        {"holds": holds},
+        "Means over the splits, and in how many of them the bound holds. Trivial: the most "
+        "mistakes that the batches allow, so that a larger bound says nothing.",
+    )
+    groups = wide[~counted].groupby(_KEYS, sort=False)
+    columns: dict[str, Any] = dict.fromkeys(_OPEN_ENDED, "mean") | {"constant": "max"}
+    yield _table(
+        result,
+        "up to an open constant",
+        groups[_OPEN_ENDED].agg(columns),
+        {},
+        "Means over the splits. The bound is the explicit part plus a constant times the rate; "
+        "the last column is the largest constant that any split needs. It should stay bounded as "
+        "b grows.",
+    )
+    slopes = values[values["quantity"].str.contains("slope")]
+    yield value_table(result, slopes, ["quantity", "measure", "dataset"])
 
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>`` with ``bounds.csv``.
 
-    Returns
-    -------
-    Table
-        One row per theorem, quantity, solver, data set and batch length.
-    """
-    run = read_run(folder)
-    rows = []
-    for key, of in _bounds(folder).groupby(_KEYS, sort=False):
-        theorem, quantity, solver, dataset, size = map(str, key)
-        explicit = (of["holds"] != "").any()
-        texts = [
-            theorem,
-            quantity,
-            solver,
-            dataset,
-            f"{float(size):.0f}",
-            three_digits(of["measured"].mean()),
-            "" if theorem == "Theorem 12" else three_digits(of["bound"].mean()),
-            three_digits(of["possible"].mean()) if explicit else "",
-            f"{(of['holds'] == 'True').sum()} of {len(of)}" if explicit else "",
-            "" if explicit else three_digits(of["constant"].max()),
-        ]
-        rows.append([Cell(text) for text in texts])
+def _by_split(values: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the quantities beside each other, by theorem."""
+    rows = values.dropna(subset="batch_size").fillna({"split": 0})
+    wide = rows.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
+    number = wide["theorem"].str.extract(r"(\d+)", expand=False).astype(int)
+    return wide.loc[number.sort_values(kind="stable").index]
+
+
+def _table(
+    result: Result, name: str, wide: pd.DataFrame, extra: dict[str, list[str]], note: str
+) -> Table:
+    cells = [
+        [three_digits(value) if value == value else "" for value in row] for row in wide.values
+    ]
+    others = zip(*extra.values(), strict=True) if extra else [()] * len(cells)
     return Table(
-        title=run.title,
+        title=f"{result.title}: {name}",
         stand_in=False,
-        header=["", "quantity", "solver", "data", "b", *_SHOWN],
-        rows=rows,
-        notes=[
-            "Means over the splits; b is the batch length. Theorems 7 and 9, Corollaries 8 and 10 "
-            "are explicit: in how many splits they hold, and the most mistakes that the batches "
-            "allow, for a larger bound says nothing. The others hold up to a constant that the "
-            "paper leaves open: measured and bound leave out the term with it, and the last "
-            "column is the largest constant that any split needs. It should stay bounded as b "
-            "grows.",
+        header=["", "measure", "solver", "data", "b", *wide, *extra],
+        rows=[
+            [Cell(text) for text in (*key[:-1], f"{key[-1]:.0f}", *numbers, *more)]
+            for key, numbers, more in zip(wide.index, cells, others, strict=True)
         ],
+        notes=[note],
     )
 
 
-def write_bounds_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``bounds.md`` and ``figures/bounds.png`` and ``.pdf``.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>`` with ``bounds.csv``.
-
-    Returns
-    -------
-    list of pathlib.Path
-    """
-    from matplotlib import style
-
-    folder = Path(folder)
-    text = folder / "bounds.md"
-    text.write_text("\n".join(markdown_table(bounds_table(folder))) + "\n", encoding="utf-8")
-    paths = [folder / "figures" / f"bounds.{suffix}" for suffix in ("pdf", "png")]
-    paths[0].parent.mkdir(exist_ok=True)
-    with style.context(["default", LOOK]):
-        figure = _drawn(read_run(folder).title, _bounds(folder))
-        figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
-        figure.savefig(paths[1], metadata={"Software": "precbench"})
-    return [text, *paths]
-
-
-def _bounds(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    table = read_csv(Path(folder) / "bounds.csv", _TEXT, _NUMBERS)
-    number = table["theorem"].str.extract(r"(\d+)", expand=False).astype(int)
-    order = table.assign(number=number).sort_values(["number", *_KEYS[1:]])
-    return order.drop(columns="number")
-
-
-def _drawn(title: str, table: pd.DataFrame) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.4, 5.6), layout="constrained")
-    figure.suptitle(title, fontsize=10, fontweight="bold", x=0.01, ha="left")
-    explicit, open_ended = figure.subplots(1, 2)
-    measures = ["measured", "bound", "constant"]
-    means = table.groupby(_KEYS, sort=False)[measures].mean().reset_index()
-    names = means["theorem"].str.cat(means[["quantity", "solver", "dataset"]], sep=" ")
-    means.insert(0, "name", names.str.strip())
-    styles = solver_styles(list(dict.fromkeys(means["name"])))
-    for name, of in means.groupby("name", sort=False):
-        theorem, solver, dataset = of[["theorem", "solver", "dataset"]].iloc[0]
-        look = styles[str(name)]._asdict()
-        if of["constant"].isna().all():
-            label = f"{theorem.replace('Theorem', 'Th.').replace('Corollary', 'Cor.')}, {dataset}"
-            ratio = of["measured"] / of["bound"]
-            explicit.plot(of["batch_size"], ratio, label=label, **look)
-        else:
-            what = solver or of["quantity"].iloc[0]
-            label = f"{theorem.removeprefix('Theorem ')}: {what}, {dataset}"
-            if (of["constant"] > 0).all():  # a log axis has no place for the others
-                open_ended.plot(of["batch_size"], of["constant"], label=label, **look)
-    explicit.axhline(1, color="black", linewidth=0.8)
-    explicit.set_ylabel("mistakes as a share of the bound")
-    open_ended.set_ylabel("smallest constant that will do")
-    for axes in (explicit, open_ended):
-        axes.set(xscale="log", yscale="log", xlabel="batch length (rows)")
-        sizes = sorted(means["batch_size"].unique())
-        axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
+def _draw(figure: "SubFigure", result: Result) -> None:
+    wide = _by_split(result.values)
+    wide["share"] = wide["measured"] / wide["bound"]
+    uniform = wide["theorem"] == "Theorem 12"
+    panels = (
+        (wide[wide["bound"].notna()], "share", "mistakes as a share of the bound"),
+        (wide[uniform], "measured", "deviation in Theorem 12"),
+        (wide[~uniform & wide["bound"].isna()], "constant", "smallest constant that will do"),
+    )
+    for axes, (rows, column, label) in zip(figure.subplots(1, 3), panels, strict=True):
+        _draw_curves(axes, rows, column)
+        axes.set(xscale="log", yscale="log", xlabel="b (rows of a batch)", ylabel=label)
+        sizes = sorted(rows["batch_size"].unique())
+        axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
         axes.minorticks_off()
-        axes.legend(fontsize=6.5, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    return figure
+        axes.legend(fontsize=6.5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    figure.axes[0].axhline(1, color="black", linewidth=0.8)
+
+
+def _draw_curves(axes: "Axes", rows: pd.DataFrame, column: str) -> None:
+    """Draw means over the splits, a curve for each of the other keys."""
+    means = rows.groupby(_KEYS, sort=False)[column].mean().reset_index()
+    abbreviated = means["theorem"].str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
+    open_ended = means["measure"].where(means["solver"] == "", means["solver"])
+    names = abbreviated + ", " + open_ended + ", " + means["dataset"]
+    styles = solver_styles(list(dict.fromkeys(names)))
+    for name, of in means.groupby(names, sort=False):
+        drawn = of[of[column] > 0]  # a logarithmic axis has no place for 0
+        if len(drawn):
+            look: dict[str, Any] = styles[str(name)]._asdict()
+            axes.plot(drawn["batch_size"], drawn[column], label=name, **look)
+    if column == "measured" and len(means):
+        size = np.sort(means["batch_size"].unique())
+        guide = means["measured"].max() * np.sqrt(size[0] / size)
+        axes.plot(size, guide, ":", color="0.4", label="slope -1/2")
+
+
+PRESENTATIONS = {
+    "precision-bounds": Presentation(
+        text=("theorem", "measure", "solver", "dataset", "quantity"),
+        numbers=("split", "batch_size"),
+        tables=_tables,
+        draw=_draw,
+        size=(10.0, 5.2),
+        caption="Left: mistakes of one pass as a share of their bounds; above 1 a theorem would "
+        "fail. Middle: the largest deviation of a sample of b rows from all rows, over {weights} w "
+        "near the optimum: its 95 % quantile over {samples} samples. Right: the constant that "
+        "Theorems 13 and 15 need; where it is 0 there is no point. Means over {splits} splits; k "
+        "is {k} of the positives of a batch.",
+    ),
+}
