@@ -90,8 +90,8 @@ def precision_bounds(
             Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
             the known optimum, so that the true bound may be smaller.
         ``trivial``
-            The most mistakes that the batches allow, the sum of their k: a larger bound says
-            nothing.
+            The most mistakes that the batches allow, the sum of their k, which is also the bound
+            at w = 0: a larger one says nothing.
         ``explicit part``
             Of the bounds of Theorems 13 and 15: without the term that has the open constant.
         ``rate``, ``constant``
@@ -221,7 +221,8 @@ def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
     """Mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2, and <= 4 k R^2 / gamma^2."""
-    batches = [(X @ stream.population.optimum, y, k) for X, y, k in stream.batches if k]
+    optimum: Any = stream.population.optimum
+    batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
     loss = _measures(stream.k)[f"{surrogate} surrogate"]
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
         4 * max(k for *_, k in batches)
@@ -302,8 +303,9 @@ def _uniform_convergence(
     """
     rng = np.random.default_rng(seed)
     X, y = np.asarray(dataset.X), dataset.y
+    optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
-    W = directions / math.sqrt(X.shape[1]) + dataset.optimum
+    W = directions / math.sqrt(X.shape[1]) + optimum
     W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
     scores = X @ W.T
 
