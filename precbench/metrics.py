@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
+from precbench.extensions import Registry
 from precbench.topk import ceil_share, check_beta, resolve_k
 
 __all__ = [
@@ -620,7 +621,31 @@ class MetricSpec:
         return {parameter.name: parameter.default for parameter in parameters}
 
 
-METRICS: dict[str, MetricSpec] = {
+def check_metric(member: Any) -> MetricSpec:
+    """Return the metric that a package adds.
+
+    Parameters
+    ----------
+    member : MetricSpec or callable
+        A function of labels, scores and the parameters of the metric.
+
+    Returns
+    -------
+    MetricSpec
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not callable(member) or isinstance(member, type):
+        raise InputError("neither a function nor a MetricSpec")
+    if len(inspect.signature(member).parameters) < 2:
+        raise InputError("not a function of labels and scores")
+    return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
+
+
+_BUILT_IN: dict[str, MetricSpec] = {
     spec.function.__name__: spec
     for spec in (
         MetricSpec(precision_at_k, "prec@{k}"),
@@ -636,6 +661,8 @@ METRICS: dict[str, MetricSpec] = {
         MetricSpec(average_reciprocal_rank, "average reciprocal rank"),
     )
 }
+
+METRICS = Registry("precbench.metrics", _BUILT_IN, check_metric)
 
 
 @dataclass(frozen=True)

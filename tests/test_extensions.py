@@ -14,6 +14,7 @@ from precbench.data.cards import registry
 from precbench.errors import InputError
 from precbench.extensions import Registry
 from precbench.locations import shipped
+from precbench.metrics import METRICS, check_metric
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
 from precbench.store import Store
 from tests.helpers import ROOT, invoke, refused
@@ -149,6 +150,63 @@ def test_assignment_is_refused_with_the_way_to_add_a_solver():
 def test_every_built_in_solver_passes_the_check_of_the_others():
     for solver in SOLVERS.values():
         assert check_solver(solver) is solver
+
+
+# --- metrics -----------------------------------------------------------------------------------
+
+HITS = """
+from precbench.metrics import MetricSpec
+
+def hits(y_true, y_score, top: int = 3) -> float:
+    order = sorted(range(len(y_score)), key=lambda i: -y_score[i])
+    return float(sum(y_true[i] > 0 for i in order[:top]))
+
+losses = MetricSpec(hits, "hits in {top}", smaller_is_better=True)
+
+def lonely(y_true):
+    return 0.0
+"""
+
+
+def metrics():
+    """Return the registry as a fresh process has it."""
+    return Registry("precbench.metrics", {"auc": METRICS["auc"]}, check_metric)
+
+
+def test_a_package_adds_a_metric(install, small, tmp_path, monkeypatch):
+    install("precbench.metrics", "extra_hits:hits", ranker=RANKER, hits=HITS)
+    found = metrics()["mine"]
+    assert found.parameters == {"top": 3} and not found.smaller_is_better
+    monkeypatch.setattr(METRICS, "_added", metrics()._added, raising=False)
+    monkeypatch.setattr(METRICS, "_loaded", {})
+    config = small(
+        metrics="[{mine: {top: 10}}]",
+        solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
+    )
+    assert invoke("run", config, "--out", tmp_path / "out", "--seeds", "0").exit_code == 0
+    results = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
+    [record] = Store(tmp_path / "out" / "small").records()
+    assert record["description"]["tuning"]["metric"]["package"] == "extra 1.2"
+
+
+def test_a_metric_of_a_package_may_be_a_specification(install):
+    install("precbench.metrics", "extra_hits:losses", hits=HITS)
+    assert metrics()["mine"].smaller_is_better and metrics()["mine"].written == "hits in {top}"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("extra_hits:lonely", "not a function of labels and scores"),
+        ("builtins:dict", "neither a function nor a MetricSpec"),
+        ("extra_hits", "neither a function nor a MetricSpec"),
+    ],
+)
+def test_an_unusable_metric_is_reported_with_its_package(install, value, reason):
+    install("precbench.metrics", value, hits=HITS)
+    with pytest.raises(InputError, match=rf"package extra 1\.2 cannot be used: {reason};"):
+        metrics()["mine"]
 
 
 # --- cards -------------------------------------------------------------------------------------

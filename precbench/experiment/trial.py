@@ -14,7 +14,7 @@ from precbench.experiment.sections import (
     SplitKind,
 )
 from precbench.experiment.validation import is_tuned
-from precbench.metrics import Metric
+from precbench.metrics import METRICS, Metric
 from precbench.store import SCHEMA, key_of
 
 _SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it
@@ -153,10 +153,10 @@ class Trial:
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
-        tuning = {
-            "candidates": self.candidates,
-            "metric": asdict(self.metric),
-        }
+        metric = asdict(self.metric)
+        if package := METRICS.package(self.metric.name):
+            metric["package"] = package
+        tuning = {"candidates": self.candidates, "metric": metric}
         return {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
