@@ -177,8 +177,8 @@ def test_a_package_adds_a_metric(install, small, tmp_path, monkeypatch):
     install("precbench.metrics", "extra_hits:hits", ranker=RANKER, hits=HITS)
     found = metrics()["mine"]
     assert found.parameters == {"top": 3} and not found.smaller_is_better
-    monkeypatch.setattr(METRICS, "_added", metrics()._added, raising=False)
-    monkeypatch.setattr(METRICS, "_loaded", {})
+    monkeypatch.setitem(vars(METRICS), "_added", metrics()._added)
+    monkeypatch.setitem(vars(METRICS), "_loaded", {})
     config = small(
         metrics="[{mine: {top: 10}}]",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
