@@ -1,8 +1,10 @@
 """Studies: their numbers, their configs, and the way to files, tables and figures."""
 
+import ast
 import itertools
 import json
 import math
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import precbench
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.kinds import BoundClaim
 from precbench.claims.verdicts import Verdict
@@ -480,3 +483,38 @@ def test_a_damaged_description_is_a_sentence(damage, complaint, tmp_path):
     result = invoke("plot", tmp_path)
     assert result.exit_code == 2
     assert (complaint or "lacks parameters") in result.output
+
+
+# Papers
+
+
+def _mentions(tree):
+    """Yield the imports, names and texts of a module, its docstrings left out."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings:
+                yield node.value
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            yield from (alias.name for alias in node.names)
+            yield getattr(node, "module", None) or ""
+        elif isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.FunctionDef | ast.ClassDef):
+            yield next(getattr(node, f) for f in ("id", "attr", "arg", "name") if hasattr(node, f))
+
+
+def test_only_their_own_modules_name_papers():
+    package = Path(precbench.__file__).parent
+    registries = [package / room / "__init__.py" for room in ("papers", "report/studies")]
+    papers = {path.stem for path in (package / "report/studies").glob("*.py")}
+    papers -= {"__init__", "result"}
+    assert papers == {"gultekin", "kar2014", "kar2015", "rudin2009"}
+    named = re.compile("|".join(papers))
+    own = [*(package / "papers").rglob("*.py"), *(package / "report/studies").glob("*.py")]
+    assert all(named.search(" ".join(_mentions(ast.parse(p.read_text())))) for p in registries)
+    found = {
+        (path.relative_to(package).as_posix(), text)
+        for path in set(package.rglob("*.py")) - set(own)
+        for text in _mentions(ast.parse(path.read_text(encoding="utf-8")))
+        if named.search(text) and "for example" not in text  # of a help text
+    }
+    assert not found
