@@ -1,24 +1,6 @@
-from numpy import float64, int32
+from numpy import float64
 from numpy.typing import NDArray
 
-def linear_scores(
-    data: NDArray[float64],
-    indices: NDArray[int32],
-    indptr: NDArray[int32],
-    w: NDArray[float64],
-    start: int,
-    stop: int,
-    scores: NDArray[float64],
-) -> None: ...
-def add_rows(
-    data: NDArray[float64],
-    indices: NDArray[int32],
-    indptr: NDArray[int32],
-    coef: NDArray[float64],
-    start: int,
-    stop: int,
-    out: NDArray[float64],
-) -> None: ...
 def worst_table(pos: NDArray[float64], neg: NDArray[float64], k: int) -> tuple[int, int]: ...
 def solve_master(
     K: NDArray[float64],

@@ -1,7 +1,6 @@
-"""The parts of a cutting-plane iteration that touch all rows or the bundle of planes.
+"""The compiled parts of a cutting-plane iteration.
 
-The oracle  s = X w  and  a = X' c, one thread, always the same bits; a maximum over contingency
-tables; and the master problem
+A maximum over contingency tables, and the master problem of a bundle of planes
 
     minimise over alpha   1/2 alpha' K alpha - b' alpha,   alpha >= 0,  sum(alpha) = C,
 
@@ -10,43 +9,6 @@ warm-started from the alpha it is given.
 """
 
 from libc.math cimport INFINITY
-
-from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
-
-
-def linear_scores(
-    const double[::1] data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    const double[::1] w,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double[::1] scores,
-):
-    """Write ``scores[i] = <row i, w>`` for start <= i < stop."""
-    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(start, stop):
-            scores[i] = row_dot(&X, i, &w[0])
-
-
-def add_rows(
-    const double[::1] data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    const double[::1] coef,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double[::1] out,
-):
-    """Add ``sum_i coef[i] * row i`` over start <= i < stop to ``out``; zeros cost nothing."""
-    cdef Rows X = rows_of(data, indices, indptr, out.shape[0])
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(start, stop):
-            if coef[i] != 0:
-                row_axpy(&X, i, coef[i], &out[0])
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):

@@ -383,7 +383,7 @@ def spam_pass(
         s_c.
     """
     cdef Py_ssize_t d = w.shape[0], position, i, label
-    cdef double share, other, pull, step
+    cdef double share, other, residual, step
     cdef bint averaging = w_sum.shape[0] > 0
     cdef Rows X = rows_of(data, indices, indptr, d)
     cdef double* weights = &w[0]
@@ -398,9 +398,9 @@ def spam_pass(
                 step = eta[position - start]
                 share = counts[1 - label] / (counts[0] + counts[1])
                 other = precbench_dot(&sums[1 - label, 0], weights, d) / counts[1 - label]
-                pull = row_dot(&X, i, weights) - other - (1 if label else -1)
-                row_axpy(&X, i, -2 * step * share * pull, weights)
-                if not isfinite(pull):
+                residual = row_dot(&X, i, weights) - other - (1 if label else -1)
+                row_axpy(&X, i, -2 * step * share * residual, weights)
+                if not isfinite(residual):
                     poison(weights, d)
                 shrink(weights, d, step * l1_reg, 1 / (1 + step * reg))
             if averaging:

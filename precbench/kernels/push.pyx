@@ -189,7 +189,7 @@ def line_search(
     """
     cdef Py_ssize_t n = scores.shape[0], n_terms = terms.shape[0], m, n_evaluations = 0
     cdef double low = state[0], high = state[1], step = state[2]
-    cdef double slope, curvature, share, proposal, most, enough
+    cdef double slope, curvature, share, proposal, most, tol
     cdef bint done = False
     cdef Term[2] found
     with nogil:
@@ -212,19 +212,19 @@ def line_search(
             else:
                 high = step
             proposal = step - slope / curvature if curvature > 0 else INFINITY
-            enough = 1e-9  # Newton's method then has all digits
+            tol = 1e-9  # Newton's method then has all digits
             if isinf(low) or isinf(high):
                 most = reach + 4 * fabs(step)
                 if not fabs(proposal - step) <= most:
                     proposal = step + (most if slope < 0 else -most)
-                    enough = 0
+                    tol = 0
             elif not low < proposal < high:
                 proposal = low + (high - low) / 2
-                enough = 4e-16
+                tol = 4e-16
             if fabs(slope) <= noise:
                 done = True
             else:
-                done = fabs(proposal - step) <= enough * fabs(step)
+                done = fabs(proposal - step) <= tol * fabs(step)
                 step = proposal
         state[0] = low
         state[1] = high
@@ -286,7 +286,7 @@ def pair_gradient(
     Given the relation and the ``log_heights`` of `pair_heights`.
     """
     cdef Py_ssize_t m, j
-    cdef double score, pull, total, z
+    cdef double score, weight, total, z
     with nogil:
         for m in range(first, last):
             if weights[m] == 0:
@@ -296,9 +296,9 @@ def pair_gradient(
             for j in range(starts[m], stops[m]):
                 z = score - scores[upper[j]]
                 if logistic and log_heights[m] > SMALL:
-                    pull = weights[m] * exp(-log_heights[m]) / (1 + exp(-z))
+                    weight = weights[m] * exp(-log_heights[m]) / (1 + exp(-z))
                 else:
-                    pull = weights[m] * exp(z - log_heights[m])
-                gradient[upper[j]] -= pull
-                total += pull
+                    weight = weights[m] * exp(z - log_heights[m])
+                gradient[upper[j]] -= weight
+                total += weight
             gradient[lower[m]] += total

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from precbench.errors import InputError
-from precbench.kernels import cutting_plane
+from precbench.kernels import linear
 
 __all__ = [
     "VALUES_PER_SLICE",
@@ -74,7 +74,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     scores, length = np.empty(rows.n_rows), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)
-        cutting_plane.linear_scores(*rows[:3], w, start, stop, scores)
+        linear.linear_scores(*rows[:3], w, start, stop, scores)
     return scores
 
 
@@ -83,5 +83,5 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     out, length = np.zeros(n_features), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)
-        cutting_plane.add_rows(*rows[:3], coef, start, stop, out)
+        linear.add_rows(*rows[:3], coef, start, stop, out)
     return out

@@ -1,0 +1,41 @@
+"""Products of a matrix with a vector: ``X w`` and ``X' c``.
+
+One thread and a fixed order of summation: the same bits on every machine.
+"""
+
+from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
+
+
+def linear_scores(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const double[::1] w,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] scores,
+):
+    """Write ``scores[i] = <row i, w>`` for start <= i < stop."""
+    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(start, stop):
+            scores[i] = row_dot(&X, i, &w[0])
+
+
+def add_rows(
+    const double[::1] data,
+    const int[::1] indices,
+    const int[::1] indptr,
+    const double[::1] coef,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] out,
+):
+    """Add ``sum_i coef[i] * row i`` over start <= i < stop to ``out``; zeros cost nothing."""
+    cdef Rows X = rows_of(data, indices, indptr, out.shape[0])
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(start, stop):
+            if coef[i] != 0:
+                row_axpy(&X, i, coef[i], &out[0])
