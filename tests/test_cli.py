@@ -108,7 +108,7 @@ def test_help_is_there_at_once():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_tells_the_story(command, monkeypatch):
+def test_help_explains_every_option(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     result = invoke(*command.split(), "--help")
     assert result.exit_code == 0
@@ -123,7 +123,7 @@ def test_help_tells_the_story(command, monkeypatch):
         assert "Example" in result.output
 
 
-def test_exit_codes_are_told():
+def test_help_lists_the_exit_codes():
     output = " ".join(invoke("--help").output.split())
     for code in ("0 done", "1 some trial failed", "2 wrong usage", "3 data not", "130 interrupted"):
         assert code in output
@@ -221,7 +221,7 @@ def test_the_measures_are_right(files, table):
     assert about["auc"] == pytest.approx(np.mean(pairs > 0) + np.mean(pairs == 0) / 2)
 
 
-def test_what_fit_says(files):
+def test_fit_prints_rows_measures_and_the_model(files):
     result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
     first, second, third = result.stdout.splitlines()
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
@@ -516,7 +516,7 @@ def test_data_from_a_mirror(cache, mirror):
     assert path.with_name(f"{path.name}.rejected").read_bytes() == good + b"x"
 
 
-def test_data_that_is_not_there(cache):
+def test_missing_data_are_refused(cache):
     assert invoke("data", "verify", "adult").exit_code == 3
     assert invoke("data", "verify").exit_code == 0
     sentence = refused(["data", "fetch", "adult", "--mirror", "nowhere"], code=3)
@@ -617,7 +617,7 @@ checkpoints: 2
     return write
 
 
-def test_files_of_ones_own_run(own, files):
+def test_own_files_run(own, files):
     result = run(own(), files / "out")
     assert result.exit_code == 0, result.output
     results = pd.read_csv("out/own/results.csv")

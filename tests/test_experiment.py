@@ -230,7 +230,7 @@ def test_a_missing_key_is_found(shipped_config):
 # Mistakes
 
 
-def test_all_mistakes_are_told_at_once_and_in_the_order_of_the_file(complaints):
+def test_all_mistakes_are_reported_at_once_and_in_the_order_of_the_file(complaints):
     found = complaints(
         """\
 name: let ter
@@ -502,7 +502,7 @@ def test_a_data_set_may_keep_its_own_parts(read):
     assert words == "70/30 random split, 2 splits; a9a: the provided training and test parts"
 
 
-def test_a_provided_split_that_is_not_there_is_told_before_anything_runs(read):
+def test_a_missing_provided_split_is_reported_before_anything_runs(read):
     experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
     with pytest.raises(InputError, match="margin comes without a provided split"):
         make_plan(experiment)

@@ -161,13 +161,13 @@ def test_drawn_mixtures():
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf])
-def test_a_sigma_that_is_none_is_told(sigma):
+def test_an_invalid_sigma_is_refused(sigma):
     with pytest.raises(InputError, match=f"sigma should be a positive number, found {sigma}"):
         draw_mixture_pair(2, sigma, 3, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("eccentricity", [-0.1, 1.0, 1.5, np.nan])
-def test_an_eccentricity_out_of_range_is_told(eccentricity):
+def test_an_eccentricity_out_of_range_is_refused(eccentricity):
     says = f"eccentricity should be at least 0 and below 1, found {eccentricity}"
     with pytest.raises(InputError, match=says):
         draw_mixture_pair(2, 1.0, 3, np.random.default_rng(0), eccentricity=eccentricity)
@@ -322,7 +322,7 @@ def test_speed_ups_are_ratios_of_seconds(figure):
         ),
     ],
 )
-def test_what_can_not_be_compared_is_told(changes, says):
+def test_incomparable_parameters_are_refused(changes, says):
     config = load_config("gultekin/fig1").smoke_size()
     with pytest.raises(InputError, match=says):
         STUDIES["gaussian-mixtures"](**{**config.arguments(), **changes})
@@ -452,7 +452,7 @@ def test_the_printed_vector_bound_is_false(bounds):
         assert ratio["printed"] > 10 and ratio["re-derived"] < 1
 
 
-def test_an_odd_size_is_told():
+def test_an_odd_size_is_refused():
     config = load_config("gultekin/bound").smoke_size()
     with pytest.raises(InputError, match="half of 21 rows can't be positive"):
         STUDIES["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})

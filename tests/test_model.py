@@ -184,7 +184,7 @@ REFUSED = [
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("changes", "what"), REFUSED)
-def test_what_no_model_is_made_of(changes, what):
+def test_unusable_arguments_are_refused(changes, what):
     arguments = {"X": X, "y": Y, **changes}
     with pytest.raises(InputError, match=what) as caught:
         Model.fit(**arguments)
@@ -244,7 +244,7 @@ def test_parts_that_do_not_fit(saved, tmp_path, parts):
         Model.load(tmp_path / "m.npz")
 
 
-def test_what_is_unchanged_is_read(saved, tmp_path):
+def test_an_unchanged_model_is_read(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1]))
     assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
 
@@ -342,7 +342,7 @@ def test_places_where_no_model_can_be(saved, tmp_path):
             model.save(place)
 
 
-def test_what_is_kept_about_a_model(tmp_path):
+def test_a_model_keeps_how_it_was_made(tmp_path):
     model = Model.fit(X, Y, k=np.float64(0.5), epochs=np.int64(2), radius=1)
     model.about["rows"] = np.int64(80)
     model.save(tmp_path / "m.npz")

@@ -242,7 +242,7 @@ def test_to_99_of_a_risk_looks_for_the_smallest():
     assert row["seconds_to_99"] == 2
 
 
-def test_only_what_was_tuned_is_told():
+def test_only_tuned_parameters_are_shown():
     times = {"times": (0, 1), "values": (0, 0.5), "metric": "auc"}
     rows = trial("letter", "sgd-avg", 0, **times, chosen="eta0=1 (1)", tuning_seconds=2.0)
     rows += trial("letter", "mine_v2", 0, **times)
@@ -476,7 +476,7 @@ def test_same_results_same_bytes(small, tmp_path, monkeypatch):
     assert not rooms & {"solvers", "data", "kernels", "experiment"}
 
 
-def test_missing_and_malformed_input_is_told(small):
+def test_missing_and_malformed_input_is_reported(small):
     def complaint():
         with pytest.raises(InputError) as caught:
             write_figures(small)

@@ -42,7 +42,7 @@ def test_key_tells_a_count_from_a_share_and_refuses_nan():
         key_of({"k": float("nan")})
 
 
-def test_what_is_written_is_read(store):
+def test_a_record_is_read_as_it_was_written(store):
     record = {"key": KEY, "status": "ok", "label": "é", "n": np.int64(3), "x": np.float64(0.1)}
     store.write(record, ARRAYS)
     assert store.read(KEY) == {
@@ -72,7 +72,7 @@ def test_an_empty_store_has_nothing(store):
     assert not store.folder.exists()
 
 
-def test_what_is_not_finite_becomes_null(store):
+def test_values_that_are_not_finite_become_null(store):
     values = [float("nan"), np.inf, {"gap": -np.inf, "a": np.array([1.0, np.nan])}]
     store.write({"key": KEY, "status": "diverged", "values": values})
     assert store.read(KEY)["values"] == [None, None, {"gap": None, "a": [1.0, None]}]

@@ -214,7 +214,7 @@ def test_one_dimension_against_closed_forms():
     assert one(rare, quantity="share that choose it") < 0.1
 
 
-def test_too_few_successes_are_told():
+def test_too_few_successes_are_reported():
     from precbench.papers.rudin2009 import _is_at_least
 
     assert _is_at_least(0.8, 800, 1000) and _is_at_least(0.8, 1000, 1000)
@@ -339,7 +339,7 @@ def test_study_is_not_an_experiment():
         ("11}", "11}\nsolvers: {}", "5:1: solvers: unknown key"),
     ],
 )
-def test_mistakes_are_told_where_they_stand(complaints, old, new, complaint):
+def test_mistakes_are_reported_with_their_line(complaints, old, new, complaint):
     found = complaints(SMALL, old, new)
     assert [text for text in found if text.startswith(f"c.yaml:{complaint}")], found
 
@@ -404,8 +404,10 @@ def test_a_misspelt_key_is_found(name, complaints):
 # Running
 
 
-@pytest.mark.parametrize("name", CONFIGS + TIMED)
-def test_run_writes_what_plot_draws_again(name, tmp_path):
+@pytest.mark.parametrize(
+    "name", [name for name in list_configs() if isinstance(load_config(name), Study)]
+)
+def test_every_study_runs_to_the_plot_which_plot_draws_again(name, isolated, tmp_path):
     result = invoke("run", name, "--smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()

@@ -95,7 +95,7 @@ def test_refused(text, expected):
     assert expected in complaint(text)
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_reported_at_once():
     text = complaint("a: 010\nb: 1\nb: &x 2\nc: .nan\n")
     assert [line.split(" ")[0] for line in text.splitlines()] == [
         "a.yaml:1:4:",

@@ -110,7 +110,7 @@ def test_a_bad_file_of_a_card(tmp_path, change, what):
         ("- letter\n", r"letter\.yaml:1:1: should be a mapping"),
     ],
 )
-def test_a_card_that_is_no_mapping(tmp_path, text, complaint):
+def test_a_card_that_is_not_a_mapping(tmp_path, text, complaint):
     path = tmp_path / "letter.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=complaint):

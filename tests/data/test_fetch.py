@@ -123,7 +123,7 @@ def test_a_broken_connection_is_tried_again(server):
         ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
     ],
 )
-def test_what_a_server_may_do(cache, server, answer, what):
+def test_answers_of_a_server(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
     with pytest.raises(DataUnavailableError) as caught:
         fetch(make_card(), server.address)

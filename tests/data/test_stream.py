@@ -152,7 +152,7 @@ def test_parts_are_disjoint_and_scaled_alike(folder, kind, scaling):
         assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(Y[rows] > 0)
 
 
-def test_what_a_row_draws_does_not_depend_on_the_others():
+def test_the_draw_of_a_row_does_not_depend_on_the_others():
     whole = in_share(np.arange(1000), ["x"], 0.25, 0.5)
     pieces = [in_share(np.arange(i, i + 10), ["x"], 0.25, 0.5) for i in range(0, 1000, 10)]
     assert_array_equal(whole, np.concatenate(pieces))
