@@ -1,0 +1,117 @@
+"""npz files from strangers: read exactly, or refused with a reason, in memory that they pay for."""
+
+import io
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from precbench.npz import DamagedError, pack, unpack
+
+ARRAYS = {
+    "coef": np.arange(12.0).reshape(3, 4),
+    "rows_seen": np.array([1, 2, 3]),
+    "empty": np.empty((0, 5)),
+    "scalar": np.array(2.5),
+    "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "big_endian": np.array([1.0, 2.0], dtype=">f8"),
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "arrays.npz"
+    path.write_bytes(pack(ARRAYS))
+    return path
+
+
+def test_arrays_come_back(file):
+    read = unpack(file)
+    assert list(read) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert_array_equal(read[name], array)
+        assert read[name].shape == array.shape
+        assert read[name].dtype.isnative
+    assert list(unpack(file, ["coef"])) == ["coef"]
+    with np.load(file, allow_pickle=False) as loaded:
+        assert_array_equal(loaded["coef"], ARRAYS["coef"])
+
+
+def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
+    path = tmp_path / "packed.npz"
+    np.savez_compressed(path, X=np.zeros(100_000))
+    with pytest.raises(DamagedError, match="compressed"):
+        unpack(path)
+    assert_array_equal(unpack(path, packed=True)["X"], np.zeros(100_000))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([1j]), np.array(["a"]), np.array(["2020-01-01"], dtype="M8[D]"), np.array([True])],
+)
+def test_what_is_not_a_real_number_is_refused(tmp_path, array):
+    path = tmp_path / "odd.npz"
+    path.write_bytes(pack({"X": array}))
+    with pytest.raises(DamagedError, match="type"):
+        unpack(path)
+    assert_array_equal(unpack(path, kinds=array.dtype.kind)["X"], array)
+
+
+def test_objects_are_refused(tmp_path):
+    path = tmp_path / "pickled.npz"
+    np.savez(path, X=np.array([{}, []], dtype=object))
+    with pytest.raises(DamagedError, match="type object"):
+        unpack(path)
+
+
+def npy(shape, content=b""):
+    stream = io.BytesIO()
+    described = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.getvalue() + content
+
+
+@pytest.mark.parametrize("shape", [(10**15,), (2**40, 2**40), (3,), (0, 4)])
+def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
+    path = tmp_path / "lies.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", npy(shape, bytes(16)))
+    with pytest.raises(DamagedError, match="shape"):
+        unpack(path)
+
+
+def test_flipped_bytes_are_refused_or_change_nothing(file):
+    content = file.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    tracemalloc.start()
+    for _ in range(2000):
+        damaged = bytearray(content)
+        for place in rng.integers(0, len(content), rng.integers(1, 4)):
+            damaged[place] ^= 1 << rng.integers(0, 8)
+        file.write_bytes(damaged)
+        try:
+            read = unpack(file)
+        except DamagedError:
+            refused += 1
+            continue
+        for name in set(read) & set(ARRAYS):  # names, times and attributes have no checksum
+            assert_array_equal(read[name], ARRAYS[name])
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    assert refused > 1000
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)])
+def test_other_files(tmp_path, content):
+    path = tmp_path / "other.npz"
+    path.write_bytes(content)
+    with pytest.raises(DamagedError):
+        unpack(path, ["coef"])
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        unpack(tmp_path / "none.npz")
