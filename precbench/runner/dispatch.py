@@ -1,6 +1,7 @@
 """Runs jobs in worker processes; a worker that dies loses only the trial that killed it."""
 
 import ctypes
+import os
 import signal
 import sys
 import time
@@ -52,7 +53,12 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
 def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
     # At least two workers, because joblib runs a pool of one in this process; pre_dispatch limits
     # how many jobs run at a time.
-    with parallel_config(backend="loky", inner_max_num_threads=1, initializer=_start_worker):
+    with parallel_config(
+        backend="loky",
+        inner_max_num_threads=1,
+        initializer=_start_worker,
+        initargs=(os.getpid(),),
+    ):
         pool = Parallel(
             n_jobs=max(2, n_workers),
             pre_dispatch=n_workers,
@@ -88,8 +94,10 @@ def recorded(job: Job) -> str | None:
     return str(record["status"]) if record is not None and record["run"] == job.run else None
 
 
-def _start_worker() -> None:
+def _start_worker(parent: int) -> None:
     """End the worker when its parent dies, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died while this process was importing
+        os._exit(1)

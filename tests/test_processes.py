@@ -1,0 +1,55 @@
+"""No process outlives a run, whenever the run is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
+]
+
+
+def session(leader):
+    """Return the command lines of the living processes of a session."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(of) == leader and state != "Z":
+                found[int(folder.name)] = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def wait_until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "still waiting"
+        time.sleep(0.01)
+
+
+def workers(leader):
+    return [line for line in session(leader).values() if b"popen_loky" in line]
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.5])
+def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path, delay):
+    command = [sys.executable, "-m", "precbench", "run", str(small()), "--jobs", "2"]
+    parent = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: workers(parent.pid), 60)
+    time.sleep(delay)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    wait_until(lambda: not session(parent.pid), 60)
