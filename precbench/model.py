@@ -1,6 +1,5 @@
 """A fitted ranking for rows of the user: fit, save, load, score and rank."""
 
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from precbench.data.own.encoding import Encoding
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole, writing
+from precbench.npz import pack, unpack
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.rows import as_rows, linear_scores
 
@@ -204,7 +204,7 @@ class Model:
         Parameters
         ----------
         path : path-like
-            Replaced if it exists.
+            An existing file is replaced; through a symbolic link, the file that it leads to.
 
         Raises
         ------
@@ -227,13 +227,11 @@ class Model:
             "coef": self.coef,
             **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
         }
-        target = Path(path)
+        target = Path(os.path.realpath(path))  # through a link, which stays
         with writing(target, "choose another place", refused=InputError):
-            if target.is_dir():
-                raise IsADirectoryError("it is a folder")
-            content = io.BytesIO()
-            np.savez(content, **arrays)
-            write_whole({target: content.getvalue()})
+            if target.exists() and not target.is_file():
+                raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
+            write_whole({target: pack(arrays)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -253,8 +251,7 @@ class Model:
             If there is no such file, it is not a model, or a newer precbench wrote it.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = unpack(Path(path), kinds="fU")
             described = json.loads(str(arrays.pop("description")))
             schema = described["schema"]
             model = None if schema > _SCHEMA else cls._rebuilt(described, arrays)
@@ -285,6 +282,7 @@ class Model:
         is_whole = (
             all(a.shape == coef.shape and np.isfinite(a).all() for a in [coef, *arrays.values()])
             and coef.ndim == 1
+            and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
             and (encoding is None or encoding.n_features == len(coef))
             and (scaler.kind == "none") == (scaler.shift is None) == (scaler.scale is None)

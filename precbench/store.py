@@ -6,14 +6,12 @@ first and the JSON last, so the JSON is the commit mark: whatever was killed bef
 
 import fcntl
 import hashlib
-import io
 import json
 import math
 import os
 import platform
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
@@ -24,6 +22,7 @@ import numpy as np
 
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
+from precbench.npz import DamagedError, pack, unpack
 
 SCHEMA = 1
 STATUSES = ("ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted")
@@ -138,7 +137,7 @@ class Store:
             raise ValueError(f"status {record['status']!r} is none of {', '.join(STATUSES)}")
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
-        contents = {npz_file: _npz(arrays)} if arrays else {}
+        contents = {npz_file: pack(arrays)} if arrays else {}
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
@@ -186,9 +185,8 @@ class Store:
             return {}
         path = self._file(key).with_suffix(".npz")
         try:
-            with np.load(path, allow_pickle=False) as loaded:
-                return {name: loaded[name] for name in record["arrays"]}
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            return unpack(path, record["arrays"], kinds="fiuU")
+        except (FileNotFoundError, DamagedError) as error:
             raise _damaged(path) from error
 
     def keys(self) -> list[str]:
@@ -305,15 +303,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-    return content.getvalue()
 
 
 def _write(contents: Mapping[Path, bytes]) -> None:

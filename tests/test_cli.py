@@ -73,6 +73,15 @@ def fit_table(path="mine.csv", **changes):
     return invoke("fit", path, *options, "--save", "top.npz", "--json")
 
 
+@pytest.mark.parametrize("name", ["mine.csv", "./mine.csv", "link.csv"])
+def test_fit_never_saves_over_its_rows(files, name):
+    (files / "link.csv").symlink_to("mine.csv")
+    before = (files / "mine.csv").read_bytes()
+    options = as_options(TABLE_OPTIONS)
+    assert "another name" in refused(["fit", "mine.csv", *options, "--save", name])
+    assert (files / "mine.csv").read_bytes() == before
+
+
 def ranked(*arguments):
     result = invoke("score", "top.npz", *arguments)
     assert result.exit_code == 0, result.output

@@ -227,6 +227,8 @@ def changed(arrays, **parts):
         {"coef": np.full(5, np.nan)},
         {"coef": np.ones((1, 5))},
         {"coef": np.array(["a"] * 5)},
+        {"coef": np.ones(5, dtype=complex)},
+        {"scaler_scale": np.zeros(5)},
         {"coef": None},
         {"scaler_shift": None},
         {"scaler_shift": None, "scaler_scale": None},
@@ -340,6 +342,18 @@ def test_places_where_no_model_can_be(saved, tmp_path):
     for place in (tmp_path, tmp_path / "none" / "m.npz", ""):
         with pytest.raises(InputError, match=r"cannot write to .*; choose another place"):
             model.save(place)
+
+
+def test_a_model_is_saved_through_a_link_but_never_over_a_pipe(saved, tmp_path):
+    model, target = Model.load(saved[0]), tmp_path / "target.npz"
+    (tmp_path / "link.npz").symlink_to(target)
+    model.save(tmp_path / "link.npz")
+    assert (tmp_path / "link.npz").is_symlink()
+    assert np.array_equal(Model.load(target).coef, model.coef)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        model.save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_model_keeps_how_it_was_made(tmp_path):

@@ -48,6 +48,8 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     params = _params(options, k)
     if not save.parent.is_dir():
         raise InputError(f"--save {save}: there is no folder {save.parent}")
+    if save.exists() and file.exists() and save.samefile(file):
+        raise InputError(f"--save {save} is the file of the rows: give the model another name")
     dataset, encoding = read_own_file(
         file,
         format=options.format,

@@ -88,10 +88,10 @@ class IncrementalLoss(ABC):
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
-        data, indices, indptr, _ = self._all
-        if indptr.size:
-            return Rows(data, indices, indptr[: n + 1], n)
-        return Rows(data[: n * self.X.shape[1]], indices, indptr, n)
+        rows = self._all
+        if rows.indptr.size:
+            return rows._replace(indptr=rows.indptr[: n + 1], n_rows=n)
+        return rows._replace(data=rows.data[: n * rows.n_features], n_rows=n)
 
 
 class IncrementalStruct(IncrementalLoss):

@@ -31,6 +31,7 @@ class Rows(NamedTuple):
     indices: NDArray[np.int32]
     indptr: NDArray[np.int32]
     n_rows: int
+    n_features: int
 
     def per_slice(self) -> int:
         """Return the number of rows that a kernel visits in a small fraction of 0.1 s."""
@@ -40,9 +41,9 @@ class Rows(NamedTuple):
 def as_rows(X: Any) -> Rows:
     """Wrap a float64 matrix, C-contiguous or CSR, without copying its values."""
     if not sparse.issparse(X):
-        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, X.shape[0])
+        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)
-    return Rows(X.data, X.indices, X.indptr, X.shape[0])
+    return Rows(X.data, X.indices, X.indptr, *X.shape)
 
 
 def with_short_indices(X: Any) -> Any:
@@ -70,7 +71,17 @@ def with_short_indices(X: Any) -> Any:
 
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``X @ w``: equal scores for equal rows, and the same bits on every machine."""
+    """Return ``X @ w``: equal scores for equal rows, and the same bits on every machine.
+
+    Raises
+    ------
+    InputError
+        If there is not one weight per feature.
+    """
+    if w.shape != (rows.n_features,):  # the kernel trusts it
+        raise InputError(
+            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features"
+        )
     scores, length = np.empty(rows.n_rows), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)
