@@ -86,7 +86,7 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})
                 continue
-            arrays = store.arrays(key)
+            arrays = _checkpoints(store, key, parts[experiment.parts[0]].n_features)
             for part in experiment.parts:
                 about_part = about | {"part": part}
                 y = parts[part].y
@@ -159,6 +159,21 @@ def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
         "chosen": " ".join(f"{n}={v:g}" for n, v in record.get("chosen", {}).items()),
         "tuning_seconds": record.get("tuning_seconds"),
     }
+
+
+def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:
+    """Return weights and times at the checkpoints, checked: somebody may have edited the file."""
+    arrays = store.arrays(key)
+    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
+    shapes = dict.fromkeys(("rows_seen", "cpu_seconds", "wall_seconds"), (n_checkpoints,))
+    shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
+    for name, shape in {**shapes, "coef": (n_checkpoints, n_features)}.items():
+        array = arrays.get(name, np.empty(0))
+        if not n_checkpoints or array.shape != shape or array.dtype.kind not in "fi":
+            raise store.damaged(key, f"{name} should be numbers of shape {shape}")
+        if not np.isfinite(array).all():
+            raise store.damaged(key, f"{name} holds a value that is not finite")
+    return arrays
 
 
 def _measured(

@@ -189,6 +189,10 @@ class Store:
         except (FileNotFoundError, DamagedError) as error:
             raise _damaged(path) from error
 
+    def damaged(self, key: str, why: str) -> InputError:
+        """Return the error for a record that cannot be what this program wrote."""
+        return _damaged(self._file(key).with_suffix(".npz"), why)
+
     def keys(self) -> list[str]:
         """Return the keys of all records, sorted."""
         return sorted(path.stem for path in self._trials.glob("*.json"))
@@ -316,7 +320,5 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _damaged(path: Path) -> InputError:
-    return InputError(
-        f"{path} is damaged (precbench writes whole files only): remove it and run again"
-    )
+def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
+    return InputError(f"{path} is damaged ({why}): remove it and run again")

@@ -19,7 +19,7 @@ from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.solvers import SGDAtK
 from precbench.store import Store
-from tests.helpers import invoke, numbers, records, run
+from tests.helpers import invoke, numbers, records, refused, run
 
 
 def test_a_run_ends_with_tables_and_plots(small, tmp_path):
@@ -468,3 +468,30 @@ def test_run_job_in_process(small, tmp_path):
     assert run_job(job) == "ok"
     record = Store(tmp_path / "out").read(key)
     assert base_record(job).items() <= record.items()
+
+
+TAMPERED = {
+    "wider": {"coef": lambda a: np.ones((len(a), 2_000_000))},
+    "one column more": {"coef": lambda a: np.ones((len(a), a.shape[1] + 1))},
+    "narrower": {"coef": lambda a: a[:, 1:].copy()},
+    "flat": {"coef": lambda a: a.ravel()},
+    "complex": {"coef": lambda a: a + 1j},
+    "text": {"coef": lambda a: a.astype(str)},
+    "not finite": {"coef": lambda a: np.where(a == a[-1, 0], np.nan, a)},
+    "fewer times": {"wall_seconds": lambda a: a[1:]},
+    "no checkpoint": {"rows_seen": lambda a: a[:0]},
+}
+
+
+def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
+    config, out = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}"), tmp_path / "out"
+    assert run(config, out).exit_code == 0
+    [file] = (out / "small" / "trials").glob("*.npz")
+    content = file.read_bytes()
+    with np.load(file) as loaded:
+        arrays = dict(loaded)
+    for case, change in TAMPERED.items():
+        np.savez(file, **arrays | {name: edit(arrays[name]) for name, edit in change.items()})
+        assert f"{file} is damaged" in refused(["run", config, "--out", out]), case
+    file.write_bytes(content)
+    assert run(config, out).exit_code == 0

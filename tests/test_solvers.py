@@ -37,6 +37,7 @@ from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import visiting_order
+from precbench.solvers.rows import as_rows, linear_scores
 from precbench.topk import resolve_k
 from tests import laws
 from tests.laws import problem, weights
@@ -487,3 +488,10 @@ def test_a_reservoir_keeps_every_set_equally_often():
     counts = Counter(tuple(reservoir_sample(6, 3, rng).tolist()) for _ in range(20_000))
     assert set(counts) == set(itertools.combinations(range(6), 3))
     assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), ()])
+def test_scores_need_one_weight_per_feature(form, shape):
+    with pytest.raises(InputError, match="cannot score rows of 3 features"):
+        linear_scores(as_rows(form(np.eye(3))), np.ones(shape))

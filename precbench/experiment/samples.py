@@ -87,6 +87,11 @@ class InMemory:
         """Number of rows."""
         return len(self.y)
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
     def train(self, solver: Any, trace: Trace) -> None:
         """Fit a solver."""
         solver.fit(self.X, self.y, trace=trace)
@@ -128,6 +133,11 @@ class Streamed:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.stream.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.stream.shape[1]
 
     @cached_property
     def y(self) -> NDArray[np.float64]:
