@@ -90,6 +90,11 @@ class Registry(Mapping[str, _Member]):
             added[entry.name] = entry
         return added
 
+    @property
+    def built_in(self) -> list[str]:
+        """The names of the built-in members."""
+        return list(self._built_in)
+
     def package(self, name: str) -> str:
         """Return the package that adds a member, with its version; "" for a built-in member."""
         return "" if name in self._built_in else package_of(self._added[name])

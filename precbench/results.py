@@ -49,6 +49,8 @@ class Run:
         in text, and whether ``smaller_is_better``.
     solvers : list of str
         Labels, in the order of the tables.
+    built_in_solvers : list of str
+        Names of all solvers of precbench; the place of a name determines its style in figures.
     datasets : list of str
     sweep : dict or None
         ``name`` of the parameter and its ``values``; ``metrics``, for each value the labels of all
@@ -71,6 +73,7 @@ class Run:
     metrics: list[str]
     measures: dict[str, dict[str, Any]]
     solvers: list[str]
+    built_in_solvers: list[str]
     datasets: list[str]
     sweep: dict[str, Any] | None
     protocol: str

@@ -22,6 +22,7 @@ from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
 from precbench.metrics import roc_curve
+from precbench.solvers import SOLVERS
 from precbench.store import Store
 
 __all__ = ["write_results"]
@@ -265,6 +266,7 @@ def _description(plan: Plan) -> dict[str, Any]:
             for metric in itertools.chain(experiment.metrics, *points)
         },
         "solvers": list(experiment.solvers),
+        "built_in_solvers": SOLVERS.built_in,
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": sweep,
         "protocol": plan.protocol,

@@ -273,6 +273,7 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             for _, _, metric, _ in cells
         },
         "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
+        "built_in_solvers": [],
         "datasets": list(dict.fromkeys(dataset for dataset, *_ in cells)),
         "sweep": None,
         "protocol": "",

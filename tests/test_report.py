@@ -27,6 +27,7 @@ from precbench.report.tables import (
     write_tables,
 )
 from precbench.results import read_run
+from precbench.solvers import SOLVERS
 
 
 def measures(*metrics):
@@ -43,7 +44,7 @@ def measures(*metrics):
 
 PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
 PREC = PREC_AT[0.25].label
-SOLVERS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
+LABELS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
 ABOUT = {
     "name": "small",
     "title": "A small experiment",
@@ -51,7 +52,8 @@ ABOUT = {
     "plots": ["accuracy-time", "roc"],
     "metrics": [PREC, "auc"],
     "measures": measures(PREC_AT[0.25], Metric("auc", {})),
-    "solvers": SOLVERS,
+    "solvers": LABELS,
+    "built_in_solvers": ["sgd-avg", "1pmb", "cutting-plane", "linear-svm"],
     "datasets": ["letter", "ppi"],
     "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
@@ -132,7 +134,7 @@ def sweep_results():
     for dataset in TITLES:
         for k in (0.05, 0.25, 1.0):
             for split in range(3):
-                for i, solver in enumerate(SOLVERS[:3]):
+                for i, solver in enumerate(LABELS[:3]):
                     of = {"dataset": dataset, "solver": solver, "split": split, "sweep": f"k={k}"}
                     value = 0.9 - 0.4 * k - 0.05 * i + 0.01 * split
                     metric = f"precision_at_k(k={k})"
@@ -158,7 +160,7 @@ def small_roc():
             }
         )
         for dataset in TITLES
-        for i, solver in enumerate(SOLVERS[:3])
+        for i, solver in enumerate(LABELS[:3])
         for split in range(3)
     )
 
@@ -182,7 +184,7 @@ def swept(tmp_path):
     about = ABOUT | {
         "metrics": [PREC],
         "measures": measures(*PREC_AT.values()),
-        "solvers": SOLVERS[:3],
+        "solvers": LABELS[:3],
         "plots": ["accuracy-time", "accuracy-sweep"],
         "sweep": {
             "name": "k",
@@ -383,13 +385,26 @@ def test_values_against_a_sweep():
     np.testing.assert_allclose(points["median"], [0.2, 0.5])
 
 
-def test_styles_follow_from_the_order_and_differ():
+def test_styles_differ():
     labels = [f"solver {i}" for i in range(60)]
     crowd = solver_styles(labels)
     assert len(set(crowd.values())) == 60
     assert len({crowd[label].color for label in labels[:8]}) == 8
     few = solver_styles(labels[:3])
     assert few == {label: crowd[label] for label in labels[:3]}
+
+
+def test_a_built_in_solver_has_one_style():
+    built_in = SOLVERS.built_in
+    own = solver_styles(built_in, built_in)
+    labels = ["spam, large", "linear-svm", "mine", "psg", "sgd-avg", "sgd-avg, mean w"]
+    styles = solver_styles(labels, built_in)
+    assert len({style.color for style in styles.values()}) == len(labels)
+    for label in labels:
+        if label in own:
+            assert styles[label] == own[label]
+        else:
+            assert styles[label] not in own.values()
 
 
 def test_figures_and_their_numbers(small):
@@ -401,7 +416,7 @@ def test_figures_and_their_numbers(small):
         for suffix in ("csv", "pdf", "png")
     ]
     drawn = pd.read_csv(small / "figures" / "accuracy-time-letter.csv")
-    assert drawn["solver"].unique().tolist() == SOLVERS
+    assert drawn["solver"].unique().tolist() == LABELS
     sgd = drawn[drawn["solver"] == "sgd-avg"]
     np.testing.assert_allclose(sgd["seconds"], [0.1, 0.2, 0.3, 0.4, 1])
     np.testing.assert_allclose(sgd["median"], [0.5, 0.5, 0.6, 0.6, 0.599])

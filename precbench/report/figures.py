@@ -1,14 +1,15 @@
 """Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
 
 Each is written as PNG and PDF with the numbers drawn beside it as CSV. Curves are medians over the
-splits, bands reach from the lower to the upper quartile. A solver looks the same in all figures of
-an experiment.
+splits, bands reach from the lower to the upper quartile. A built-in solver looks the same
+in all figures, any other label in those of an experiment.
 """
 
 import itertools
 import os
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -85,22 +86,35 @@ class Style(NamedTuple):
     marker: str
 
 
-def solver_styles(labels: Sequence[str]) -> dict[str, Style]:
+# The numbers of colours, dashes and markers have no common factor: 440 styles, of which any eight
+# in a row differ in colour.
+_STYLES = [Style(_COLOURS[i % 8], _DASHES[i % 5], _MARKERS[i % 11]) for i in range(8 * 5 * 11)]
+
+
+def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
     """Return how each solver looks.
 
     Parameters
     ----------
     labels : sequence of str
         All labels of an experiment, in its order.
+    built_in : sequence of str, default=()
+        Names with a style of their own, which follows from their place.
 
     Returns
     -------
     dict of str to Style
-        The style follows from the place in the order: the first eight differ in colour. The
-        numbers of colours, dashes and markers have no common factor, so 440 styles differ.
+        No two labels have the same style. Those not in `built_in` take, in their order, the first
+        style that is left of the colour least used so far.
     """
-    looks = zip(*map(itertools.cycle, (_COLOURS, _DASHES, _MARKERS)), strict=False)
-    return {label: Style(*look) for label, look in zip(labels, looks, strict=False)}
+    own = dict(zip(built_in, _STYLES, strict=False))
+    styles = {label: own[label] for label in labels if label in own}
+    for label in labels:
+        if label not in styles:
+            used = Counter(style.color for style in styles.values())
+            left = [style for style in _STYLES[len(own) :] if style not in styles.values()]
+            styles[label] = min(left, key=lambda style: used[style.color])
+    return styles
 
 
 def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
@@ -571,7 +585,7 @@ def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
     parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0)
     above, body, under = parts
-    lines = _Lines(solver_styles(run.solvers))
+    lines = _Lines(solver_styles(run.solvers, run.built_in_solvers))
     page.draw(body, lines, page.data)
     _legend(page, body, lines, here)
 
