@@ -19,8 +19,8 @@ highest scores (1). `SURROGATES` are maxima over all such candidates:
    avg &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
           + \frac{n_+ - k}{n_+ - K(y, \hat y)} \sum_i (1 - \hat y_i) y_i s_i\}            \; (7)
 
-where 0/0 is read as 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly
-when the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all four
+where 0/0 = 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly
+if the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all four
 surrogates are equal. For k < n₊ struct may fall below the loss and even below 0, and adding c
 to all scores adds (k - n₊)c to it; the others do not change.
 
@@ -31,8 +31,8 @@ highest negatives.
 `OBJECTIVES` are the convex losses that solvers minimise:
 
 ``prec@k``
-    struct; with k = n₊ that of the break-even point (PRBEP), the only case in which it bounds
-    its loss.
+    struct; k = n₊, the break-even point (PRBEP), is the only case in which it is an upper bound
+    on the loss.
 ``pauc``
     The mean hinge over the pairs of a positive and one of the :math:`m = \lceil\beta n_-\rceil`
     highest negatives,
@@ -62,7 +62,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precbench.metrics import check_ranking
-from precbench.topk import ceil_share, check_beta, first_rows, resolve_k
+from precbench.topk import ceil_share, check_beta, resolve_k, top_rows
 
 __all__ = [
     "AUC",
@@ -117,8 +117,7 @@ class Loss(ABC):
             Labels with exactly two distinct values; the greater is the positive class.
         k : float or int, optional
             For a surrogate: share of the positives (float in (0, 1], rounded up) or count
-            (int >= 1). By default the `k` that the instance holds; those in `SURROGATES` hold
-            none.
+            (int >= 1). By default the `k` of the instance; those in `SURROGATES` have none.
 
         Returns
         -------
@@ -128,7 +127,7 @@ class Loss(ABC):
         Raises
         ------
         InputError
-            If scores or labels are malformed, or a parameter does not fit them, such as a k
+            If scores or labels are malformed, or a parameter is invalid for them, such as a k
             above the number of positives.
         """
         return self._checked(scores, y, k)[0]
@@ -146,8 +145,8 @@ class Loss(ABC):
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            Where several candidates attain the maximum: that of the first, in the order that
-            the class states.
+            If several candidates attain the maximum, that of the first in the order stated by
+            the class.
 
         Raises
         ------
@@ -181,42 +180,44 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Surrogate(Loss):
-    """A surrogate of the loss prec@k.
+    """A surrogate for the loss prec@k.
 
     Parameters
     ----------
     k : float or int, optional
-        Share of the positives in (0, 1], rounded up, or a count of at most n₊ rows.
+        Share of the positives in (0, 1], rounded up, or a count of at most n₊.
 
     Attributes
     ----------
     upper_bounds_loss : bool
-        Whether it is never below the loss prec@k.
+        Whether it is an upper bound on the loss prec@k.
     """
 
     k: float | int | None = None
     upper_bounds_loss: ClassVar[bool] = True
 
     def count(self, positive: NDArray[np.bool_]) -> int:
-        """Return the number of rows that `k` stands for."""
+        """Return `k` as a number of rows."""
         n_pos = int(np.count_nonzero(positive))
         return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
 
 
 def _ranked(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the member rows from the highest score down."""
+    """Return the rows of a class in descending order of score."""
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def _sums_of_first(values: NDArray) -> NDArray:
-    """Return the sums of the first 0, 1, ... values."""
+    """Return the sums of the first 0, 1, ..., n values."""
     return np.concatenate(([0.0], np.cumsum(values)))
 
 
-def _against(scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray) -> Evaluation:
-    """Evaluate the k highest of ``s_i + 1[y_i = 0]`` less the scores of some rows."""
-    top = first_rows(scores + ~positive, np.arange(len(scores)), k)
+def _augmented_top_less(
+    scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray
+) -> Evaluation:
+    """Evaluate the sum of the k highest ``s_i + 1[y_i = 0]`` minus the scores of some rows."""
+    top = top_rows(scores + ~positive, np.arange(len(scores)), k)
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[rows] -= 1
@@ -240,15 +241,15 @@ def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> 
     value : float
     subgradient : ndarray of float64, shape (n_samples,)
     """
-    return _against(scores, positive, k, np.flatnonzero(positive))
+    return _augmented_top_less(scores, positive, k, np.flatnonzero(positive))
 
 
 @dataclass(frozen=True)
 class StructSurrogate(Surrogate):
-    """The structural surrogate of Joachims (2005), kar2015 (3): below the loss at times.
+    """The structural surrogate of Joachims (2005), kar2015 (3).
 
-    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A less the sum of all
-    positive scores. Subgradient: 1[A] - 1[positives]. Only for k = n₊ an upper bound.
+    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of all
+    positive scores. Subgradient: 1[A] - 1[positives]. An upper bound on the loss only for k = n₊.
     """
 
     name = "struct"
@@ -263,7 +264,7 @@ class StructSurrogate(Surrogate):
 class RampSurrogate(Surrogate):
     """The ramp surrogate, kar2015 (4): tight, but not convex.
 
-    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A less the sum of the k
+    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of the k
     highest positive scores. Subgradient: 1[A] - 1[k highest positives].
     """
 
@@ -273,16 +274,18 @@ class RampSurrogate(Surrogate):
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         k = self.count(positive)
-        return _against(scores, positive, k, first_rows(scores, np.flatnonzero(positive), k))
+        return _augmented_top_less(
+            scores, positive, k, top_rows(scores, np.flatnonzero(positive), k)
+        )
 
 
 @dataclass(frozen=True)
 class MaxSurrogate(Surrogate):
     """The max surrogate, kar2015 (6).
 
-    The sum of the positive ones among the brackets 1 + s⁻_j - (j-th lowest positive score),
-    j = 1..min(k, n₋); they never increase in j. Subgradient: +1 on the negative and -1 on the
-    positive of each pair with a positive bracket.
+    The sum over j = 1..min(k, n₋) of the hinges [1 + s⁻_j - (j-th lowest positive score)]_+, which
+    never increase in j. Subgradient: +1 on the negative and -1 on the positive of each pair with
+    a hinge above 0.
     """
 
     name = "max"
@@ -335,7 +338,7 @@ class PrecisionAtK(StructSurrogate):
     Parameters
     ----------
     k : float or int, default=0.25
-        Share of the positives in (0, 1], rounded up, or a count of at most n₊ rows.
+        Share of the positives in (0, 1], rounded up, or a count of at most n₊.
 
     Notes
     -----
@@ -353,7 +356,7 @@ class PartialAUC(Loss):
     Parameters
     ----------
     beta : float, default=0.1
-        Share of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest count.
+        Share of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest are used.
 
     Raises
     ------
@@ -362,9 +365,9 @@ class PartialAUC(Loss):
 
     Notes
     -----
-    Never below 1 - pAUC, however a tied pair counts, and unchanged when all scores are shifted.
-    Convex, for a positive meets the largest sum of hinges over all sets of so many negatives;
-    subgradient as in kar2014, appendix H. O(n log n).
+    Never below 1 - pAUC, whatever the weight of a tied pair, and invariant under a shift of all
+    scores. Convex, because the highest negatives maximise the sum of hinges over all sets of that
+    size; subgradient as in kar2014, appendix H. O(n log n).
     """
 
     beta: float = 0.1
@@ -376,7 +379,7 @@ class PartialAUC(Loss):
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-        neg = first_rows(scores, neg, ceil_share(self.beta, neg.size))
+        neg = top_rows(scores, neg, ceil_share(self.beta, neg.size))
         value, gradient = pair_hinges(scores, pos, neg)
         n_pairs = pos.size * neg.size
         return value / n_pairs, gradient / n_pairs
@@ -398,7 +401,7 @@ def pair_hinges(
 ) -> Evaluation:
     """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows, and a subgradient.
 
-    Sorting the positives and the thresholds 1 + s_j counts the active pairs of every row.
+    A pair is active if its hinge is above 0; sorting counts the active pairs of every row.
 
     Parameters
     ----------
@@ -410,7 +413,7 @@ def pair_hinges(
     -------
     value : float
     subgradient : ndarray of float64, shape (n_samples,)
-        Numbers of active pairs; a pair with a hinge of 0 is not active.
+        Numbers of active pairs, negative for the positives.
     """
     thresholds = 1 + scores[neg]
     n_below = np.searchsorted(np.sort(scores[pos]), thresholds, "left")
@@ -425,9 +428,9 @@ def pair_hinges(
 class F1(Loss):
     r"""The struct surrogate of Joachims (2005) for the loss 1 - F1.
 
-    Never below 1 - F1 of the rule "positive when the score is above 0", nor below 0. Joachims
-    sums over the rows, so that his is this at n₊ times the scores; divided by n₊ a false positive
-    costs as much as a score of 1/2, whatever the number of rows.
+    Never below 1 - F1 for predictions positive where the score is above 0, nor below 0. Joachims'
+    is this one at n₊ times the scores; the division by n₊ makes the scale of the scores
+    independent of the number of rows.
 
     Notes
     -----
@@ -441,10 +444,10 @@ class F1(Loss):
 
     One more false positive adds
     :math:`\frac{2 a n_+}{(n_+ + a + b)(n_+ + a + b + 1)} + s^-_{b+1}`, which never grows with b
-    and, the scores apart, grows with a: the sum is concave in b, the best b is found by bisection
-    and never falls as a grows. As the first term is below 1/2, negatives at -1/2 or below are
-    left out. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of counts the one
-    with the smallest a, then the smallest b, is taken.
+    and, apart from the scores, grows with a: the sum is concave in b, and the best b, found by
+    bisection, never falls as a grows. As the first term is below 1/2, negatives at -1/2 or below
+    are left out. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of counts the
+    one with the smallest a, then the smallest b, is taken.
     """
 
     name = "f1"
@@ -509,7 +512,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    return int(np.count_nonzero(~positive[first_rows(checked, np.arange(checked.size), count)]))
+    return int(np.count_nonzero(~positive[top_rows(checked, np.arange(checked.size), count)]))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 Every function takes ``(y_true, y_score)`` in the order of scikit-learn. Labels are any two
 distinct values, the greater of which is the positive class; scores are finite real numbers.
 A metric depends on the scores and labels only, never on the order of the rows; its docstring says
-how it treats tied scores. `METRICS` maps the name of each to its function with what else there is
-to know of it.
+how it treats tied scores. `METRICS` maps the name of each metric to its `MetricSpec`.
 
 All of them raise `InputError` for arrays that are empty, not one-dimensional or of different
 lengths, for labels that do not have exactly two values, and for scores that are not finite.
@@ -64,7 +63,7 @@ _SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
 
 
 def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray]:
-    """Check labels and scores and bring them into one form.
+    """Validate labels and scores, and return them as arrays.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
     """
     labels, scores = np.asarray(y_true), np.asarray(y_score)
     for name, array in (("labels", labels), ("scores", scores)):
@@ -100,10 +99,10 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     if not finite.all():
         index = int(np.argmin(finite))
         raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
-    return _positive(labels), scores
+    return _is_positive(labels), scores
 
 
-def _positive(labels: NDArray) -> NDArray[np.bool_]:
+def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     if labels.dtype == object:
         labels = np.array(labels.tolist())
     if labels.dtype.kind not in "biufSU":
@@ -130,7 +129,7 @@ def _positive(labels: NDArray) -> NDArray[np.bool_]:
 def precision_at_k(
     y_true: ArrayLike, y_score: ArrayLike, k: float | int, ties: Ties = "expected"
 ) -> float:
-    """Share of positives among the `k` highest scores, in time linear in the number of rows.
+    """Share of positives among the `k` highest scores; takes linear time.
 
     Parameters
     ----------
@@ -141,8 +140,8 @@ def precision_at_k(
     k : float or int
         Share of the positives (float in (0, 1], rounded up) or count (int >= 1); `resolve_k`.
     ties : {"expected", "best", "worst"}, default="expected"
-        Which rows with the score of place `k` count: the mean over all orders of the tied rows,
-        or the order that gives the greatest or the least value.
+        How ties with the `k`-th highest score are broken: the mean over all orders of the tied
+        rows, or the order with the largest or the smallest value.
 
     Returns
     -------
@@ -152,11 +151,12 @@ def precision_at_k(
     Raises
     ------
     InputError
-        If `k` exceeds the number of positives or `ties` is unknown, and as the module says.
+        If `k` exceeds the number of positives, `ties` is unknown, or labels or scores are
+        malformed.
 
     Notes
     -----
-    kar2015 (1) is the loss ``k * (1 - precision_at_k)``.
+    The loss of kar2015 (1) is ``k * (1 - precision_at_k)``.
     """
     positive, scores = check_ranking(y_true, y_score)
     count = resolve_k(k, int(positive.sum()))
@@ -177,7 +177,7 @@ def precision_at_k(
 
 
 def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Precision-recall break-even point: precision at as many places as there are positives.
+    """Precision-recall break-even point: precision at k = number of positives.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
 
     Notes
     -----
@@ -217,8 +217,8 @@ def partial_auc(
     """Partial area under the ROC curve for false positive rates in [0, `beta`].
 
     The share of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
-    highest negatives. Which of several negatives with equal scores stand at that boundary
-    does not matter: they form the same pairs.
+    highest negatives. How ties among negatives at that boundary are broken does not matter, as
+    tied negatives form the same pairs.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def partial_auc(
     beta : float
         Share of the negatives, in (0, 1].
     tied_pairs : {"half", "correct", "error"}, default="half"
-        What a pair with equal scores counts: 1/2, 1 as in kar2014 (4), or 0.
+        Weight of a pair with equal scores: 1/2, 1 as in kar2014 (4), or 0.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def partial_auc(
     Raises
     ------
     InputError
-        If `beta` or `tied_pairs` is none of these values, and as the module says.
+        If `beta` is not in (0, 1], `tied_pairs` is unknown, or labels or scores are malformed.
 
     Notes
     -----
@@ -267,7 +267,7 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     tied_pairs : {"half", "correct", "error"}, default="half"
-        What a pair with equal scores counts: 1/2, 1 or 0.
+        Weight of a pair with equal scores: 1/2, 1 or 0.
 
     Returns
     -------
@@ -277,22 +277,22 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
     Raises
     ------
     InputError
-        If `tied_pairs` is none of these values, and as the module says.
+        If `tied_pairs` is unknown, or labels or scores are malformed.
     """
     return partial_auc(y_true, y_score, beta=1.0, tied_pairs=tied_pairs)
 
 
 def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
-    """Partial area under the ROC curve on McClish's scale, where 1/2 is chance and 1 perfect.
+    """Partial area under the ROC curve on McClish's scale: 1/2 is chance, 1 is perfect.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Labels with exactly two distinct values; the greater is the positive class.
     y_score : array-like of shape (n_samples,)
-        Finite scores; a block of tied scores is a straight piece of the curve.
+        Finite scores; tied scores form a straight segment of the curve.
     beta : float
-        Greatest false positive rate, in (0, 1]; the curve is interpolated there.
+        Largest false positive rate, in (0, 1]; the curve is interpolated there.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     Raises
     ------
     InputError
-        If `beta` is not in (0, 1], and as the module says.
+        If `beta` is not in (0, 1], or labels or scores are malformed.
 
     Notes
     -----
@@ -321,7 +321,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    """Count the true and false positives at each distinct score, taken as a threshold (>=)."""
+    """Return true positives, false positives and threshold (>=) at each distinct score."""
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
     last_of_ties = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
@@ -330,14 +330,14 @@ def _cumulative_counts(
 
 
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """F1 of the rule "positive when the score is above 0"; a score of 0 is negative.
+    """F1 of predicting positive when the score is above 0.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Labels with exactly two distinct values; the greater is the positive class.
     y_score : array-like of shape (n_samples,)
-        Finite scores.
+        Finite scores; a score of 0 counts as negative.
 
     Returns
     -------
@@ -347,7 +347,7 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
@@ -372,7 +372,7 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
     """
     tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
     return float(np.max(2 * tp / (tp[-1] + tp + fp)))
@@ -386,12 +386,11 @@ def pnorm_risk(
     loss: PairLoss = "zero-one",
     log: bool = False,
 ) -> float:
-    """Price of the misplaced negatives, R_{p,loss}; smaller is better.
+    """Risk R_{p,loss} of the P-Norm Push; smaller is better.
 
-    The sum over the negatives of ``h**p``. With the zero-one loss h is the Height of the
-    negative, the number of positives that score at most as much; so a tied pair counts as an
-    error. The other losses put a function of the difference r of scores, positive less negative,
-    in place of each count.
+    The sum over the negatives of ``h**p``, where h is the sum over the positives of a loss of the
+    difference r of scores, positive minus negative. With the zero-one loss h is the Height of the
+    negative, the number of positives with at most its score; a tied pair counts as an error.
 
     Parameters
     ----------
@@ -400,30 +399,31 @@ def pnorm_risk(
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     p : float
-        Power, finite and above 0; p = 1 counts the misordered pairs.
+        Power, finite and above 0; with the zero-one loss, p = 1 counts misordered pairs.
     loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
-        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (which takes time linear in the pairs).
+        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (in time linear in the
+        number of pairs).
     log : bool, default=False
         Return the natural logarithm, which does not overflow.
 
     Returns
     -------
     float
-        At least 0, ``inf`` when it exceeds the range of a float; with `log`, ``-inf`` for 0.
+        At least 0; ``inf`` if it overflows. With `log`, ``-inf`` for a risk of 0.
 
     Raises
     ------
     InputError
-        If `p` is not finite and positive, if `loss` is unknown, and as the module says.
+        If `p` is not finite and positive, `loss` is unknown, or labels or scores are malformed.
 
     Notes
     -----
-    rudin2009, section 2. Its logistic loss, too, has the natural logarithm, and so is no upper
-    bound of the zero-one loss: that takes a division by ln 2.
+    rudin2009, section 2. As there, the logistic loss has the natural logarithm; only divided by
+    ln 2 would it be an upper bound on the zero-one loss.
     """
     positive, scores = check_ranking(y_true, y_score)
     if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 0 < p < math.inf:
-        raise InputError(f"p = {p} is not a power; give a finite number above 0")
+        raise InputError(f"p = {p} is invalid; give a finite number above 0")
     p = float(p)
     pos, neg = scores[positive], scores[~positive]
     match loss:
@@ -449,7 +449,7 @@ def pnorm_risk(
 
 
 def _log_sum_exp(values: NDArray) -> float:
-    """Return ``log(sum(exp(values)))``, at no risk of overflow."""
+    """Return ``log(sum(exp(values)))`` without overflow."""
     peak = float(values.max())
     if peak == -math.inf:
         return peak
@@ -483,13 +483,13 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and the number of positives: the greatest Height of a negative, so a positive
-        with the score of the highest negative counts.
+        Between 0 and the number of positives: the greatest Height of a negative. A positive
+        tied with the highest negative counts.
 
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
 
     Notes
     -----
@@ -500,7 +500,7 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
 
 def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
-    """Count, for each positive, all examples (itself included) that score at least as much."""
+    """Return the Rank of each positive: the number of rows, itself included, scored no lower."""
     positive, scores = check_ranking(y_true, y_score)
     return scores.size - np.searchsorted(np.sort(scores), np.sort(scores[positive]), "left")
 
@@ -518,13 +518,13 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        Above 0, not normalised. Rank counts all examples with a score at least as large, the
-        example itself included, so ties take the worst place of their block.
+        Above 0, not normalised. The Rank of a row is the number of rows, itself included, with at
+        least its score, so tied rows share the worst rank among them.
 
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
 
     Notes
     -----
@@ -546,13 +546,13 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        Above 0. Rank counts all examples with a score at least as large, the example itself
-        included, so ties take the worst place of their block.
+        Above 0. The Rank of a row is the number of rows, itself included, with at least its
+        score, so tied rows share the worst rank among them.
 
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
 
     Notes
     -----
@@ -582,7 +582,7 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     Raises
     ------
     InputError
-        As the module says.
+        If labels or scores are malformed.
     """
     tp, fp, thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
     fpr = np.concatenate(([0.0], fp / fp[-1]))
@@ -592,14 +592,14 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
 
 @dataclass(eq=False)
 class MetricSpec:
-    """What there is to know of a metric; called as its function.
+    """A metric function and its properties; calling the object calls the function.
 
     Attributes
     ----------
     function : callable
         Takes labels, scores and the parameters of the metric.
     written : str
-        The metric in text and figures; a name in braces stands for a parameter.
+        Notation in text and figures; a name in braces stands for a parameter.
     smaller_is_better : bool, default=False
     """
 
@@ -608,7 +608,7 @@ class MetricSpec:
     smaller_is_better: bool = False
 
     def __post_init__(self) -> None:
-        functools.update_wrapper(self, self.function)  # for its signature and documentation
+        functools.update_wrapper(self, self.function)  # its signature and docstring
 
     def __call__(self, *args: Any, **kwargs: Any) -> float:
         """Call the function."""
@@ -616,13 +616,13 @@ class MetricSpec:
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters with their defaults, `inspect.Parameter.empty` if there is none."""
+        """Parameter names and defaults, `inspect.Parameter.empty` for a required parameter."""
         _, _, *parameters = inspect.signature(self.function).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
 
 def check_metric(member: Any) -> MetricSpec:
-    """Return the metric that a package adds.
+    """Validate a metric that a package adds.
 
     Parameters
     ----------
@@ -636,7 +636,7 @@ def check_metric(member: Any) -> MetricSpec:
     Raises
     ------
     InputError
-        If it is something else.
+        If it is neither.
     """
     if not callable(member) or isinstance(member, type):
         raise InputError("neither a function nor a MetricSpec")
@@ -667,7 +667,7 @@ METRICS = Registry("precbench.metrics", _BUILT_IN, check_metric)
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with values for its parameters, called with labels and scores.
+    """A metric with given parameters, called with labels and scores.
 
     Attributes
     ----------
@@ -680,7 +680,7 @@ class Metric:
     params: dict[str, Any]
 
     def __call__(self, y_true: ArrayLike, y_score: ArrayLike) -> float:
-        """Return the value of the metric, see the functions of this module."""
+        """Return the value of the metric; see the function that it names."""
         return self._spec(y_true, y_score, **self.params)
 
     @property
@@ -694,7 +694,7 @@ class Metric:
 
     @property
     def written(self) -> str:
-        """The name in text and figures, for example ``prec@0.25``."""
+        """The notation in text and figures, for example ``prec@0.25``."""
         pattern = self._spec.written
         own = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
         text = pattern.format(**{name: self.params.get(name, name) for name in own})
@@ -707,7 +707,7 @@ class Metric:
         return self._spec.smaller_is_better
 
     def replace(self, **params: Any) -> "Metric":
-        """Return a copy in which those of `params` that the metric has are replaced."""
+        """Return a copy with new values for those of `params` that the metric has."""
         given = {name: value for name, value in params.items() if name in self._spec.parameters}
         return Metric(self.name, {**self.params, **given})
 

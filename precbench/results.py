@@ -1,7 +1,6 @@
-"""What a run leaves in its folder, read back: `read_run` for all of it, `read_csv` for a table.
+"""Readers of results folders: `read_run` for an experiment, `read_values` for a study.
 
-Tables, figures and verdicts are made from these files alone. No data set, solver or kernel is
-needed.
+Tables, figures and verdicts are made from these files alone, without data set, solver or kernel.
 """
 
 import json
@@ -14,7 +13,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 
-__all__ = ["Run", "read_about", "read_csv", "read_run", "read_values"]
+__all__ = ["Run", "read_csv", "read_description", "read_run", "read_values"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
@@ -26,27 +25,27 @@ _NUMBERS = (
 )
 _FLAGS = ("stand_in", "final")
 
-_RUN_AGAIN = "precbench run writes it again, and trains nothing twice"
+_RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What an experiment left in its folder.
+    """The contents of the results folder of an experiment.
 
     Attributes
     ----------
     folder : pathlib.Path
     results : pandas.DataFrame
-        One row per solver, split, checkpoint and metric; texts are never missing.
+        One row per solver, split, checkpoint and metric; empty texts are ``""``.
     name, title : str
     source : str or None
-        The figure or table of a paper that it repeats.
+        The figure or table of a paper that it reproduces.
     plots : list of str
     metrics : list of str
         Labels; the first is the main one.
     measures : dict
-        For each label in the results the metric's ``name``, ``parameters``, how it is ``written``
-        in text, and whether ``smaller_is_better``.
+        For each label in the results the metric's ``name`` and ``parameters``, its notation in
+        text (``written``), and whether ``smaller_is_better``.
     solvers : list of str
         Labels, in the order of the tables.
     built_in_solvers : list of str
@@ -54,11 +53,11 @@ class Run:
     datasets : list of str
     sweep : dict or None
         ``name`` of the parameter and its ``values``; ``metrics``, for each value the labels of all
-        metrics; ``written``, each metric as text for all values together.
+        metrics; ``written``, the notation of each metric for all values together.
     protocol, scaling : str
-        Ready to be printed.
+        Phrases for titles and notes.
     folds : int
-        Successive splits that make up one repetition of the protocol.
+        Number of successive splits in one repetition of the protocol.
     data : dict
         For each data set ``rows``, ``features``, ``positives`` and ``stand_in``.
     smoke : bool
@@ -90,28 +89,28 @@ class Run:
         return [f"{self.sweep['name']}={value}" for value in self.sweep["values"]]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return the label of a metric at a point of the sweep, which may set its parameter."""
+        """Return the label of a metric at a point of the sweep, which may set a parameter of it."""
         if self.sweep is None:
             return metric
         return self.sweep["metrics"][self.sweep_points.index(sweep)][self.metrics.index(metric)]
 
     def metric_name(self, metric: str) -> str:
-        """Return a metric of the experiment as text, ``prec@k`` where a sweep sets its ``k``."""
+        """Return the notation of a metric, ``prec@k`` where a sweep sets its ``k``."""
         if self.sweep is None:
             return self.written(metric)
         return self.sweep["written"][self.metrics.index(metric)]
 
     def written(self, label: str) -> str:
-        """Return the metric of a label as text, for example ``prec@0.25``."""
+        """Return the notation of the metric with a label, for example ``prec@0.25``."""
         return self.measures[label]["written"]
 
     @property
     def losses(self) -> set[str]:
-        """The labels of the metrics of which smaller values are better."""
+        """The labels of the metrics for which smaller is better."""
         return {label for label, of in self.measures.items() if of["smaller_is_better"]}
 
     def dataset_title(self, dataset: str) -> str:
-        """Return the title of a data set, with what must never be overlooked about it."""
+        """Return the title of a data set, marked if it is a stand-in or of smoke size."""
         titles = self.results.loc[self.results["dataset"] == dataset, "title"]
         title = titles.iloc[0] if len(titles) else dataset
         if self.is_stand_in(dataset) and "stand-in" not in title:
@@ -121,15 +120,15 @@ class Run:
     @property
     def protocol_sentence(self) -> str:
         """The protocol and the scaling, with a capital and a full stop."""
-        said = "; ".join(text for text in (self.protocol, self.scaling) if text)
-        return f"{said[:1].upper()}{said[1:]}."
+        text = "; ".join(phrase for phrase in (self.protocol, self.scaling) if phrase)
+        return f"{text[:1].upper()}{text[1:]}."
 
     def n_splits(self, dataset: str) -> int:
-        """Return the number of splits that were tried, whatever came of them."""
+        """Return the number of splits with trials, whatever their status."""
         return self.results.loc[self.results["dataset"] == dataset, "split"].nunique()
 
     def is_stand_in(self, dataset: str) -> bool:
-        """Tell whether synthetic data stood in for a data set in any trial."""
+        """Return whether any trial used synthetic data in place of a data set."""
         return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
 
 
@@ -156,15 +155,15 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         about = json.loads(_existing(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
-    wanted = [field.name for field in fields(Run)[2:]]
-    missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
+    required = [field.name for field in fields(Run)[2:]]
+    missing = [key for key in required if not isinstance(about, dict) or key not in about]
     if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}: {_RUN_AGAIN}")
+        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
     if results.empty:
-        raise InputError(f"{path} has no rows: no trial has come to an end yet")
-    return Run(folder, results, **{key: about[key] for key in wanted})
+        raise InputError(f"{path} has no rows: no trial has ended yet")
+    return Run(folder, results, **{key: about[key] for key in required})
 
 
 def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -178,27 +177,27 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     Returns
     -------
     about : dict
-        As `read_about` gives it.
+        From `read_description`.
     values : pandas.DataFrame
-        Columns of numbers are numbers.
+        With a column ``value`` of numbers.
 
     Raises
     ------
     InputError
         If a file is missing or malformed.
     """
-    about = read_about(folder)
+    about = read_description(folder)
     values = Path(folder) / "values.csv"
     try:
         table = pd.read_csv(_existing(values), na_values=[""], keep_default_na=False)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{values} is not a table: {error}") from None
     if "value" not in table or table["value"].dtype.kind not in "fi":
-        raise InputError(f"{values} has no column value with numbers: {_RUN_AGAIN}")
+        raise InputError(f"{values} has no column value with numbers; {_RUN_AGAIN}")
     return about, table
 
 
-def read_about(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the description of a study: ``illustration.json``.
 
     Parameters
@@ -209,7 +208,7 @@ def read_about(folder: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Schema, name, title, source, kind, parameters and whether it is of smoke size.
+        ``schema``, ``name``, ``title``, ``source``, ``kind``, ``parameters`` and ``smoke``.
 
     Raises
     ------
@@ -221,10 +220,10 @@ def read_about(folder: str | os.PathLike[str]) -> dict[str, Any]:
         about = json.loads(_existing(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from None
-    wanted = ("schema", "name", "title", "source", "kind", "parameters", "smoke")
-    missing = [key for key in wanted if not isinstance(about, dict) or key not in about]
+    required = ("schema", "name", "title", "source", "kind", "parameters", "smoke")
+    missing = [key for key in required if not isinstance(about, dict) or key not in about]
     if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}: {_RUN_AGAIN}")
+        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
     return about
 
 
@@ -237,7 +236,7 @@ def read_csv(
     ----------
     path : pathlib.Path
     text, numbers, flags : tuple of str
-        The columns that must be there.
+        The required columns.
 
     Returns
     -------
@@ -246,7 +245,7 @@ def read_csv(
     Raises
     ------
     InputError
-        If there is no such file, a column is missing or a number malformed.
+        If the file or a column is missing, or a number is malformed.
     """
     try:
         table = pd.read_csv(_existing(path), dtype=str, keep_default_na=False)
@@ -254,7 +253,7 @@ def read_csv(
         raise InputError(f"{path} is not a table: {error}") from None
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
-        raise InputError(f"{path} has no column {', '.join(missing)}: {_RUN_AGAIN}")
+        raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
     for column in numbers:
         try:
             table[column] = table[column].replace("", "nan").astype(float)
@@ -268,6 +267,6 @@ def read_csv(
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
-            f"no file {path}: `precbench run` writes it, and the folder of results is wanted here"
+            f"there is no file {path}; give a results folder that `precbench run` has written"
         )
     return path

@@ -1,9 +1,9 @@
-"""From stored weights to the tables that everything else is made of.
+"""Compute metrics from stored weights and write the files that tables and figures are made from.
 
 ``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
-of the ROC curve of each trial's final weights, ``roc-counts.csv`` those of one split in counts of
-rows, ``experiment.json`` what the tables and figures say about the experiment. All are rebuilt from
-the records whenever a run ends; the curves only where the experiment plots them.
+of the ROC curve of each trial's final weights, ``roc-counts.csv`` those of one split in numbers of
+rows, ``experiment.json`` the description of the experiment. All are rebuilt from the records
+whenever a run ends; the curves only if the experiment plots them.
 """
 
 import itertools
@@ -53,12 +53,12 @@ COLUMNS = [
     "final",
 ]
 _ROC_VERTICES = 400
-_ROC_NAMES = ("dataset", "title", "solver", "split", "sweep")
-_COUNTS_NAMES = (*_ROC_NAMES, "part")
+_ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
+_COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
 def write_results(plan: Plan, store: Store) -> pd.DataFrame:
-    """Measure every record of a plan and write the files.
+    """Compute the metrics of every record of a plan and write the files.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
             record = store.read(key)
             if record is None:
                 continue
-            about = _about(plan, trial, record)
+            about = _trial_columns(plan, trial, record)
             if record["status"] != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})
@@ -91,28 +91,28 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
             for part in experiment.parts:
                 about_part = about | {"part": part}
                 y = parts[part].y
-                measured, final = _measured(plan, trial, about_part, arrays, parts[part])
+                measured, final = _metric_rows(plan, trial, about_part, arrays, parts[part])
                 rows += measured
                 if "roc" in plots and part == "test":
-                    curves.append(_roc(about, y, final))
+                    curves.append(_roc_vertices(about, y, final))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
     results = pd.DataFrame(rows, columns=COLUMNS)
     tables = {
         "results.csv": results,
-        "roc.csv": pd.concat([pd.DataFrame(columns=[*_ROC_NAMES, "fpr", "tpr"]), *curves]),
+        "roc.csv": pd.concat([pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"]), *curves]),
     }
     if counts:
         tables["roc-counts.csv"] = pd.concat(counts)
     for name, table in tables.items():
-        whole = pd.concat([_of_other_data(plan, store.folder / name), table])
+        whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
         store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
     store.write_text("experiment.json", json.dumps(_description(plan), indent=1) + "\n")
     return results
 
 
-def _of_other_data(plan: Plan, path: Path) -> pd.DataFrame:
-    """Return what earlier runs found on data sets of the experiment that are not in this plan."""
+def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
+    """Return the rows of earlier runs for data sets of the experiment that the plan omits."""
     others = {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -121,7 +121,7 @@ def _of_other_data(plan: Plan, path: Path) -> pd.DataFrame:
 
 
 class _Parts(dict[str, Sample]):
-    """The parts of one split, gathered when they are first asked for."""
+    """The samples of each part of one split, loaded on first access."""
 
     def __init__(self, plan: Plan, trial: Trial):
         super().__init__()
@@ -133,14 +133,14 @@ class _Parts(dict[str, Sample]):
 
 
 def _by_split(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
-    """Group the trials that are measured on the same rows, so that these are gathered once."""
+    """Group the trials with the same data and split, whose samples are loaded once."""
     groups: dict[Any, list[tuple[Trial, str]]] = {}
     for trial, key in plan.trials:
         groups.setdefault((trial.dataset.name, trial.split, trial.fourier), []).append((trial, key))
     yield from groups.values()
 
 
-def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
+def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
@@ -163,7 +163,7 @@ def _about(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:
-    """Return weights and times at the checkpoints, checked: somebody may have edited the file."""
+    """Return weights and times at the checkpoints, validated in case the file was edited."""
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes = dict.fromkeys(("rows_seen", "cpu_seconds", "wall_seconds"), (n_checkpoints,))
@@ -177,10 +177,10 @@ def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:
     return arrays
 
 
-def _measured(
+def _metric_rows(
     plan: Plan, trial: Trial, about: dict[str, Any], arrays: dict[str, NDArray], part: Sample
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return the rows of the table, metric by metric, and the scores under the final weights."""
+    """Return the rows of ``results.csv``, metric by metric, and the scores of the final weights."""
     metrics = plan.experiment.metrics_at(trial.sweep)
     rows: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
@@ -209,29 +209,29 @@ def _measured(
     return [row for of_metric in rows for row in of_metric], final
 
 
-def _roc(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the curve, thinned on a scale that keeps the top of the list in full."""
+def _roc_vertices(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
+    """Return the ROC curve, thinned on a log scale, which keeps the top of the list in full."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1
         kept = np.unique(places)
         fpr, tpr = fpr[kept], tpr[kept]
-    named = {name: about[name] for name in _ROC_NAMES}
+    named = {name: about[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
 
 
 def _roc_counts(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the curve in counts of rows, as the figures of rudin2009 have it."""
+    """Return the ROC curve in numbers of rows instead of rates."""
     fpr, tpr, _ = roc_curve(y, scores)
     places = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     kept = np.union1d(places, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
     n_pos = np.count_nonzero(y > 0)
-    named = {name: about[name] for name in _COUNTS_NAMES}
+    named = {name: about[name] for name in _COUNTS_COLUMNS}
     false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
-def _shape(dataset: Dataset) -> dict[str, Any]:
+def _sizes(dataset: Dataset) -> dict[str, Any]:
     rows, features = dataset.X.shape
     return {
         "rows": rows,
@@ -272,6 +272,6 @@ def _description(plan: Plan) -> dict[str, Any]:
         "protocol": plan.protocol,
         "scaling": plan.scaling,
         "folds": experiment.protocol.folds,
-        "data": {name: _shape(dataset) for name, dataset in plan.datasets.items()},
+        "data": {name: _sizes(dataset) for name, dataset in plan.datasets.items()},
         "smoke": plan.smoke,
     }

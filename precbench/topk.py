@@ -1,4 +1,4 @@
-"""The top of a ranked list: what `k` and `beta` mean as counts of rows, and which rows these are.
+"""The top of a ranked list: `k` and `beta` as counts of rows, and selection of these rows.
 
 A float is a share, of the positives for `k` and of the negatives for `beta`; an int is a count.
 """
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from precbench.errors import InputError
 
-__all__ = ["ceil_share", "check_beta", "first_rows", "k_by_size", "resolve_k"]
+__all__ = ["ceil_share", "check_beta", "k_by_size", "resolve_k", "top_rows"]
 
 
 def resolve_k(k: float | int, n_pos: int) -> int:
-    """Return the number of rows that `k` stands for.
+    """Return `k` as a number of rows.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def resolve_k(k: float | int, n_pos: int) -> int:
 
 @functools.lru_cache(maxsize=8, typed=True)
 def k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
-    """Tabulate `resolve_k` over the number of positives, a count being cut to that number.
+    """Tabulate `resolve_k` by the number of positives, which also caps a count.
 
     Parameters
     ----------
@@ -84,33 +84,42 @@ def ceil_share(share: float, n: int) -> int:
     Parameters
     ----------
     share : float
-        Above 0; above 1 it is a multiple.
+        Above 0; may exceed 1.
     n : int
 
     Returns
     -------
     int
-        At least 1. Rounding noise does not reach the ceiling: 0.07 of 100 is 7.
+        At least 1. Rounding errors do not matter: 0.07 of 100 is 7.
     """
     # 0.07 * 100 is 7.000000000000001 in floating point.
     return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
 
 
 def check_beta(beta: float) -> float:
-    """Return `beta` as a float if it is a share of the negatives, a number in (0, 1].
+    """Validate `beta`, a share of the negatives.
+
+    Parameters
+    ----------
+    beta : float
+
+    Returns
+    -------
+    float
+        The same.
 
     Raises
     ------
     InputError
-        If it is not.
+        If it is not a number in (0, 1].
     """
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
         raise InputError(f"beta = {beta} is not a share of the negatives; give a number in (0, 1]")
     return float(beta)
 
 
-def first_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the highest scored among some rows, in linear time.
+def top_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the highest scored of the given rows, in linear time.
 
     Parameters
     ----------

@@ -250,7 +250,7 @@ def test_only_tuned_parameters_are_shown():
     rows += trial("letter", "mine_v2", 0, **times)
     what, took = tuned(summarise(pd.DataFrame(rows)))
     assert "sgd-avg" in what and "mine_v2" not in what
-    assert took == "To choose took, besides (median wall seconds): sgd-avg (2.00)."
+    assert took == "Tuning took in addition (median wall seconds): sgd-avg (2.00)."
 
 
 def test_a_metric_that_cannot_be_measured_is_a_gap_of_that_metric_only():
@@ -283,7 +283,7 @@ def test_table_of_a_data_set(small):
         "Mean ± standard deviation over 3 splits, best mean in bold.",
     ]
     assert letter.notes[-2:] == [
-        "‡ A limit ended training or tuning, the last iterate counts: cutting-plane (3 of 3).",
+        "‡ Training or tuning stopped by a limit; the last iterate counts: cutting-plane (3 of 3).",
         "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
     ]
     assert ppi.notes[-1].startswith("† Timed while other trials ran in parallel")
@@ -513,7 +513,7 @@ def test_missing_and_malformed_input_is_reported(small):
     about.write_text("{}")
     assert "lacks name, title" in complaint()
     about.write_text(json.dumps({key: of for key, of in ABOUT.items() if key != "measures"}))
-    assert "lacks measures: precbench run writes it again" in complaint()  # of an older version
+    assert "lacks measures; run the experiment again" in complaint()  # of an older version
     about.write_text("{")
     assert "is not JSON" in complaint()
     about.unlink()

@@ -1,8 +1,8 @@
 """Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
 
-Each is written as PNG and PDF with the numbers drawn beside it as CSV. Curves are medians over the
-splits, bands reach from the lower to the upper quartile. A built-in solver looks the same
-in all figures, any other label in those of an experiment.
+Each is written as PNG and PDF, with its numbers as CSV. Curves are medians over the splits, bands
+reach from the lower to the upper quartile. A built-in solver looks the same in all figures, any
+other label in those of an experiment.
 """
 
 import itertools
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
-    "LOOK",
+    "RC_PARAMS",
     "Style",
     "roc",
     "solver_styles",
@@ -38,7 +38,7 @@ __all__ = [
     "write_figures",
 ]
 
-# Okabe and Ito's palette; grey replaces its yellow, which cannot be seen on paper.
+# Okabe and Ito's palette; grey replaces its yellow, which is too faint on paper.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
     *("#56B4E9", "#E69F00", "#000000", "#7F7F7F"),
@@ -54,9 +54,9 @@ _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
 _LINE = 0.15  # inches for a line of small print
 _TITLE_LINE = 0.2
 _MARGIN = 0.08
-_DENSE = 12  # points of a curve; with more, not each has a marker
+_DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
-LOOK: dict[str, Any] = {
+RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,
     "axes.titlesize": 9,
@@ -79,7 +79,7 @@ LOOK: dict[str, Any] = {
 
 
 class Style(NamedTuple):
-    """How a solver looks."""
+    """Colour, dashes and marker of a solver."""
 
     color: str
     linestyle: Any
@@ -92,7 +92,7 @@ _STYLES = [Style(_COLOURS[i % 8], _DASHES[i % 5], _MARKERS[i % 11]) for i in ran
 
 
 def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Return how each solver looks.
+    """Assign a style to each solver.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``seconds`` (every time at which a curve steps, from the first at which all have a value),
-        ``n_splits``, ``q25``, ``median`` and ``q75``.
+        ``seconds`` (each time of a step of any curve, once all have a value), ``n_splits``,
+        ``q25``, ``median`` and ``q75``.
     """
     steps = trials[(trials["wall_seconds"] > 0) & trials["value"].notna()]
     steps = steps.sort_values("wall_seconds", kind="stable")
@@ -155,7 +155,7 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
     vertices : pandas.DataFrame
         The columns ``split``, ``fpr`` and ``tpr``.
     fpr : ndarray of shape (n,)
-        Where to read the curves: at a vertical step, its upper end.
+        False positive rates at which to read the curves; of a vertical step, its upper end.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
-    """Return the quartiles over curves that are read at the same `x`."""
+    """Return the quartiles over curves with values at the same `x`."""
     q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
     return pd.DataFrame(
         {name: x, "n_splits": len(curves), "q25": q[0], "median": q[1], "q75": q[2]}
@@ -200,7 +200,7 @@ def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.Dat
 
 
 def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw the figures that ``experiment.json`` names, into ``figures`` in the folder.
+    """Draw the figures that ``experiment.json`` asks for, into the subfolder ``figures``.
 
     Parameters
     ----------
@@ -241,17 +241,17 @@ class _Page:
     kind: str
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
-    what: str  # the title, after that of the data set
+    what: str  # the second half of the title
     data: pd.DataFrame  # solver, x, and the statistics
     draw: Callable[["SubFigure", "_Lines", pd.DataFrame], None]
-    spread: bool = True  # it shows all splits
+    spread: bool = True  # whether it shows all splits
     height: float = _HEIGHT
-    timed: bool = False  # an axis is time
+    timed: bool = False  # whether an axis is time
     legend_below: bool = False
 
 
 class _Lines:
-    """Draws the line of each solver in its style, and remembers it for the legend."""
+    """Draws the curves of solvers in their styles, and keeps them for the legend."""
 
     def __init__(self, styles: dict[str, Style]):
         self.styles = styles
@@ -323,7 +323,7 @@ def _rows_pages(run: Run) -> Iterator[_Page]:
 
 
 def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
-    """Draw every checkpoint, for medians would hide a zig-zag."""
+    """Draw every checkpoint of one split, since medians would hide a zig-zag."""
     axes = figure.add_subplot()
     for solver, curve in data.groupby("solver", sort=False):
         look = lines.styles[str(solver)]._asdict() | {"marker": "."}
@@ -336,7 +336,7 @@ def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise how the curves of one solver over its splits grow with the rows.
+    """Summarise the curves of one solver by the share of rows visited.
 
     Parameters
     ----------
@@ -346,8 +346,8 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``share`` (of all the rows that a fit visits, in percent), ``n_splits``, ``q25``,
-        ``median`` and ``q75``.
+        ``share`` (of all the rows that a fit visits, in percent), ``n_splits``,
+        ``q25``, ``median`` and ``q75``.
     """
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
@@ -355,7 +355,7 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _share_pages(run: Run) -> Iterator[_Page]:
-    """Draw the data sets beside each other."""
+    """Place the data sets side by side."""
     for sweep in run.sweep_points:
         label = run.metric_at(run.metrics[0], sweep)
         metric = run.written(label)
@@ -411,7 +411,7 @@ def _decade_below(fpr: float) -> float:
 
 
 def _draw_roc(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, left: float) -> None:
-    """Draw the whole curves, and their parts up to the decade that holds half of the positives."""
+    """Draw full curves, and on a log scale their start, where half of the positives are found."""
     full, top = figure.subplots(1, 2, sharey=True)
     right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
     chance = np.append(0, np.geomspace(left, 1, 101))
@@ -444,7 +444,7 @@ def _roc_counts_pages(run: Run) -> Iterator[_Page]:
 
 
 def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> None:
-    """Draw training above test; on the right the top of the list."""
+    """Draw the training part above the test part; on the right the top of the list."""
     parts = [part for part in ("training", "test") if (data["part"] == part).any()]
     for i, part in enumerate(parts):
         curves = data[data["part"] == part]
@@ -534,7 +534,7 @@ def _ok(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the statistics of each solver below each other, in the order of the tables."""
+    """Concatenate the statistics of each solver, in the order of the tables."""
     parts = [statistics(rows[rows["solver"] == solver]) for solver in run.solvers]
     for part, solver in zip(parts, run.solvers, strict=True):
         part.insert(0, "solver", solver)
@@ -551,21 +551,21 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
         run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png")
     )
     if page.data.empty:
-        for path in (table, pdf, png):  # of earlier results
+        for path in (table, pdf, png):  # left by earlier results
             path.unlink(missing_ok=True)
         return []
     table.parent.mkdir(exist_ok=True)
     page.data.to_csv(table, index=False, lineterminator="\n")
-    with style.context(["default", LOOK]):
+    with style.context(["default", RC_PARAMS]):
         here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-        figure = _drawn(page, run, here)
+        figure = _draw(page, run, here)
         figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(png, metadata={"Software": "precbench"})
     return [table, pdf, png]
 
 
-def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
-    """Draw the title, the protocol, the curves, the legend and the notes below each other."""
+def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
+    """Stack title, protocol, curves with legend, and notes."""
     from matplotlib.figure import Figure
 
     at = f", {page.sweep}" if page.sweep else ""
@@ -591,23 +591,23 @@ def _drawn(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
 
     y = head - _MARGIN
     for text in title:
-        _print(above, y / head, text, fontsize=10, fontweight="bold")
+        _add_line(above, y / head, text, fontsize=10, fontweight="bold")
         y -= _TITLE_LINE
     for text in protocol:
-        _print(above, y / head, text)
+        _add_line(above, y / head, text)
         y -= _LINE
     for i, text in enumerate(below):
-        _print(under, 1 - i * _LINE / foot, text)
+        _add_line(under, 1 - i * _LINE / foot, text)
     return figure
 
 
-def _print(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
-    """Print a line with its upper edge at `y`, a share of the height."""
+def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
+    """Add a line of text with its upper edge at `y`, a share of the height."""
     part.text(_MARGIN / _WIDTH, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
 
 
 def _legend(page: _Page, figure: "SubFigure", lines: _Lines, summary: pd.DataFrame) -> None:
-    """Name the solvers: with how many trials they have, and with the marks of the notes."""
+    """Name the solvers, with the number of trials if some have no result and the marks of notes."""
     legend = figure.legend(
         list(lines.handles.values()),
         [""] * len(lines.handles),
@@ -615,12 +615,12 @@ def _legend(page: _Page, figure: "SubFigure", lines: _Lines, summary: pd.DataFra
         ncols=3 if page.legend_below else 1,
     )
     for text, solver in zip(legend.get_texts(), lines.handles, strict=True):
-        mine = summary[summary["solver"] == solver]
-        n, trials = mine["n"].min(), mine["trials"].max()
+        rows = summary[summary["solver"] == solver]
+        n, trials = rows["n"].min(), rows["trials"].max()
         label = solver if n == trials else f"{solver} ({n} of {trials})"
-        if (mine["stopped"] > 0).any():
+        if (rows["stopped"] > 0).any():
             label += " ‡"
-        if page.timed and (mine["timing"] == "parallel").any():
+        if page.timed and (rows["timing"] == "parallel").any():
             label += " †"
         text.set_text(label)
         text.set_parse_math(False)

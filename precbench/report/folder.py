@@ -1,14 +1,10 @@
-"""All tables and figures of a results folder."""
+"""All tables and figures of a results folder, of an experiment or a study."""
 
 import os
 from pathlib import Path
 
 from precbench.report.figures import write_figures
-from precbench.report.studies import (
-    is_study,
-    study_tables,
-    write_study_report,
-)
+from precbench.report.studies import is_study, study_tables, write_study_report
 from precbench.report.tables import Table, make_tables, write_tables
 from precbench.results import read_run
 
@@ -16,7 +12,7 @@ __all__ = ["folder_tables", "write_report"]
 
 
 def write_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write everything that can be made from the files of a results folder.
+    """Write all tables and figures of a results folder.
 
     Parameters
     ----------
@@ -26,6 +22,12 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed.
     """
     if is_study(folder):
         return write_study_report(folder)
@@ -43,6 +45,11 @@ def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
     Returns
     -------
     list of Table
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed.
     """
     if is_study(folder):
         return study_tables(folder)

@@ -1,4 +1,4 @@
-"""The ledger of published numbers as tables."""
+"""Tables of the ledger of published numbers."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from precbench.report.tables import Cell, Table, markdown_table, three_digits
 __all__ = ["change_table", "counts_table", "ledger_markdown", "missing_table", "open_tables"]
 
 _NOTES = [
-    "Ours: the median of our repetitions, where there are several; spread: their quartiles; "
+    "Ours: the median of our repetitions, if there are several; spread: their quartiles; "
     "distance: from the median to the printed value, in interquartile ranges; percentile: share of "
     "our repetitions below the printed value."
 ]
@@ -46,7 +46,7 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 
 def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
-    """Return the claims that were measured and are not simply reproduced, a table per verdict.
+    """Return the measured claims that are not plainly reproduced, one table per verdict.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Return the number of claims that could be measured and were not, by reason.
+    """Return the number of claims that can be measured but were not, by reason.
 
     Parameters
     ----------

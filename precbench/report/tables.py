@@ -1,6 +1,6 @@
 """Summary tables: CSV for programs, Markdown and LaTeX for people, rich for the terminal.
 
-`summarise` counts, `make_tables` lays out once, and one short function writes each format.
+`summarise` aggregates the trials, `make_tables` lays out tables; one function writes each format.
 """
 
 import os
@@ -22,14 +22,14 @@ __all__ = ["Cell", "Table", "console_table", "make_tables", "notes", "summarise"
 
 _GROUP = ["dataset", "sweep", "metric", "solver"]
 _TRIAL = ["split", "seed"]
-_NOTHING = "–"
+_EMPTY = "–"
 _STAND_IN = "stand-in: synthetic data"
 _SECONDS = "Times are medians of wall seconds."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A text of a table, in bold when it is the best of its column."""
+    """A cell of a table, in bold if it is the best of its column."""
 
     text: str
     bold: bool = False
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table before it is written in any format.
+    """A table, independent of the output format.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Table:
     header : list of str
     rows : list of list of Cell
     notes : list of str
-        Sentences that stand below.
+        Sentences below the table.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Table:
     notes: list[str]
 
 
-_OF_TRIAL = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]
+_TRIAL_COLUMNS = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]
 
 
 def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
     results : pandas.DataFrame
         As in ``results.csv``, read by `precbench.results.read_run`.
     losses : collection of str
-        Labels of metrics of which smaller values are better.
+        Labels of the metrics for which smaller is better.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
 
 
 def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict[str, object]:
-    trials = rows.groupby(_TRIAL, sort=False)[_OF_TRIAL].last()
+    trials = rows.groupby(_TRIAL, sort=False)[_TRIAL_COLUMNS].last()
     ok = rows[rows["status"] == "ok"]
     final = ok[ok["final"] & ok["value"].notna()]
     values = final["value"]
@@ -113,9 +113,9 @@ def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict
         "std": values.std(ddof=1),
         **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
         "seconds": final["wall_seconds"].median(),
-        "relative_time": None,  # set beside the others
+        "relative_time": None,  # set by the caller
         "seconds_to_99": _seconds_to_99(ok, gain).median(),
-        "chosen": _counted(trials["chosen"]),
+        "chosen": _with_counts(trials["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
         "stopped": int((trials["stopped"] != "").sum()),
         "failed": int((trials["status"] != "ok").sum()),
@@ -125,14 +125,14 @@ def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict
 
 
 def _seconds_to_99(ok: pd.DataFrame, gain: pd.Series) -> pd.Series:
-    learnt = ok["rows_seen"] > 0  # before that all rows are tied
+    learnt = ok["rows_seen"] > 0  # before, all rows are tied
     ok, gain = ok[learnt], gain[learnt]
     best = gain.groupby([ok[name] for name in _TRIAL]).transform("max")
     reached = ok[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
     return reached.groupby(_TRIAL)["wall_seconds"].first()
 
 
-def _counted(chosen: pd.Series) -> str:
+def _with_counts(chosen: pd.Series) -> str:
     """Return for example ``eta0=0.1 (4), eta0=1 (1)``."""
     counts = chosen[chosen != ""].value_counts()
     return ", ".join(f"{choice} ({n})" for choice, n in counts.items())
@@ -159,7 +159,7 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        What was written; the same results give the same bytes.
+        The files written; the same results give the same bytes.
 
     Raises
     ------
@@ -191,11 +191,11 @@ def make_tables(run: Run) -> list[Table]:
     Returns
     -------
     list of Table
-        One per data set: solvers against metrics and times. With a sweep, one per data set and
-        metric: solvers against swept values; and one of the times.
+        One per data set, solvers by metrics and times. With a sweep, one per data set and metric,
+        solvers by swept values, and one of the times.
     """
     summary = summarise(run.results, run.losses)
-    make = _table if run.sweep is None else _sweep_tables
+    make = _metric_table if run.sweep is None else _sweep_tables
     return [
         table
         for dataset in run.datasets
@@ -203,7 +203,7 @@ def make_tables(run: Run) -> list[Table]:
     ]
 
 
-def _table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
     main = columns[run.metrics[0]]
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
@@ -237,7 +237,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
-    """Return a row per solver, empty for one that has none."""
+    """Return one row per solver, empty if it has no trials."""
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -268,12 +268,12 @@ def _means_over(run: Run, dataset: str) -> str:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences about trials that failed, were stopped or timed in parallel.
+    """Return the sentences about trials that failed, were stopped, or were timed in parallel.
 
     Parameters
     ----------
     summary : pandas.DataFrame
-        Rows of `summarise`, of one data set.
+        Rows of `summarise` for one data set.
     times : bool, default True
         Whether times are shown.
 
@@ -282,11 +282,13 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     list of str
     """
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
-    stopped = _told(summary, share.where(summary["stopped"] > 0))
-    failed = _told(summary, summary["outcomes"].where(summary["failed"] > 0))
+    stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
+    failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     sentences = []
     if stopped:
-        sentences.append(f"‡ A limit ended training or tuning, the last iterate counts: {stopped}.")
+        sentences.append(
+            f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}."
+        )
     if failed:
         sentences.append(f"Without a result: {failed}.")
     if times and (summary["timing"] == "parallel").any():
@@ -297,12 +299,12 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
 
 
 def tuned(summary: pd.DataFrame) -> list[str]:
-    """Return the sentence about parameters chosen on validation rows, if there were any.
+    """Return the sentences about parameters chosen on a validation part, if there are any.
 
     Parameters
     ----------
     summary : pandas.DataFrame
-        Rows of `summarise`, of one data set.
+        Rows of `summarise` for one data set.
 
     Returns
     -------
@@ -318,19 +320,19 @@ def tuned(summary: pd.DataFrame) -> list[str]:
             f"Chosen on a validation part of the training rows: parameters of {solvers}, see the "
             "columns chosen and tuning_seconds of summary.csv."
         ]
-    what = _told(trials, trials["chosen"].where(chose))
-    took = _told(trials, trials["tuning_seconds"].where(chose).dropna().map(three_digits))
+    chosen = _by_solver(trials, trials["chosen"].where(chose))
+    seconds = _by_solver(trials, trials["tuning_seconds"].where(chose).dropna().map(three_digits))
     return [
-        f"Chosen on a validation part of the training rows: {what}.",
-        f"To choose took, besides (median wall seconds): {took}.",
+        f"Chosen on a validation part of the training rows: {chosen}.",
+        f"Tuning took in addition (median wall seconds): {seconds}.",
     ]
 
 
-def _told(summary: pd.DataFrame, said: pd.Series) -> str:
-    """Return what is said of each solver, and where in the sweep unless everywhere."""
-    told = summary.assign(said=said).dropna(subset="said")
+def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
+    """Return the text of each solver, with the points of the sweep unless it holds at all."""
+    present = summary.assign(text=texts).dropna(subset="text")
     parts = []
-    for (solver, text), rows in told.groupby(["solver", "said"], sort=False):
+    for (solver, text), rows in present.groupby(["solver", "text"], sort=False):
         points = list(dict.fromkeys(rows["sweep"]))
         everywhere = len(points) == summary["sweep"].nunique()
         where = "" if everywhere else f" at {', '.join(points)}"
@@ -339,7 +341,7 @@ def _told(summary: pd.DataFrame, said: pd.Series) -> str:
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
-    """Write a column of means; those over fewer trials than others have do not compete."""
+    """Format a column of means; only those over the most trials compete for bold."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     contested = competing.nunique() > 1
     best = competing.min() if smaller_is_better else competing.max()
@@ -364,13 +366,13 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return why there is nothing, if it can be said in a word."""
+    """Return the status of the trials if they all failed alike, else a dash."""
     outcomes = row["outcomes"]
     if isinstance(outcomes, str) and row["trials"] > 0:
         number, _, status = outcomes.partition(":")[0].partition(" ")
         if number == f"{row['trials']:.0f}" and status != "ok":
             return status
-    return _NOTHING
+    return _EMPTY
 
 
 def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
@@ -379,7 +381,7 @@ def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
 
 def _time(row: pd.Series, column: str) -> str:
     if np.isnan(row[column]):
-        return _NOTHING
+        return _EMPTY
     marks = "‡" * (row["stopped"] > 0) + "†" * (row["timing"] == "parallel")
     return f"{three_digits(row[column])} {marks}".rstrip()
 
@@ -399,7 +401,7 @@ def console_table(table: Table) -> "rich.table.Table":
     Parameters
     ----------
     table : Table
-        One of `make_tables`.
+        For example one of `make_tables`.
 
     Returns
     -------
@@ -436,7 +438,7 @@ def _markdown(run: Run, tables: Iterable[Table]) -> str:
 
 
 def markdown_table(table: Table) -> list[str]:
-    """Return a table as lines of Markdown, below its title.
+    """Return a table as lines of Markdown, headed by its title.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
-from precbench.topk import first_rows, resolve_k
+from precbench.topk import resolve_k, top_rows
 
 __all__ = ["CuttingPlane"]
 
@@ -272,8 +272,8 @@ def _at_least_k(
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)
     subgradient[pos] = -1
-    subgradient[first_rows(scores, pos, n_true)] = 0
-    subgradient[first_rows(scores, neg, n_false)] = 1
+    subgradient[top_rows(scores, pos, n_true)] = 0
+    subgradient[top_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + float(subgradient @ scores), subgradient
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from precbench.losses import pair_hinges, struct
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
-from precbench.topk import first_rows, k_by_size
+from precbench.topk import k_by_size, top_rows
 
 __all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
 
@@ -138,14 +138,14 @@ class IncrementalPartialAUC(IncrementalLoss):
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return value and subgradient; see the base class."""
         positive = self.positive[: len(scores)]
-        top = first_rows(scores, np.flatnonzero(~positive), self._n_top[len(scores)])
+        top = top_rows(scores, np.flatnonzero(~positive), self._n_top[len(scores)])
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
         """Extend a plane; see the base class."""
         n, positive = len(scores), self.positive[: len(scores)]
         new = start + np.flatnonzero(~positive[start:])
-        entering = first_rows(scores, new, self._n_top[n] - self._n_top[start])
+        entering = top_rows(scores, new, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
         slopes, offsets = self.by_weights(by_scores), value - float(by_scores @ scores)
         late = start + np.flatnonzero(positive[start:])

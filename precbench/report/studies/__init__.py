@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
-from precbench.report.figures import LOOK
+from precbench.report.figures import RC_PARAMS
 from precbench.report.studies import gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
 from precbench.report.tables import Table, markdown_table
-from precbench.results import read_about, read_csv
+from precbench.results import read_csv, read_description
 from precbench.store import SCHEMA
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ PRESENTATIONS = {kind: p for paper in _PAPERS for kind, p in paper.PRESENTATIONS
 
 
 def is_study(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder holds a study, and no experiment."""
+    """Return whether a folder holds a study rather than an experiment."""
     return (Path(folder) / "illustration.json").is_file()
 
 
@@ -80,7 +80,7 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     text.write_text("\n".join(lines), encoding="utf-8")
     paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
     paths[0].parent.mkdir(exist_ok=True)
-    with style.context(["default", LOOK]):
+    with style.context(["default", RC_PARAMS]):
         figure = _drawn(result)
         figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(paths[1], metadata={"Software": "precbench"})
@@ -88,7 +88,7 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def _read(folder: str | os.PathLike[str]) -> Result:
-    about = read_about(folder)
+    about = read_description(folder)
     if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in PRESENTATIONS:
         raise InputError(
             f"{Path(folder) / 'illustration.json'} was written by a newer precbench (schema "
