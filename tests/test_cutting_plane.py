@@ -225,6 +225,18 @@ def test_beta_outside_is_refused(solver, beta):
         solver.set_params(beta=beta).fit(X, y)
 
 
+@pytest.mark.parametrize("seed", [38, 68, 102, 200])
+@pytest.mark.parametrize("objective", ["prec@k", "auc"])
+def test_one_feature_is_fitted_to_the_last_digit(seed, objective):
+    rng = np.random.default_rng(seed)  # between these iterates a step has the square 0
+    n = int(rng.integers(4, 30))
+    X, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.4, 1, -1)
+    solver = CuttingPlane(
+        objective, k=[0.25, 0.5, 1.0][seed % 3], C=[1.0, 100.0, 0.01][seed % 3], max_iter=300
+    )
+    assert abs(solver.fit(X, y).gap_) < 0.1
+
+
 def test_at_least_k_is_bounded_by_the_positives():
     X, y = noisy()
     with pytest.raises(InputError, match="exceeds"):

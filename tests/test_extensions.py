@@ -9,6 +9,7 @@ from functools import partial
 
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from precbench.data.cards import registry
 from precbench.errors import InputError
@@ -183,6 +184,7 @@ def test_a_package_adds_a_metric(install, small, tmp_path, monkeypatch):
         metrics="[{mine: {top: 10}}]",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
     )
+    get_reusable_executor(reuse=True).shutdown()  # workers of other tests lack the package
     assert invoke("run", config, "--out", tmp_path / "out", "--seeds", "0").exit_code == 0
     results = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
