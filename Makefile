@@ -11,7 +11,7 @@ CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence rudin2009/definitio
     rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 rudin2009/section-10-1
 CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5-housing letter \
     kar2015/counterexample
-REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
+REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/fig3-kappa kar2015/fig3-batch kar2015/bounds \
     kar2014/fig1-pauc kar2014/fig2-prec kar2014/table1-kdd08 kar2014/fig3-buffer kar2014/fmeasure \
     kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2 gultekin/fourier

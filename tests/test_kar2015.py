@@ -94,19 +94,29 @@ def test_deviation_falls_with_the_sample(theorems):
     assert found["constant"].to_numpy() == pytest.approx(found["measured"] / found["rate"])
 
 
-def test_slopes_and_their_limits():
-    """Deviations c / sqrt(b) with noise: the slope is -1/2, and the limit is below it."""
+def test_slopes_and_their_resamples():
+    """Deviations c / sqrt(b), exactly and with noise, and deviations that do not fall."""
     sizes, rng = [100, 400, 1600, 6400], np.random.default_rng(0)
     exact = [np.full(50, 3 / np.sqrt(size)) for size in sizes]
-    assert kar2015._slope(sizes, exact, rng) == pytest.approx(
-        {"slope": -0.5, "slope, lower limit": -0.5}
-    )
-    noisy = [of_size * rng.uniform(0.5, 1.5, 50) for of_size in exact]
-    found = kar2015._slope(sizes, noisy, rng)
-    assert found["slope, lower limit"] < found["slope"] < -0.45
-    flat = kar2015._slope(sizes, [rng.uniform(0.5, 1.5, 50) for _ in sizes], rng)
-    assert flat["slope, lower limit"] > -0.5
-    assert kar2015._slope(sizes, [np.zeros(50), *exact[1:]], rng) == {}
+    slope, resampled = kar2015._bootstrapped_slope(sizes, exact, rng)
+    assert slope == pytest.approx(-0.5) and resampled == pytest.approx(np.full(1000, -0.5))
+    noisy = [deviations * rng.uniform(0.5, 1.5, 50) for deviations in exact]
+    slope, resampled = kar2015._bootstrapped_slope(sizes, noisy, rng)
+    assert np.quantile(resampled, 0.01) < slope < -0.45
+    flat = [rng.uniform(0.5, 1.5, 50) for _ in sizes]
+    assert np.quantile(kar2015._bootstrapped_slope(sizes, flat, rng)[1], 0.01) > -0.5
+
+
+def test_limits_of_all_slopes_have_a_joint_level(monkeypatch):
+    """Of resamples 1, ..., 1000 the limit is the quantile at 0.05 over the number of slopes."""
+    resampled = np.arange(1, 1001.0)
+    monkeypatch.setattr(kar2015, "_bootstrapped_slope", lambda *_: (2000.0, resampled))
+    table = load_config("kar2015/bounds").smoke_size().compute()
+    slopes = table[table["quantity"] == "slope"]
+    limits = table[table["quantity"] == "slope, lower limit"]
+    assert len(slopes) == len(limits) > 1 and (slopes["value"] == 2000).all()
+    expected = np.quantile(resampled, 0.05 / len(slopes))
+    assert limits["value"].to_numpy() == pytest.approx(expected)
 
 
 def test_optimum_must_be_known():

@@ -34,6 +34,7 @@ CONFIGS = [
     "rudin2009/fig-1-and-4",
     "rudin2009/fig-3",
     "rudin2009/fig-8",
+    "rudin2009/pushes",
     "rudin2009/section-10-1",
     "rudin2009/tables-1-2",
 ]
@@ -212,6 +213,28 @@ def test_one_dimension_against_closed_forms():
         assert auc == pytest.approx((1 - epsilon) ** 2, abs=5e-3)
     rare = values("rudin2009/section-10-1", repetitions=200, m=60, epsilon=0.2)
     assert one(rare, quantity="share that choose it") < 0.1
+
+
+def test_each_push_is_best_at_its_own_end():
+    """On the training rows, whose risks the pushes minimise."""
+    table = values("rudin2009/pushes", datasets=["margin-noisy"], rows=600, repetitions=2)
+    means = table[(table["statistic"] == "mean") & (table["rows"] == "training")]
+    top, bottom = (
+        {fit: one(means, fit=fit, measure=f"{end}, R^(1/p)") for fit in ("top", "both", "bottom")}
+        for end in ("top", "bottom")
+    )
+    assert top["top"] < top["bottom"] and bottom["bottom"] < bottom["both"] < bottom["top"]
+    crucial = {
+        fit: one(means, fit=fit, measure="crucial pairs") for fit in ("top", "crucial pairs")
+    }
+    assert crucial["top"] < crucial["crucial pairs"]
+
+
+def test_pushes_need_rows_to_test_on_and_other_positives():
+    with pytest.raises(InputError, match="20,000 rows and a training set of 20,000"):
+        values("rudin2009/pushes", datasets=["margin-noisy"], rows=20_000)
+    with pytest.raises(InputError, match="crucial = 5 leaves no other"):
+        values("rudin2009/pushes", datasets=["margin-noisy"], rows=60)
 
 
 def test_too_few_successes_are_reported():

@@ -21,5 +21,5 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **gultekin.STUDIES,
 }
 
-QUICK = frozenset(rudin2009.STUDIES)
+QUICK = frozenset(rudin2009.STUDIES) - {"push-variants"}
 """Those that need no data and a few seconds at most: computed anew by every check."""

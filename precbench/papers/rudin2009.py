@@ -1,4 +1,4 @@
-"""The pictures and tables of rudin2009 that need no data: what they show, as tidy tables.
+"""The figures, small tables and variants of the push of rudin2009.
 
 References
 ----------
@@ -8,32 +8,34 @@ rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that conc
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat
+from scipy import sparse
 
+from precbench.data import load_dataset
 from precbench.errors import InputError
-from precbench.metrics import auc, check_ranking, r_max
-from precbench.papers.types import Count, Points, Seed, Share
+from precbench.metrics import auc, check_ranking, pnorm_risk, r_max
+from precbench.papers.types import Count, Measures, Names, Points, Seed, Share
+from precbench.solvers import PNormPush
 from precbench.yaml.models import Name, Section
 
 __all__ = [
     "STUDIES",
-    "Measures",
     "RankedList",
     "discount_factors",
     "lemma_7",
     "one_dimensional",
     "pair_shares",
+    "push_variants",
     "ranked_lists",
 ]
 
-Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
-"""For each label, a function of labels and scores."""
-
+PUSHES = ("top", "bottom", "both")
+CRUCIAL = "crucial pairs"
 _SIGNIFICANCE = 0.01
 
 
@@ -391,7 +393,129 @@ def _is_at_least(probability: float, successes: int, trials: int) -> bool:
     return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)
 
 
+def push_variants(
+    datasets: Names,
+    p: Annotated[float, Field(ge=1)],
+    bottom_weight: PositiveFloat,
+    crucial: Count,
+    rows: Points,
+    repetitions: Points,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare the pushes at the top, at the bottom and at both ends, and a push on crucial pairs.
+
+    The crucial pairs are those of the positives that the push at the top ranks lowest, each with
+    every negative of the training set; the push on them ignores all other pairs.
+
+    Parameters
+    ----------
+    datasets : list of str
+        Their features are scaled to [0, 1] over all rows.
+    p : float
+        Power of every push.
+    bottom_weight : float
+        Of the risk at the bottom in the push at both ends.
+    crucial : int
+        Number of positives whose pairs are crucial, in a training set.
+    rows : int
+        Of a training set, drawn at random; the other rows are the test set.
+    repetitions : int
+        Number of training sets.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``dataset``, ``fit`` (``top``, ``bottom``, ``both``, ``crucial pairs``), ``rows``
+        (``training`` or ``test``), ``measure``, ``statistic`` (``mean`` over the repetitions, and
+        its ``standard error``), ``value``. Measures:
+
+        ``top, R^(1/p)``, ``bottom, R^(1/p)``
+            The p-norm of the heights: for each negative the number of positives that are not
+            above it, and for each positive the number of negatives that are not below it.
+        ``AUC``
+        ``crucial pairs``, ``other pairs``
+            The share that is ranked correctly, a tie counting one half; of the fits ``top`` and
+            ``crucial pairs`` on training rows.
+
+    Raises
+    ------
+    InputError
+        If a data set has no rows left to test on, a training set has no positives besides the
+        crucial ones, or a set of rows has one class only.
+    DataUnavailableError
+        If a data set cannot be obtained.
+
+    Notes
+    -----
+    rudin2009, Section 7.
+    """
+    found: list[tuple[str, str, str, str, float]] = []
+    for name in datasets:
+        X, y = _scaled_to_unit(name)
+        if rows >= len(y):
+            raise InputError(
+                f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer"
+            )
+        for repetition in range(repetitions):
+            order = np.random.default_rng([seed, repetition]).permutation(len(y))
+            train, test = order[:rows], order[rows:]
+            for fit, part, measure, value in _compared_pushes(
+                (X[train], y[train]), (X[test], y[test]), p, bottom_weight, crucial
+            ):
+                found.append((name, fit, part, measure, value))
+    keys = ["dataset", "fit", "rows", "measure"]
+    table = pd.DataFrame(found, columns=[*keys, "value"])
+    groups = table.groupby(keys, sort=False)["value"]
+    statistics = {"mean": groups.mean(), "standard error": groups.sem()}
+    parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
+    return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
+
+
+def _scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    data = load_dataset(name)
+    X: Any = data.X
+    X = X.toarray() if sparse.issparse(X) else X
+    X = X - X.min(axis=0)
+    return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
+
+
+_Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _compared_pushes(
+    train: _Rows, test: _Rows, p: float, bottom_weight: float, crucial: int
+) -> Iterator[tuple[str, str, str, float]]:
+    """Fit each push to the training rows; yield fit, rows, measure and value."""
+    X, y = train
+    positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    if len(positives) <= crucial:
+        raise InputError(
+            f"a training set has {len(positives)} positives, and crucial = {crucial} leaves no "
+            "other: lower it, or raise rows"
+        )
+    fits = {push: PNormPush(p, push=push, bottom_weight=bottom_weight) for push in PUSHES}
+    for fit in fits.values():
+        fit.fit(X, y)
+    lowest = positives[np.argsort((X @ fits["top"].coef_)[positives], kind="stable")[:crucial]]
+    relation = np.zeros((len(y), len(y)))
+    relation[np.ix_(lowest, negatives)] = 1
+    fits[CRUCIAL] = PNormPush(p).fit_pairs(X, relation)
+    for name, fit in fits.items():
+        for part, (X_part, y_part) in (("training", train), ("test", test)):
+            scores = X_part @ fit.coef_
+            yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
+            yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
+            yield name, part, "AUC", auc(y_part, scores)
+    for name in ("top", CRUCIAL):
+        scores = X @ fits[name].coef_
+        for measure, of in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
+            chosen = np.concatenate([of, negatives])
+            yield name, "training", measure, auc(y[chosen], scores[chosen])
+
+
 STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    "push-variants": push_variants,
     "ranked-lists": ranked_lists,
     "pair-contributions": pair_shares,
     "discount-factors": discount_factors,

@@ -256,7 +256,70 @@ def _draw_measures(axes: "Axes", value: pd.Series) -> None:
     axes.grid(axis="x", visible=False)
 
 
+# Variants of the push
+
+_PUSH_MEASURES = ("top, R^(1/p)", "bottom, R^(1/p)", "AUC", "crucial pairs", "other pairs")
+
+
+def _push_tables(result: Result) -> Iterator[Table]:
+    for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
+        wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")
+        measures = [name for name in _PUSH_MEASURES if name in wide]
+        yield Table(
+            title=f"{result.title}: {dataset}, {part} rows",
+            stand_in=False,
+            header=["push", *measures],
+            rows=[
+                [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
+                for fit in dict.fromkeys(rows["fit"])
+            ],
+            notes=[
+                "Means over the training sets ± standard errors. R^(1/p) is the p-norm of the "
+                "heights; of the crucial and the other pairs the share ranked correctly."
+            ],
+        )
+
+
+def _mean(values: pd.Series) -> Cell:
+    mean, error = values["mean"], values["standard error"]
+    return Cell(f"{mean:.3g} ± {error:.1g}" if mean == mean else "")
+
+
+def _draw_pushes(figure: "SubFigure", result: Result) -> None:
+    means = result.values[result.values["statistic"] == "mean"]
+    datasets = list(dict.fromkeys(means["dataset"]))
+    grid = figure.subplots(len(datasets), 4, squeeze=False)
+    looks = solver_styles(list(dict.fromkeys(means["fit"])))
+    for panels, dataset in zip(grid, datasets, strict=True):
+        rows = means[means["dataset"] == dataset].set_index(["rows", "measure", "fit"])["value"]
+        for axes, measure in zip(panels, _PUSH_MEASURES[:3], strict=False):
+            test = rows["test"][measure]
+            axes.bar(test.index, test, color=[looks[fit].color for fit in test.index])
+            axes.set_title(f"{measure.replace('R^(1/p)', '$R^{1/p}$')}, test")
+        axes, pairs = panels[-1], rows["training"][list(_PUSH_MEASURES[3:])].unstack("fit")
+        for i, (fit, shares) in enumerate(pairs.items()):
+            places = np.arange(len(shares)) + 0.4 * i - 0.2
+            axes.bar(places, shares, 0.38, color=looks[str(fit)].color, label=fit)
+        axes.set_xticks(range(len(pairs)), pairs.index)
+        axes.set(ylim=(0, 1), title="ranked correctly, training")
+        for axes in panels:
+            axes.tick_params(axis="x", labelsize=7, rotation=20)
+            axes.grid(axis="x", visible=False)
+        panels[0].set_ylabel(dataset)
+
+
 PRESENTATIONS = {
+    "push-variants": Presentation(
+        text=("dataset", "fit", "rows", "measure", "statistic"),
+        numbers=(),
+        tables=_push_tables,
+        draw=_draw_pushes,
+        size=(10.0, 3.0),
+        caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Left: the p-norm "
+        "of the heights of the negatives, which the push at the top minimises; then that of the "
+        "positives, which the push at the bottom minimises; smaller is better. Right: the crucial "
+        "pairs are those of the {crucial} positives that the push at the top ranks lowest.",
+    ),
     "ranked-lists": Presentation(
         text=("list", "measure"),
         numbers=("scale",),
