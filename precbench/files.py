@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and one sentence for what the disk refuses."""
+"""Files that appear whole or not at all, and one sentence for errors of the disk."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def temporary(target: Path) -> Iterator[Path]:
     Yields
     ------
     pathlib.Path
-        ``.<name>.<random>.tmp``; what still has this name at the end is removed.
+        ``.<name>.<random>.tmp``; removed at the end if it still has this name.
     """
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:

@@ -73,7 +73,7 @@ class Model:
     params : dict
         Parameters of the solver.
     coef : ndarray of shape (n_features,)
-        Of the scaled features.
+        Weights of the scaled features.
     scaler : Scaler
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
@@ -115,7 +115,7 @@ class Model:
         scaling : {"standardise", "unit", "none"}, default="none"
         encoding : Encoding, optional
         **params
-            Of the solver.
+            Parameters of the solver.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class Model:
         Raises
         ------
         InputError
-            If X, y or a parameter is not what the solver takes, or the weights overflow.
+            If the solver does not accept X, y or a parameter, or the weights overflow.
         """
         unfitted = make_solver(solver, params)
         X = _matrix(X)
@@ -257,7 +257,7 @@ class Model:
             model = None if schema > _SCHEMA else cls._rebuilt(described, arrays)
         except FileNotFoundError:
             raise InputError(
-                f"no model {path}: precbench fit FILE --save {path} makes one"
+                f"no model {path}: precbench fit FILE --save {path} creates one"
             ) from None
         except Exception as error:  # a damaged file has many ways to fail
             raise InputError(
@@ -308,5 +308,5 @@ def _matrix(X: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold of a NumPy scalar or array."""
+    """Convert NumPy scalars and arrays to values that JSON can represent."""
     return value.tolist()

@@ -60,7 +60,7 @@ def generator(*key: Hashable) -> np.random.Generator:
 
 
 def legacy_generator(*key: Hashable) -> np.random.RandomState:
-    """Return what `generator` does, in the form that scikit-learn takes.
+    """Return the numbers of `generator` in the form that scikit-learn takes.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder against a second run; the system lets go when the process dies.
+        """Hold the folder against a second run; the system releases it when the process dies.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Store:
         Parameters
         ----------
         record : mapping
-            At least ``key`` and ``status`` (one of `STATUSES`). NumPy scalars are welcome;
+            At least ``key`` and ``status`` (one of `STATUSES`). NumPy scalars are accepted;
             a number that is not finite becomes null.
         arrays : mapping of str to ndarray, optional
             No objects.
@@ -218,7 +218,7 @@ class Store:
         return name
 
     def sweep_temporaries(self) -> int:
-        """Remove what killed runs left behind and return how many files; call it under `lock`."""
+        """Remove the files of killed runs and return their number; call it under `lock`."""
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
@@ -297,7 +297,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return what strict JSON can hold."""
+    """Convert a value to one that strict JSON can represent."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

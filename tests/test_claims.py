@@ -944,7 +944,7 @@ def test_folders_of_results(tmp_path):
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
     with pytest.raises(InputError, match="both hold results of toy: name one"):
         read_evidence([folder, other])
-    with pytest.raises(InputError, match=r"no folder .*none: precbench run makes it"):
+    with pytest.raises(InputError, match=r"no folder .*none: precbench run creates it"):
         read_evidence([tmp_path / "none"])
     (other / "experiment.json").write_text("{")
     with pytest.raises(InputError, match="not JSON"):
@@ -1657,7 +1657,7 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, brok
 
 
 def test_missing_study_is_a_regression(tmp_path, monkeypatch, computed):
-    """What needs neither data nor a run can't be missing for a good reason."""
+    """A claim that needs neither data nor a run has no excuse for being undecided."""
     kept = {name: table for name, table in computed.items() if name != "rudin2009-tables-1-2"}
     monkeypatch.setattr(check_command, "_computed", lambda claims: kept)
     write_results(tmp_path, auc_of(a=[0.5]))
@@ -1721,7 +1721,7 @@ def test_deviations_are_listed():
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["claims", "--paper", "rudin"], "no claims of paper 'rudin' (did you mean 'rudin2009'?)"),
+        (["claims", "--paper", "rudin"], "unknown paper 'rudin' (did you mean 'rudin2009'?)"),
         (["claims", "--table", "tabel-3"], "(did you mean 'table-3'?)"),
         (["claims", "--verdict", "not reprodced"], "(did you mean 'not reproduced'?)"),
         (["claims", "--verdict", "x"], "reproduced, reproduced with deviation, trend only"),

@@ -264,7 +264,7 @@ timeout: -1
         ("8:13", "unknown parameter of sgd-avg (did you mean 'eta0'?)"),
         ("8:21", "must be a float in the range (0.0, inf). Got -1 instead."),
         ("8:44", "solvers.sgd-avg.k: should not be true or false"),
-        ("8:53", "solvers.sgd-avg.random_state: can't be set: seeds follow"),
+        ("8:53", "solvers.sgd-avg.random_state: cannot be set: seeds follow"),
         ("8:78", "solvers.sgd-avg.limit.sec: unknown key (did you mean 'seconds'?)"),
         ("9:12", "k = 25.0 is neither a share"),
         ("9:40", "unknown metric 'acu' (did you mean 'auc'?)"),
@@ -293,7 +293,7 @@ timeout: -1
             "5:18: common.epoch: none of the solvers has this parameter (did",
         ),
         ("epochs: 3", "epochs: 0", "5:18: common.epochs: The 'epochs' parameter"),
-        ("epochs: 3", "random_state: 0", "5:18: common.random_state: can't be set"),
+        ("epochs: 3", "random_state: 0", "5:18: common.random_state: cannot be set"),
         ("[letter, adult]", "[letter, letter]", "3:20: datasets[1]: a second data set named"),
         ("[letter, adult]", "[]", "3:1: datasets: should not be empty"),
         ("[letter, adult]", "letter", "3:1: datasets: should be a list, found 'letter'"),
@@ -597,8 +597,8 @@ def test_select_refuses_what_is_not_there(read):
     with pytest.raises(InputError) as caught:
         read(SMALL).select(solvers=["sgd-agv"], datasets=["letter", "lettr"], seeds=[0, 2])
     assert str(caught.value).splitlines() == [
-        "unknown solver of small 'sgd-agv' (did you mean 'sgd-avg'?)",
-        "unknown data set of small 'lettr' (did you mean 'letter'?)",
+        "small: unknown solver 'sgd-agv' (did you mean 'sgd-avg'?)",
+        "small: unknown data set 'lettr' (did you mean 'letter'?)",
         "there is no split 2: the splits are 0, 1",
     ]
 

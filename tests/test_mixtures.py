@@ -454,5 +454,5 @@ def test_the_printed_vector_bound_is_false(bounds):
 
 def test_an_odd_size_is_refused():
     config = load_config("gultekin/bound").smoke_size()
-    with pytest.raises(InputError, match="half of 21 rows can't be positive"):
+    with pytest.raises(InputError, match="half of 21 rows cannot be positive"):
         STUDIES["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})

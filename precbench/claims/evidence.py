@@ -143,7 +143,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):
         if not folder.is_dir():
-            raise InputError(f"no folder {folder}: precbench run makes it")
+            raise InputError(f"no folder {folder}: precbench run creates it")
         for path in _in(folder, "values.csv"):
             about, values = read_values(path)
             evidence.found = True

@@ -75,7 +75,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
 
 
 class _NoConfigError(Exception):
-    """No experiment measures it yet; the text says what is lacking."""
+    """No experiment measures it yet; the text says what is missing."""
 
 
 def _refuse_without_config(claim: Claim) -> None:

@@ -1,4 +1,4 @@
-"""The kinds of claims: what each says, and what decides it."""
+"""The kinds of claims: the statement of each, and how it is decided."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
@@ -178,7 +178,7 @@ class _Measured(_Claim):
     ----------
     dataset, metric, part : str
     checkpoint : int or None
-        That of the curve at which to look; None for the final weights.
+        The checkpoint of the curve to compare; None for the final weights.
     """
 
     dataset: str
@@ -201,7 +201,7 @@ class MeanClaim(_Measured):
     logarithm : bool
         Whether distances are taken between logarithms.
     first_solver, first_printed : str
-        Of the first column of the row: the trend is the difference from it.
+        Those of the first column of the row: the trend is the difference from it.
     """
 
     kind: Literal["mean"]
@@ -242,7 +242,7 @@ class OrderClaim(_Measured):
 
 
 class RatioClaim(_Claim):
-    """One side takes so many times as long as the other.
+    """One side takes a number of times as long as the other.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class LedgerRow:
     measured : str
         The value or the counts that decided; empty if nothing was measured.
     distance : float or None
-        Of a printed mean from the median of our repetitions, in interquartile ranges.
+        From a printed mean to the median of our repetitions, in interquartile ranges.
     runs : int
         Number of repetitions or splits behind it.
     verdict : Verdict
@@ -92,8 +92,9 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
     Returns
     -------
     list of Change
-        What was decided and is not now is worse if the results are no excuse: an exact number
-        needs neither data nor a run, and "no config" and "not testable" do not depend on them.
+        A claim that was decided and no longer is counts as worse unless missing results explain
+        it: an exact number needs neither data nor a run, and "no config" and "not testable" do not
+        depend on them.
     """
     found = []
     before = {row.id: row for row in reference}
@@ -184,7 +185,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
     Raises
     ------
     InputError
-        If it is no such file.
+        If the file is missing or is not a ledger.
     """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -129,7 +129,7 @@ class _Entry(Section):
 
 
 class Deviation(Section):
-    """A place where we do not do what the paper says.
+    """A place where we deliberately deviate from the paper.
 
     Attributes
     ----------

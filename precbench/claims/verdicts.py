@@ -93,7 +93,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     Raises
     ------
     InputError
-        If it is no such number.
+        If the text is not such a number.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -133,7 +133,7 @@ class Placement(NamedTuple):
     percentile : ndarray of shape (n_cells,)
         Share of the repetitions below the printed value, ties by half, in percent.
     threshold : float
-        The distance from which a value counts as another: the 95 % quantile, over the repetitions
+        The distance from which a value counts as different: the 95 % quantile, over the repetitions
         taken in turn as the printed one, of the largest distance over all cells.
     smallest_error : ndarray of shape (n_cells,)
         The smallest error of a printed value that is detected where the true one is the median:
@@ -186,7 +186,7 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
     Returns
     -------
     bool
-        Whether the range is positive, whichever repetition is left out.
+        Whether the range stays positive when any one repetition is left out.
     """
     ordered, n = np.sort(sample), len(sample)
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
@@ -205,7 +205,7 @@ def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[
     wins, losses : int
         Splits in which the claim holds, and in which its opposite does.
     p : float
-        Of the one-sided sign test against chance; ties count for neither.
+        p-value of the one-sided sign test; ties count for neither.
     """
     wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
     if wins + losses == 0:

@@ -97,7 +97,7 @@ def about(
 @app.command(short_help="Run experiments.")
 def run(
     configs: Annotated[
-        list[str], typer.Argument(metavar="CONFIG...", help="Names (see list configs) or files.")
+        list[str], typer.Argument(metavar="CONFIG", help="Names (see list configs) or files.")
     ],
     solver: Annotated[
         list[str] | None, typer.Option(help="Run only the solver with this label; repeatable.")
@@ -211,7 +211,7 @@ def check(
     raise typer.Exit(check_results(results, options))
 
 
-@app.command("list", short_help="List solvers, datasets, metrics, configs or claims.")
+@app.command("list", short_help="List solvers, data sets, metrics, configs, claims or deviations.")
 def list_(
     what: Annotated[
         str, typer.Argument(help="solvers, datasets, metrics, configs, claims or deviations.")
@@ -352,8 +352,8 @@ def score(
     The output is CSV with the columns rank, row, id (with --id) and score. Ranks and row numbers
     start at 1; the header line is not counted. Rows with equal scores keep their order.
 
-    A label column is not needed, and columns unknown to the model are ignored. A svmlight row
-    needs a number in place of its label, whichever it is.
+    A label column is not needed, and columns unknown to the model are ignored. An svmlight
+    row needs some number in place of its label.
 
     \b
     Example:

@@ -49,7 +49,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     """Judge the results in these folders, compare with the reference, return the exit code."""
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
-        raise InputError(f"there is no reference {path}: --update-reference makes one")
+        raise InputError(f"there is no reference {path}: --update-reference creates one")
     reference = read_ledger(path) if path.exists() else []
     claims, evidence = load_claims(), read_evidence(folders)
     evidence.values.update(_computed(claims))

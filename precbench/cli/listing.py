@@ -127,8 +127,7 @@ def _refuse_unknown(members: Iterable[Mapping[str, Any]], key: str, value: str, 
         known = [verdict.value for verdict in Verdict]
     if value not in known:
         raise InputError(
-            f"no {what} of {key} {value!r}{did_you_mean(value, known)}: choose one of "
-            f"{', '.join(known)}"
+            f"unknown {key} {value!r}{did_you_mean(value, known)}: choose one of {', '.join(known)}"
         )
 
 

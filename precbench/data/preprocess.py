@@ -53,12 +53,12 @@ class Scaler:
         Returns
         -------
         Scaler
-            Itself.
+            This scaler.
 
         Raises
         ------
         InputError
-            To standardise a sparse matrix would fill it.
+            Standardisation of a sparse matrix, which would make it dense.
         """
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
@@ -73,12 +73,12 @@ class Scaler:
         Returns
         -------
         Scaler
-            Itself.
+            This scaler.
 
         Raises
         ------
         InputError
-            To standardise a sparse matrix would fill it.
+            Standardisation of a sparse matrix, which would make it dense.
         """
         if self.kind == "none":
             return self
@@ -142,7 +142,7 @@ class Scaler:
         return X
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return what a saved model must carry; empty for ``none``.
+        """Return the arrays that a saved model must carry; none for ``none``.
 
         Returns
         -------

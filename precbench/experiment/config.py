@@ -201,10 +201,10 @@ class Experiment(Section):
         names = [entry.name for entry in self.datasets]
         wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
-            text
+            f"{self.name}: {text}"
             for what, chosen, known in wanted
             for name in chosen or ()
-            for text in unknown(f"{what} of {self.name}", name, known)
+            for text in unknown(what, name, known)
         ]
         indices = self.protocol.indices
         complaints += [no_split(seed, indices) for seed in seeds or () if seed not in indices]

@@ -95,7 +95,7 @@ class StreamDivision(NamedTuple):
     train, test : RowStream
         Unscaled.
     validation : callable
-        Tells which of the training rows, by their numbers, form the validation part.
+        Maps row numbers to whether these training rows belong to the validation part.
     """
 
     train: RowStream
@@ -145,7 +145,7 @@ def all_but(keep: Keep) -> Keep:
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
 ) -> NDArray[np.bool_]:
-    """Tell which rows draw a number from [low, high), each for itself out of [0, 1).
+    """Return which rows draw a number in [low, high); each draws one from [0, 1).
 
     Parameters
     ----------

@@ -31,17 +31,17 @@ def read_data(
     stand_ins: bool = True,
     rows: int | None = None,
 ) -> Dataset:
-    """Load what an entry of a config names.
+    """Load the data set that an entry of a config names.
 
     Parameters
     ----------
     entry : NamedData, FileData, StreamedCard or StreamedFile
     mirror : str, optional
-        Folder or address that is asked before the official ones.
+        Folder or address to try before the official ones.
     stand_ins : bool, default=True
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
-        Keep at most so many rows: a random choice, always the same, with the classes in their
+        Keep at most this many rows: a random choice, always the same, with the classes in their
         proportions and at least two rows of each. Of a streamed file about so many rows, each
         chosen for itself.
 
@@ -119,7 +119,7 @@ class Streamed:
     ----------
     stream : RowStream
     name : str
-        What messages call the rows.
+        Name of the rows in messages.
     """
 
     stream: RowStream

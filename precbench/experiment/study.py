@@ -95,7 +95,7 @@ class Study(Section):
         return STUDIES[self.kind](**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the function, converted to the types that it wants."""
+        """Return the arguments of the function, converted to the annotated types."""
         return _arguments(self.kind, self.parameters)
 
     def smoke_size(self) -> "Study":

@@ -57,7 +57,7 @@ class Split:
         return self.index % self.n_splits
 
     def description(self) -> dict[str, Any]:
-        """Return what determines the split; it does not depend on the number of repetitions."""
+        """Return all that determines the split; it does not depend on the number of repetitions."""
         about: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
             about |= {"seed": self.seed, "stratified": self.stratified}

@@ -38,7 +38,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     from precbench.solvers import SOLVERS
 
     if name == "random_state":
-        return ["can't be set: seeds follow from protocol.seed, the data set and the split"]
+        return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
     known = solver_defaults(solver)
     if name not in known:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]

@@ -56,11 +56,11 @@ def gaussian_mixtures(
     problems : list of MixtureProblem
     features : int
     rows : int
-        Of a training set; half of them are positive, but where `shares` says how many.
+        Rows of a training set; half of them positive, except where `shares` says otherwise.
     pairs : list of int
         The S of LCBR; the last one is compared in speed.
     radius : float
-        Of the ball that all linear rankers lie in.
+        Radius of the ball that contains all linear rankers.
     skewed : MixtureProblem
         For training sets with another share of positives.
     skewed_pairs : int
@@ -68,7 +68,7 @@ def gaussian_mixtures(
     shares : list of float
         The rho there, the ends of the range first and last.
     eccentricity : float
-        Of the covariances that are not isotropic, see `draw_mixture_pair`.
+        Eccentricity of the anisotropic covariances, see `draw_mixture_pair`.
     repetitions : int
     timed : int
         Repetitions with the loop over all pairs, at most all of them.
@@ -88,8 +88,8 @@ def gaussian_mixtures(
             repetitions and its ``standard error``. ``seconds`` from the first call of the trace,
             as in experiments, and ``seconds with checks`` of the input: the ``least`` of the
             repetitions, which run the solvers in turn on one thread. They are CPU seconds, which
-            other programs disturb less than those of a clock on the wall; a machine that does
-            nothing else shows the same. ``bbr-pairs`` is the loop of Algorithm 1; its weights
+            other programs disturb less than wall-clock seconds; on a machine that does
+            nothing else both agree. ``bbr-pairs`` is the loop of Algorithm 1; its weights
             differ from those of ``bbr`` by ``difference of w``, the ``largest``.
         ``speed``
             How many times faster than that loop: from the seconds, from those with checks, and

@@ -4,7 +4,7 @@ Their right sides are re-derived with X = 1, the largest norm of a row x, so tha
 z = x1 - x0 has a norm of at most 2:
 
 Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so balls of radius
-eps / (2 C_1) will do. They have to cover the ball of radius W; the paper speaks of the unit sphere.
+eps / (2 C_1) suffice. They have to cover the ball of radius W; the paper speaks of the unit sphere.
 (1 + 2 W / r)^D balls of radius r suffice. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, the
 printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as printed. Theorem 1 is
 Lemma 1 with eps / 2.
@@ -191,7 +191,7 @@ def pair_bounds(
     """
     for n in rows:
         if n % 2:
-            raise InputError(f"half of {n} rows can't be positive: choose an even number")
+            raise InputError(f"half of {n} rows cannot be positive: choose an even number")
     bounds = bounds_of(radius, features)
     mixture = draw_mixture_pair(
         problem.components, problem.sigma, features, np.random.default_rng([seed, 0])

@@ -88,7 +88,7 @@ def regret(
     InputError
         If a data set has fewer rows than a horizon, or the first rows are of one class.
     DataUnavailableError
-        If a data set can't be had.
+        If a data set cannot be obtained.
 
     Notes
     -----
@@ -248,7 +248,7 @@ def uniform_convergence(
         How many w, and samples of each size.
     top, beta : float
     radius : float
-        Of the ball.
+        Radius of the ball.
     seed : int
 
     Returns
@@ -264,7 +264,7 @@ def uniform_convergence(
     InputError
         If a data set has fewer rows than a sample, or samples of one class only.
     DataUnavailableError
-        If a data set can't be had.
+        If a data set cannot be obtained.
 
     Notes
     -----

@@ -65,9 +65,9 @@ def precision_bounds(
     batch_sizes : list of int
     splits : int
     eta0 : float
-        Of SGD@k-avg.
+        Step length of SGD@k-avg.
     radius : float
-        Of the ball of SGD@k-avg, and of the sphere that holds the w of Theorem 12.
+        Radius of the ball of SGD@k-avg, and of the sphere that holds the w of Theorem 12.
     sample_sizes : list of int
         Batch lengths for Theorem 12.
     weights, samples : int
@@ -95,7 +95,7 @@ def precision_bounds(
         ``explicit part``
             Of the bounds of Theorems 13 and 15: without the term that has the open constant.
         ``rate``, ``constant``
-            That term without its constant, and the smallest constant that will do.
+            That term without its constant, and the smallest sufficient constant.
         ``slope``, ``slope, lower limit``, ``stated slope``
             Of log(measured) against log(batch_size) in Theorem 12, with a lower confidence limit
             by bootstrap, and -1/2. Without a row where a deviation is 0. The limits are joint

@@ -25,9 +25,9 @@ class MixturePair:
     weights : ndarray of shape (n_components,)
         Add up to 1.
     means : ndarray of shape (2, n_components, n_features)
-        Of the components: first those of the negatives, then those of the positives.
+        Means of the components: first those of the negatives, then those of the positives.
     covariance : ndarray of shape (n_features, n_features)
-        Of every component, positive definite.
+        Covariance of every component, positive definite.
 
     Notes
     -----

@@ -387,7 +387,7 @@ def _compared(labels: NDArray, x: NDArray) -> dict[str, float]:
 
 
 def _is_at_least(probability: float, successes: int, trials: int) -> bool:
-    """Tell whether so few successes are no evidence against at least this probability."""
+    """Return whether so few successes are consistent with at least this probability."""
     from scipy.stats import binom
 
     return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)

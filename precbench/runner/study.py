@@ -20,7 +20,7 @@ def run_study(study: Study, store: Store, *, smoke: bool = False, mirror: str | 
     smoke : bool, default=False
         Take the smoke size.
     mirror : str, optional
-        Folder or address that is asked for data before the official addresses.
+        Folder or address to try before the official addresses of the data.
 
     Returns
     -------

@@ -46,7 +46,7 @@ def _is_internal(module: str) -> bool:
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
-    """Base of all solvers: rows are ranked by ``X @ coef_``, the largest first.
+    """Base of all solvers: rows are ranked by ``X @ coef_``, highest score first.
 
     There is no intercept, for it does not change a ranking. `predict` cuts the ranking at score 0,
     which no solver here aims at: use `decision_function`. The exception is the objective "f1",
@@ -64,7 +64,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     n_iter_ : int
         Passes over the training rows; for batch solvers, iterations.
     n_rows_seen_ : int
-        Rows visited so far, each time counted: the common unit of work.
+        Rows visited so far, repeated visits included: the common unit of work.
     """
 
     algorithm_version: int | str = 1

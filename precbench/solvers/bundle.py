@@ -22,7 +22,7 @@ class Point(NamedTuple):
     scores : ndarray of shape (n_samples,)
     risk : float
     subgradient : ndarray of shape (n_samples,)
-        Of the risk, with respect to the scores.
+        Subgradient of the risk with respect to the scores.
     """
 
     w: NDArray[np.float64]

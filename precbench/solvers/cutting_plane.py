@@ -79,7 +79,7 @@ class CuttingPlane(LinearRanker):
         ``primal_ - lower_bound_``. P is strongly convex: `best_weights_` lie within
         ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
     primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter_,)
-        P of each iterate, which zig-zags, and the two bounds when it had been assessed.
+        P of each iterate, which zig-zags, and the two bounds once it had been assessed.
     converged_ : bool
 
     Notes
@@ -285,7 +285,7 @@ class _Tangent(NamedTuple):
 
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Look on the ray from the best point through the iterate for a point with a smaller P.
+    """Search the ray from the best point through the iterate for a point with a smaller P.
 
     P is there a parabola and a convex function, of which the tangents at the two ends of an
     interval around the minimum are kept. The next probe is where parabola and tangents are least.

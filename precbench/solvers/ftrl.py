@@ -58,7 +58,7 @@ class FTRL(LinearRanker):
 
     Every L_t has a Lipschitz constant G_t, and with eta = sqrt(2 sum_t G_t^2) / radius the
     penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball. That eta
-    wants the number of rows beforehand: a fit is a run of one horizon.
+    needs the number of rows in advance: a fit is a run with one horizon.
 
     Parameters
     ----------

@@ -65,13 +65,13 @@ class IncrementalLoss(ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
         """Return the increments of slopes and offsets of planes for the rows from `start` on.
 
-        Of all extensions take those that are high at these scores.
+        Among all extensions, choose those that are high at these scores.
 
         Parameters
         ----------
         start : int
         scores : ndarray of shape (n,)
-            Of the first n rows, start < n.
+            Scores of the first n rows, start < n.
         chosen : ndarray of bool, shape (n_planes, n_chosen)
             The negatives that each plane has chosen; updated.
         """

@@ -63,7 +63,7 @@ class Rule:
     eta0 : float or None
         Step t has the length ``eta0 / sqrt(t)``; None for the length 1.
     radius : float or None
-        Of the ball onto which w is projected; None for the whole space.
+        Radius of the ball onto which w is projected; None for the whole space.
     """
 
     code: int
@@ -285,7 +285,7 @@ class ObjectiveRanker(MiniBatchRanker):
     Attributes
     ----------
     intercept_ : float
-        Of the objective "f1" only, which appends a constant feature; part of w also where w is
+        Only for the objective "f1", which appends a constant feature; part of w also where w is
         projected. `decision_function` adds it.
     """
 

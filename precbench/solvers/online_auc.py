@@ -45,7 +45,7 @@ class OAM(OnlineAUCRanker):
 
     - ``"sequential"``: for one b after the other,
       ``w += min(C_t / 2, loss / |x_t - b|**2) * y_t (x_t - b)``
-      with ``loss = max(0, 1 - y_t <w, x_t - b>)`` under the w at hand,
+      with ``loss = max(0, 1 - y_t <w, x_t - b>)`` under the current w,
     - ``"gradient"``: ``w += C_t / 2 * sum(y_t (x_t - b))`` over the b with
       ``y_t <w, x_t - b> <= 1`` under the w before.
 
@@ -67,7 +67,7 @@ class OAM(OnlineAUCRanker):
     shuffle : bool or {"rows", "blocks"}, default=True
         As in `PerceptronAtK`.
     random_state : int, Generator or None, default=None
-        Of the order and, through a stream of its own, of the reservoirs.
+        Seed of the order of the rows and, as a separate stream, of the reservoirs.
 
     References
     ----------
@@ -359,7 +359,7 @@ class SPAM(OnlineAUCRanker):
     -----
     `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_` does not
     count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit` from the
-    start, and training on a stream, estimate them from the rows so far, the one at hand included,
+    start, and training on a stream, estimate them from the rows so far, the current one included,
     and make no step before both classes were seen.
 
     References

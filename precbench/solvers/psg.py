@@ -49,7 +49,7 @@ class ProjectedSubgradient(LinearRanker):
     intercept_ : float
         Only for "f1": the weight of a constant column, in the ball with the others.
     risk_ : float
-        Of the w_{t-1} at which the last subgradient was taken, as a share.
+        Risk of the w_{t-1} at which the last subgradient was taken, as a share.
 
     References
     ----------

@@ -311,9 +311,9 @@ class PNormPush(PairPushRanker):
     bottom_weight : float, default=1.0
         Used with ``push="both"`` only.
     max_iter : int, default=100
-        Iterations of the paper's algorithm, at most so many of Newton's method.
+        Iterations of the paper's algorithm; the maximum for Newton's method.
     tol : float, default=1e-8
-        When `converged_` is true, and when Newton's method stops: norm of the gradient of
+        Tolerance for `converged_` and for stopping Newton's method: norm of the gradient of
         ln(R) / p (exponential loss) or of R^(1/p) (logistic loss).
 
     Attributes

@@ -136,17 +136,17 @@ REFUSED = [
     ("x,y\n1,1\n2,1\n", {"label": "y"}, "one class only, every label is 1"),
     ("x,y\n1,1\n2,\n", {"label": "y"}, "row 2: the label is missing"),
     ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "row 1: the group is missing"),
-    ("x,y\n1,1\nred,0\n", {"label": "y"}, "column 'x', row 2: red is not a number; .*one-hot"),
+    ("x,y\n1,1\nred,0\n", {"label": "y"}, "column 'x', row 2: 'red' is not a number; .*one-hot"),
     (
         "x,y\n1,1\n2,0\n3,0\n1O,0\n",
         {"label": "y", "categorical": "one-hot"},
-        "column 'x', row 4: 1O is not a number; correct it",
+        "column 'x', row 4: '1O' is not a number; correct it",
     ),
     ("x,y\n1,1\n,0\n", {"label": "y"}, "column 'x', row 2: the value is missing; .*impute"),
     ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "column 'x', row 2: the value"),
     ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "column 'x' has no values"),
-    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: inf is not a finite number"),
-    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "-inf is not a finite number"),
+    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: 'inf' is not a finite number"),
+    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf' is not a finite number"),
     ("", {"label": "y"}, "own.csv: the file is empty"),
     ("x,y\n", {"label": "y"}, "the file has no rows"),
     ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "Expected 2 fields in line 3, saw 3"),
@@ -170,7 +170,7 @@ def test_refused_new_rows(tmp_path):
     _, encoding = read_own_file(path, label="y")
     for text, what in [
         ("x\n1\n", "no column 'z'"),
-        ("x,z\n1,red\n", "column 'z', row 1: red is not a number"),
+        ("x,z\n1,red\n", "column 'z', row 1: 'red' is not a number"),
         ("x,z\n1,2\n1,\n", "column 'z', row 2: the value is missing"),
         ("x,z\n1,inf\n", "not a finite number"),
     ]:

@@ -41,7 +41,7 @@ class FileReport:
         The published sha256, else the published MD5, else the sha256 of the file as added.
     path : str or None
     sha256 : str or None
-        Of the file in the cache.
+        Checksum of the file in the cache.
     bytes : int or None
     """
 
@@ -102,7 +102,7 @@ def inspect(card: Card, file: File, *, anew: bool = False) -> FileReport:
     ----------
     card : Card
     file : File
-        Of the card.
+        File of the card.
     anew : bool
         Whether to read the file even if its size and time of modification are unchanged.
 

@@ -51,7 +51,7 @@ class Encoding:
     n_features : int
     dense : bool
     columns : tuple of Column
-        Of a table; empty for svmlight and npz, whose features have no names.
+        Columns of a table; empty for svmlight and npz, whose features have no names.
     """
 
     format: Format
@@ -130,7 +130,7 @@ class Encoding:
 
 
 def column_of(table: pd.DataFrame, name: str, where: str) -> pd.Series:
-    """Return a column, or report that there is none, with the nearest name."""
+    """Return a column; an unknown name is reported with the nearest valid one."""
     if name in table.columns:
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
@@ -190,8 +190,8 @@ def _refuse_text(
     if categorical == "error" and not is_date:
         advice = "drop the column, or encode text with categorical: one-hot"
     raise InputError(
-        f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} is not a number; "
-        f"{advice}"
+        f"{where}: column {values.name!r}, row {row + 1}: {str(values.iloc[row])!r} is not a "
+        f"number; {advice}"
     )
 
 
@@ -231,7 +231,7 @@ def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) 
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{where}: column {values.name!r}, row {row + 1}: {values.iloc[row]} {what}"
+            f"{where}: column {values.name!r}, row {row + 1}: {str(values.iloc[row])!r} {what}"
         )
 
 

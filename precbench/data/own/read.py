@@ -155,7 +155,7 @@ def read_new_rows(
     ----------
     path : path
     encoding : Encoding
-        Of the training rows.
+        Encoding of the training rows.
     format : str, optional
         By default known from the suffix.
 
@@ -195,7 +195,7 @@ def read_table_column(
     Parameters
     ----------
     path : path
-        Of a CSV, TSV or Parquet file.
+        CSV, TSV or Parquet file.
     name : str
     format : str, optional
         By default known from the suffix.

@@ -1,1 +1,1 @@
-"""Rows read block by block from files that may be larger than the memory."""
+"""Rows read block by block from files that may be larger than memory."""

@@ -64,10 +64,10 @@ def open_stream(
     block_bytes: int = BLOCK_BYTES,
     buffer_bytes: int = BUFFER_BYTES,
 ) -> StreamedDataset:
-    """Open a file that may be larger than the memory.
+    """Open a file that may be larger than memory.
 
-    It is read through once: every row is checked, rows and positives are counted. A later pass
-    stops with an error if the file has another size or time of change than then.
+    The file is read once from start to end: every row is checked, rows and positives are counted.
+    A later pass stops with an error if the file has changed in size or modification time.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ def open_stream(
     format : {"svmlight", "npy"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
     labels : path, optional
-        Of an npy file with the labels of the rows of another.
+        An npy file with the labels of the rows of an npy file.
     label : int, optional
-        Or the column of an npy file that holds them, counted from 0; not a feature.
+        Or the column of the npy file that holds the labels, counted from 0; not a feature.
     positive : number, optional
         The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
     n_features : int, optional
-        Of svmlight; by default the largest index in the file.
+        Number of features of an svmlight file; by default the largest index in it.
     block_bytes : int
         Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
         them.
@@ -168,7 +168,7 @@ class _Scan:
 
 
 class _Stamp(NamedTuple):
-    """Size and time of modification of a file: another stamp means that it has changed."""
+    """Size and modification time of a file: a different stamp means that it has changed."""
 
     n_bytes: int
     changed: int

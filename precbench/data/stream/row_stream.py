@@ -172,7 +172,7 @@ class RowStream:
             yield _gathered(*visit)
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield what `batches` does, as row numbers of a matrix instead of copies.
+        """Yield the rows of `batches` as row numbers of a matrix instead of copies.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class RowStream:
         kind : {"standardise", "unit", "none"}
             See `precbench.data.preprocess.Scaler`.
         fitted_on : RowStream
-            The rows that the scaling is learnt from, in one pass.
+            The rows from which the scaling is learnt, in one pass.
 
         Returns
         -------

@@ -85,7 +85,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     panels = (
         (wide[wide["bound"].notna()], "share", "mistakes as a share of the bound"),
         (wide[uniform], "measured", "deviation in Theorem 12"),
-        (wide[~uniform & wide["bound"].isna()], "constant", "smallest constant that will do"),
+        (wide[~uniform & wide["bound"].isna()], "constant", "smallest sufficient constant"),
     )
     for axes, (rows, column, label) in zip(figure.subplots(1, 3), panels, strict=True):
         _draw_curves(axes, rows, column)
