@@ -102,7 +102,7 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.alone
-def test_help_is_there_at_once():
+def test_help_is_fast():
     """Little longer than the library of the command line itself takes to be imported."""
 
     def seconds(*arguments):
@@ -149,7 +149,7 @@ def write(table, path):
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "parquet", "csv.gz", "csv.bz2", "csv.xz", "tsv.gz"])
-def test_tables_of_every_kind_rank_alike(files, table, suffix):
+def test_all_table_formats_give_the_same_ranking(files, table, suffix):
     assert fit_table().exit_code == 0
     expected = ranked("mine.csv", "--id", "id")
     path = files / f"mine.{suffix}"
@@ -201,7 +201,7 @@ def test_npz(files, sparse):
     pd.testing.assert_frame_equal(ranked("new.npz"), ranked("mine.npz"))
 
 
-def test_the_measures_are_right(files, table):
+def test_metrics_are_right(files, table):
     """Computed again without the model, the scaling and the metrics of the package."""
     about = json.loads(fit_table(k="0.5").stdout)
     dataset, _ = read_own_file(
@@ -230,7 +230,7 @@ def test_the_measures_are_right(files, table):
     assert about["auc"] == pytest.approx(np.mean(pairs > 0) + np.mean(pairs == 0) / 2)
 
 
-def test_fit_prints_rows_measures_and_the_model(files):
+def test_fit_prints_rows_metrics_and_the_model(files):
     result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
     first, second, third = result.stdout.splitlines()
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
@@ -242,7 +242,7 @@ def test_fit_prints_rows_measures_and_the_model(files):
     assert third == "sgd-avg, fitted to all rows: top.npz"
 
 
-def test_a_count_is_cut_to_the_positives_of_the_held_out_part(files, table):
+def test_a_count_is_capped_at_the_held_out_positives(files, table):
     n_pos = int(sum(table["churned"] == "yes"))
     about = json.loads(fit_table(k=str(n_pos)).stdout)
     assert about["k"] == about["held_out_positives"] < n_pos
@@ -259,7 +259,7 @@ def test_a_share_of_one_and_a_count_of_one_differ(files):
     assert one["precision_at_k"] < 1
 
 
-def test_ids_and_rows_are_right(files, table):
+def test_ids_and_row_numbers(files, table):
     fit_table()
     new = table.drop(columns="churned").sample(frac=1, random_state=0).reset_index(drop=True)
     new.loc[:3, "id"] = ["NA", "007", "9007199254740993", "é,\"'"]
@@ -275,7 +275,7 @@ def test_ids_and_rows_are_right(files, table):
     assert json.loads(result.stdout) == ranking[:5].to_dict("records")
 
 
-def test_equal_scores_stay_in_the_order_of_rows(files, table):
+def test_ties_keep_the_order_of_rows(files, table):
     fit_table()
     pd.concat([table.drop(columns="churned")[:40]] * 3).to_csv("new.csv", index=False)
     ranking = ranked("new.csv")
@@ -284,7 +284,7 @@ def test_equal_scores_stay_in_the_order_of_rows(files, table):
         assert rows.tolist() == sorted(rows)
 
 
-def test_text_that_looks_like_numbers_stays_text(files):
+def test_numeric_strings_stay_strings(files):
     (files / "codes.csv").write_text("code,y\n" + "A1,1\nB2,0\nC3,0\n007,1\n7,0\n" * 20)
     options = {"label": "y", "categorical": "one-hot", "save": "top.npz"}
     assert invoke("fit", "codes.csv", *as_options(options)).exit_code == 0
@@ -296,14 +296,14 @@ def test_text_that_looks_like_numbers_stays_text(files):
     assert alone[2] > alone[1] == alone[3]
 
 
-def test_a_format_can_be_named(files):
+def test_format_option(files):
     (files / "mine.csv").rename("mine.data")
     assert "unknown format '.data'" in refused(["fit", "mine.data", "--save", "top.npz"])
     assert fit_table("mine.data", format="csv").exit_code == 0
     assert len(ranked("mine.data", "--format", "csv", "--id", "id")) == 300
 
 
-def test_a_seed_gives_the_same_model(files):
+def test_same_seed_gives_the_same_model(files):
     models = []
     for seed in ("3", "3", "4"):
         fit_table(seed=seed, solver="perceptron-avg", param="epochs=2")
@@ -311,7 +311,7 @@ def test_a_seed_gives_the_same_model(files):
     assert models[0] == models[1] != models[2]
 
 
-def test_values_of_parameters(files):
+def test_parameter_values(files):
     for param in ("eta0=1e-2", "epochs=3", "shuffle=false", "radius=none", "shuffle=blocks"):
         result = fit_table(param=param)
         assert result.exit_code == 0, result.output
@@ -359,7 +359,7 @@ FIT_REFUSED = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("changes", "what"), FIT_REFUSED)
-def test_mistakes_in_the_options_of_fit(files, changes, what):
+def test_invalid_options_of_fit(files, changes, what):
     options = {"save": "top.npz"} | TABLE_OPTIONS | changes
     assert re.search(what, refused(["fit", "mine.csv", *as_options(options)]))
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
@@ -395,7 +395,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "content", "what"), BAD_FILES)
-def test_bad_files(files, name, content, what):
+def test_invalid_files(files, name, content, what):
     if content is not None:
         (files / name).write_bytes(content)
     label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"]) else []
@@ -414,7 +414,7 @@ def test_groups_few_and_too_few(files):
             assert invoke(*arguments).exit_code == 0
 
 
-def test_mistakes_in_scoring(files, table):
+def test_invalid_options_of_score(files, table):
     fit_table()
     table.drop(columns="b").to_csv("less.csv", index=False)
     table.assign(a="x").to_csv("text.csv", index=False)
@@ -462,7 +462,7 @@ def test_an_interrupted_fit(files, end):
 
 
 @pytest.mark.parametrize("what", ["solvers", "datasets", "metrics", "configs"])
-def test_lists(what):
+def test_list(what):
     members = json.loads(invoke("list", what, "--json").stdout)
     lines = invoke("list", what).stdout.splitlines()
     assert [line.split()[0] for line in lines] == [member["name"] for member in members]
@@ -525,7 +525,7 @@ def test_data_from_a_mirror(cache, mirror):
     assert path.with_name(f"{path.name}.rejected").read_bytes() == good + b"x"
 
 
-def test_missing_data_are_refused(cache):
+def test_missing_data_are_reported(cache):
     assert invoke("data", "verify", "adult").exit_code == 3
     assert invoke("data", "verify").exit_code == 0
     sentence = refused(["data", "fetch", "adult", "--mirror", "nowhere"], code=3)
@@ -576,7 +576,7 @@ def test_files_that_the_card_does_not_describe(cache, files):
     }
 
 
-def test_a_data_set_is_described(cache):
+def test_data_info(cache):
     for name in ("letter", "kdd08", "margin"):
         result = invoke("data", "info", name)
         assert result.exit_code == 0
@@ -626,7 +626,7 @@ checkpoints: 2
     return write
 
 
-def test_own_files_run(own, files):
+def test_run_with_own_files(own, files):
     result = run(own(), files / "out")
     assert result.exit_code == 0, result.output
     results = pd.read_csv("out/own/results.csv")
@@ -647,11 +647,11 @@ def test_own_files_run(own, files):
         ("[{file: arrays.npz, groups: patient}]", "no array 'patient'; the file holds X, y"),
     ],
 )
-def test_mistakes_in_naming_files(own, datasets, what):
+def test_invalid_file_entries(own, datasets, what):
     assert re.search(what, refused(["run", own(datasets), "--out", "out"]))
 
 
-def test_results_of_a_newer_precbench(own, files):
+def test_results_of_a_newer_version_are_rejected(own, files):
     config = own("[{file: arrays.npz}]")
     out = files / "out"
     assert run(config, out).exit_code == 0

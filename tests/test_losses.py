@@ -143,7 +143,7 @@ BRUTE = {
 @each_loss
 @settings(deadline=None)
 @given(problem=problems(max_size=8))
-def test_value_is_that_of_the_definition(name, problem):
+def test_value_by_enumeration(name, problem):
     s, y, k = problem
     value = loss_at(name, k).value(s, y)
     assert value == pytest.approx(BRUTE[name](*problem), abs=1e-9)
@@ -153,7 +153,7 @@ def test_value_is_that_of_the_definition(name, problem):
 
 @settings(deadline=None)
 @given(st.data())
-def test_struct_takes_any_k_and_rows_of_one_class(data):
+def test_struct_accepts_any_k_and_rows_of_one_class(data):
     n = data.draw(st.integers(1, 7))
     y = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
     scores, k = vectors(data.draw, n), data.draw(st.integers(0, n))
@@ -164,7 +164,7 @@ def test_struct_takes_any_k_and_rows_of_one_class(data):
 
 
 @given(problems(max_size=40))
-def test_f1_is_the_maximum_over_all_tables(problem):
+def test_f1_by_enumeration_of_contingency_tables(problem):
     s, y, _ = problem
     pos, neg = -np.sort(-s[y == 1]), -np.sort(-s[y == 0])
     tables = itertools.product(range(pos.size + 1), range(neg.size + 1))
@@ -178,7 +178,7 @@ def test_f1_is_the_maximum_over_all_tables(problem):
 # The registries
 
 
-def test_the_registries():
+def test_registries():
     assert list(SURROGATES) == ["ramp", "max", "avg", "struct"]
     assert list(OBJECTIVES) == ["prec@k", "pauc", "f1", "auc"]
     members = {type(s) for s in SURROGATES.values()} | set(OBJECTIVES.values())
@@ -201,7 +201,7 @@ def test_losses_are_frozen(name):
 
 
 @given(problems())
-def test_the_surrogates_are_ordered_above_the_loss(problem):
+def test_surrogates_are_ordered_upper_bounds(problem):
     ramp, avg, top = (SURROGATES[name].value(*problem) for name in ("ramp", "avg", "max"))
     assert prec_loss(*problem) <= ramp + 1e-9
     assert ramp <= avg + 1e-9
@@ -231,7 +231,7 @@ def test_prec_at_k_is_the_struct_surrogate(problem, k):
 
 
 @given(problems())
-def test_objectives_are_not_below_their_losses(problem):
+def test_objectives_are_upper_bounds(problem):
     s, y, _ = problem
     assert PrecisionAtK(1.0).value(s, y) >= prec_loss(s, y, 1.0) - 1e-9
     for objective, beta in ((PartialAUC(0.1), 0.1), (PartialAUC(0.6), 0.6), (AUC(), 1.0)):
@@ -242,7 +242,7 @@ def test_objectives_are_not_below_their_losses(problem):
 
 @pytest.mark.parametrize("name", [*SHIFT_INVARIANT, "struct"])
 @given(problem=problems(), shift=st.integers(-5, 5))
-def test_adding_a_constant_to_all_scores_changes_struct_only(name, problem, shift):
+def test_only_struct_changes_under_a_shift_of_the_scores(name, problem, shift):
     scores, y, k = problem
     change = (k - int(y.sum())) * shift if name == "struct" else 0
     loss = loss_at(name, k)
@@ -252,14 +252,14 @@ def test_adding_a_constant_to_all_scores_changes_struct_only(name, problem, shif
 
 @each_loss
 @given(problem=problems(), data=st.data())
-def test_permuted_rows_have_the_same_value(name, problem, data):
+def test_value_is_invariant_under_permutation(name, problem, data):
     s, y, k = problem
     turn, loss = data.draw(st.permutations(range(len(s)))), loss_at(name, k)
     assert loss.value(s[turn], y[turn]) == pytest.approx(loss.value(s, y), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [name for name in EACH if name not in ("prec@k", "struct")])
-def test_a_wide_margin_costs_nothing(name):
+def test_loss_is_zero_for_a_wide_margin(name):
     y = np.repeat([1, 0], [3, 5])
     value, gradient = loss_at(name, 2).evaluate(4.0 * y - 2, y == 1)
     assert value == 0
@@ -267,7 +267,7 @@ def test_a_wide_margin_costs_nothing(name):
 
 
 @given(problems())
-def test_the_loss_is_that_of_one_order_of_the_tied_rows(problem):
+def test_prec_loss_is_that_of_one_order_of_the_tied_rows(problem):
     scores, y, k = problem
     loss = prec_loss(scores, y, k)
     assert type(loss) is int
@@ -282,7 +282,7 @@ def test_the_loss_is_that_of_one_order_of_the_tied_rows(problem):
 
 @each_surrogate
 @given(problem=problems())
-def test_the_subgradient_belongs_to_the_value(name, problem):
+def test_value_and_subgradient_are_consistent(name, problem):
     """A surrogate is <g, s> plus the number of negatives in the labelling that attains it."""
     scores, y, k = problem
     gradient = SURROGATES[name].subgradient(scores, y, k)
@@ -321,7 +321,7 @@ def test_signs_of_the_subgradient(name, problem):
 
 @each_loss
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 12))
-def test_finite_differences_where_smooth(name, seed, n):
+def test_gradient_by_finite_differences(name, seed, n):
     rng = np.random.default_rng(seed)
     s = rng.normal(size=n)
     y = rng.permutation(np.arange(n) < rng.integers(1, n)).astype(int)
@@ -355,7 +355,7 @@ def test_among_tied_scores_the_lower_row_comes_first(name, expected):
     np.testing.assert_allclose(gradient * n_terms, expected)
 
 
-def test_a_negative_one_below_a_positive_ties_with_it_in_the_augmented_order():
+def test_augmented_scores_can_tie():
     """Row 0 is chosen because its index is lower, not because of its class."""
     for y, expected in (([1, 0, 1], [0, 0, -1]), ([0, 1, 1], [1, -1, -1])):
         scores = np.array([1.0 if label else 0.0 for label in y])
@@ -363,7 +363,7 @@ def test_a_negative_one_below_a_positive_ties_with_it_in_the_augmented_order():
         np.testing.assert_array_equal(SURROGATES["struct"].subgradient(scores, y, 1), expected)
 
 
-def test_avg_takes_the_first_of_the_best_numbers_of_true_positives():
+def test_avg_uses_the_first_maximiser():
     """Both k' = 0 and k' = 1 give 0 here."""
     np.testing.assert_array_equal(
         SURROGATES["avg"].subgradient([1.0, 1.0, 0.0], [1, 1, 0], 1), [-0.5, -0.5, 1]
@@ -371,7 +371,7 @@ def test_avg_takes_the_first_of_the_best_numbers_of_true_positives():
 
 
 @pytest.mark.parametrize("name", ["max", "auc"])
-def test_a_hinge_of_zero_is_left_out(name):
+def test_a_hinge_of_zero_is_inactive(name):
     np.testing.assert_array_equal(loss_at(name, 1).subgradient([1.0, 0.0], [1, 0]), [0, 0])
 
 
@@ -386,7 +386,7 @@ def test_a_negative_at_minus_one_half_is_never_predicted_positive():
 
 @settings(deadline=None)
 @given(problems(max_size=8))
-def test_margins_over_all_subsets(problem):
+def test_margins_by_enumeration_of_subsets(problem):
     scores, y, k = problem
     positives, top = scores[y == 1], scores[y == 0].max()
     weak = max(min(chosen) for chosen in itertools.combinations(positives, k)) - top
@@ -403,7 +403,7 @@ def test_margins_over_all_subsets(problem):
     ("name", "margin"), [("ramp", "weak"), ("avg", "average"), ("max", "strong")]
 )
 @given(problem=problems(), gamma=st.integers(-2, 5).map(lambda i: i / 2))
-def test_a_surrogate_is_zero_exactly_when_its_margin_is_one(name, margin, problem, gamma):
+def test_a_surrogate_is_zero_iff_its_margin_is_one(name, margin, problem, gamma):
     """Claims 3 and 6 and section 3.3 of kar2015, and their converse."""
     scores, y, k = problem
     scores = scores + y * (gamma - getattr(margins(scores, y, k), margin))
@@ -444,7 +444,7 @@ def test_only_struct_prefers_the_wrong_sign_on_appendix_a(name):
 
 @each_loss
 @given(problem=problems(max_size=12))
-def test_labels_and_k_in_any_form(name, problem):
+def test_labels_and_k_of_any_type(name, problem):
     scores, y, k = problem
     expected = loss_at(name, k)
     share = k / int(y.sum())
@@ -467,7 +467,7 @@ def test_labels_and_k_in_any_form(name, problem):
         ([0.0], [0, 1], "2 labels and 1 scores"),
     ],
 )
-def test_malformed_input_is_refused(function, scores, y, message):
+def test_malformed_input_is_rejected(function, scores, y, message):
     with pytest.raises(InputError, match=message):
         function(scores, y, *([1] if function in (prec_loss, margins) else []))
 
@@ -479,25 +479,25 @@ def test_malformed_input_is_refused(function, scores, y, message):
 @pytest.mark.parametrize(
     ("k", "message"), [(2, r"k = 2 .* positives, 1"), (True, "k = True"), (None, "k = None")]
 )
-def test_an_invalid_k_is_refused(function, k, message):
+def test_invalid_k_is_rejected(function, k, message):
     with pytest.raises(InputError, match=message):
         function([0.0, 1.0], [0, 1], k)
 
 
-def test_an_objective_refuses_a_parameter_of_another():
+def test_an_objective_rejects_a_parameter_of_another():
     for objective in (PartialAUC(), AUC(), F1()):
         with pytest.raises(TypeError, match="'k'"):
             objective.value([0.0, 1.0], [0, 1], k=1)
 
 
 @pytest.mark.parametrize("beta", [0, -0.1, 1.0001, 2, math.nan, True, "0.1", None])
-def test_an_invalid_beta_is_refused(beta):
+def test_invalid_beta_is_rejected(beta):
     with pytest.raises(InputError, match=r"beta = .* give a number in \(0, 1\]"):
         PartialAUC(beta)
 
 
 @each_loss
-def test_input_is_left_alone(name):
+def test_input_is_unchanged(name):
     scores, y = np.array([0.0, 2.0, 1.0]), np.array([1, 0, 1])
     scores.flags.writeable = y.flags.writeable = False
     loss_at(name, 1).value(scores, y)

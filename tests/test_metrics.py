@@ -93,7 +93,7 @@ def test_resolve_k(k, n_pos, count):
 
 
 @given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
-def test_a_share_made_from_a_count_gives_the_count_back(pair):
+def test_count_to_share_round_trip(pair):
     count, n_pos = pair
     assert resolve_k(count / n_pos, n_pos) == count
 
@@ -106,12 +106,12 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
 @pytest.mark.parametrize(
     "k", [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 )
-def test_resolve_k_refuses(k):
+def test_resolve_k_rejects_invalid_k(k):
     with pytest.raises(InputError, match="k = "):
         resolve_k(k, 5)
 
 
-def test_resolve_k_shows_both_numbers_when_k_is_too_large():
+def test_resolve_k_reports_both_numbers_when_k_is_too_large():
     with pytest.raises(InputError, match=r"k = 6 .* positives, 5"):
         resolve_k(6, 5)
     with pytest.raises(InputError, match="positives, 0"):
@@ -123,7 +123,7 @@ def test_resolve_k_shows_both_numbers_when_k_is_too_large():
 
 @settings(deadline=None, max_examples=60)
 @given(rankings(max_size=6), st.data())
-def test_precision_at_k_over_all_tie_breakings(ranking, data):
+def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
     y, scores = ranking
     k = data.draw(st.integers(1, int((y == 1).sum())))
     values = [
@@ -135,7 +135,7 @@ def test_precision_at_k_over_all_tie_breakings(ranking, data):
     assert precision_at_k(y, scores, k, ties="worst") == pytest.approx(float(min(values)))
 
 
-def test_precision_at_k_over_all_tie_breakings_of_seven_rows():
+def test_precision_at_k_by_enumeration_for_seven_rows():
     y, scores = np.array([1, -1, 1, -1, 1, -1, -1]), np.array([1.0, 1, 1, 0, 0, 1, 2])
     values = [
         sum(int(y[i] == 1) for i in sorted(order, key=lambda i: -scores[i])[:3]) / 3
@@ -147,7 +147,7 @@ def test_precision_at_k_over_all_tie_breakings_of_seven_rows():
 
 
 @given(rankings(), st.integers(1, 20), st.sampled_from(list(CREDIT)))
-def test_partial_auc_over_all_pairs(ranking, twentieths, tied_pairs):
+def test_partial_auc_by_enumeration_of_pairs(ranking, twentieths, tied_pairs):
     y, scores = ranking
     n_top = math.ceil(Fraction(twentieths, 20) * int((y == -1).sum()))
     top = sorted(scores[y == -1], reverse=True)[:n_top]
@@ -172,7 +172,7 @@ def test_prbep_is_precision_at_the_number_of_positives(ranking):
 
 
 @given(rankings(), st.sampled_from([1, 2, 4, 2.5]))
-def test_pnorm_risk_over_all_pairs(ranking, p):
+def test_pnorm_risk_by_enumeration_of_pairs(ranking, p):
     y, scores = ranking
     risk = sum(sum(pos <= neg for pos in scores[y == 1]) ** p for neg in scores[y == -1])
     assert pnorm_risk(y, scores, p) == pytest.approx(risk)
@@ -181,7 +181,7 @@ def test_pnorm_risk_over_all_pairs(ranking, p):
 
 
 @given(rankings(), st.sampled_from([0.5, 1, 2, 4, 2.5, 300]))
-def test_pnorm_risk_with_the_losses_over_all_pairs(ranking, p):
+def test_pnorm_risk_of_other_losses_by_enumeration_of_pairs(ranking, p):
     y, scores = ranking
     scores = scores.clip(-20, 20)
     prices = {"exponential": lambda r: math.exp(-r), "logistic": lambda r: math.log1p(math.exp(-r))}
@@ -223,7 +223,7 @@ def test_r_max_is_the_greatest_height(ranking):
 
 
 @given(rankings())
-def test_measures_of_the_ranks(ranking):
+def test_dcg_and_average_reciprocal_rank_by_definition(ranking):
     y, scores = ranking
     ranks = [sum(other >= own for other in scores) for own in scores[y == 1]]
     assert dcg(y, scores) == pytest.approx(sum(1 / math.log(1 + rank) for rank in ranks))
@@ -231,7 +231,7 @@ def test_measures_of_the_ranks(ranking):
 
 
 @given(rankings())
-def test_f1_max_over_all_thresholds(ranking):
+def test_f1_max_by_enumeration_of_thresholds(ranking):
     y, scores = ranking
     best = max(
         Fraction(
@@ -296,7 +296,7 @@ def test_all_scores_tied():
 
 @settings(deadline=None)
 @given(rankings(), st.floats(0.01, 1))
-def test_agreement_with_scikit_learn(ranking, beta):
+def test_metrics_agree_with_scikit_learn(ranking, beta):
     y, scores = ranking
     assert auc(y, scores) == pytest.approx(sklearn.metrics.roc_auc_score(y, scores))
     reference = sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta)
@@ -307,14 +307,14 @@ def test_agreement_with_scikit_learn(ranking, beta):
 
 @settings(deadline=None)
 @given(rankings())
-def test_roc_curve_is_that_of_scikit_learn(ranking):
+def test_roc_curve_agrees_with_scikit_learn(ranking):
     reference = sklearn.metrics.roc_curve(*ranking, drop_intermediate=False)
     for ours, theirs in zip(roc_curve(*ranking), reference, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 @given(st.permutations(range(12)), st.integers(1, 5))
-def test_the_two_partial_aucs_measure_one_area_without_ties(scores, n_top):
+def test_partial_aucs_agree_without_ties(scores, n_top):
     y, beta = np.repeat([1, 0], [7, 5]), n_top / 5
     chance = beta**2 / 2
     area = chance + (2 * partial_auc_mcclish(y, scores, beta) - 1) * (beta - chance)
@@ -326,7 +326,7 @@ def test_the_two_partial_aucs_measure_one_area_without_ties(scores, n_top):
 
 @pytest.mark.parametrize("name", METRICS)
 @given(data=st.data())
-def test_permuting_the_rows_changes_no_bit(name, data):
+def test_permuting_rows_changes_no_bit(name, data):
     y, scores = data.draw(rankings())
     order = np.array(data.draw(st.permutations(range(len(y)))))
     assert call(name, y[order], scores[order]) == call(name, y, scores)
@@ -334,7 +334,7 @@ def test_permuting_the_rows_changes_no_bit(name, data):
 
 @pytest.mark.parametrize("name", sorted(METRICS.keys() - {"f1"}))
 @given(data=st.data())
-def test_an_increasing_map_of_the_scores_changes_nothing(name, data):
+def test_metrics_are_invariant_under_increasing_maps(name, data):
     y, scores = data.draw(rankings())
     distinct, index = np.unique(scores, return_inverse=True)
     steps = data.draw(st.lists(st.floats(0.1, 1e3), min_size=len(distinct), max_size=len(distinct)))
@@ -360,14 +360,14 @@ def test_f1_depends_on_the_threshold():
     ],
     ids=str,
 )
-def test_the_greater_label_is_the_positive_one(name, names):
+def test_the_greater_label_is_positive(name, names):
     y, scores = np.array([-1, 1, -1, 1, -1, -1]), np.array([1.0, 3, 0, 1, -2, 2])
     assert call(name, names[(y + 1) // 2], scores) == call(name, y, scores)
     assert call(name, list(names[(y + 1) // 2]), list(scores)) == call(name, y, scores)
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_read_only_input_is_accepted_and_left_alone(name):
+def test_read_only_input_is_accepted_and_unchanged(name):
     y, scores = np.array([1, -1, 1, -1]), np.array([0.0, 1.0, 2.0, -1.0])
     y.flags.writeable = scores.flags.writeable = False
     assert type(call(name, y, scores)) is float
@@ -393,30 +393,30 @@ def test_read_only_input_is_accepted_and_left_alone(name):
         ([None, 1], [0.0, 1.0], "type object"),
     ],
 )
-def test_malformed_input_is_refused(name, y, scores, message):
+def test_malformed_input_is_rejected(name, y, scores, message):
     with pytest.raises(InputError, match=message):
         call(name, y, scores)
 
 
 @pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish])
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, math.nan, True, "0.1"])
-def test_beta_is_a_share(metric, beta):
+def test_invalid_beta_is_rejected(metric, beta):
     with pytest.raises(InputError, match="beta = "):
         metric([0, 1], [0.0, 1.0], beta)
 
 
 @pytest.mark.parametrize("p", [0, -1, math.inf, math.nan, True, "2"])
-def test_p_is_a_power(p):
+def test_invalid_p_is_rejected(p):
     with pytest.raises(InputError, match="p = "):
         pnorm_risk([0, 1], [0.0, 1.0], p)
 
 
-def test_unknown_losses_are_refused():
+def test_unknown_loss_is_rejected():
     with pytest.raises(InputError, match="loss = 'hinge'"):
         pnorm_risk([0, 1], [0.0, 1.0], 1, loss="hinge")
 
 
-def test_unknown_tie_rules_are_refused():
+def test_unknown_tie_rule_is_rejected():
     with pytest.raises(InputError, match="ties = 'mean'"):
         precision_at_k([0, 1], [0.0, 1.0], 1, ties="mean")
     with pytest.raises(InputError, match="tied_pairs = 'best'"):
@@ -424,7 +424,7 @@ def test_unknown_tie_rules_are_refused():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_docstrings_name_every_parameter(name):
+def test_docstrings_document_every_parameter(name):
     documented = inspect.getdoc(METRICS[name])
     for parameter in inspect.signature(METRICS[name]).parameters:
         assert f"\n{parameter} : " in documented
@@ -434,7 +434,7 @@ def test_docstrings_name_every_parameter(name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_registered_metric_is_its_function(name):
+def test_a_registered_metric_wraps_its_function(name):
     spec, function = METRICS[name], getattr(metrics, name)
     assert spec.function is function
     assert spec.__name__ == name
@@ -445,7 +445,7 @@ def test_a_registered_metric_is_its_function(name):
     assert Metric(name, PARAMS[name])(y, scores) == spec(y, scores, *PARAMS[name].values()) == value
 
 
-def test_which_metrics_are_losses():
+def test_smaller_is_better():
     assert {name for name, spec in METRICS.items() if spec.smaller_is_better} == {
         "pnorm_risk",
         "r_max",
@@ -473,11 +473,11 @@ def test_which_metrics_are_losses():
         ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
     ],
 )
-def test_labels_and_names_in_text(name, params, label, written):
+def test_labels_and_notation(name, params, label, written):
     metric = Metric(name, params)
     assert (metric.label, metric.written) == (label, written)
 
 
-def test_replace_takes_the_parameters_that_the_metric_has():
+def test_replace_ignores_other_parameters():
     assert Metric("precision_at_k", {"k": 0.25}).replace(k=1, epochs=5).params == {"k": 1}
     assert Metric("auc", {}).replace(k=1) == Metric("auc", {})

@@ -46,7 +46,7 @@ def saved(tmp_path_factory):
 )
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**20), solver=st.sampled_from(sorted(SOLVERS)), k=st.floats(0.1, 1))
-def test_a_saved_model_ranks_as_the_fitted_one(tmp_path_factory, layout, scaling, seed, solver, k):
+def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling, seed, solver, k):
     X, y = rows(seed)
     params = {"k": k} if "k" in SOLVERS[solver]().get_params() else {}
     with warnings.catch_warnings():
@@ -67,7 +67,7 @@ TEXTS = st.text("ab1 0é,;\"'", min_size=1, max_size=4).filter(str.strip)
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), missing=st.sampled_from(["mean", "median", "most-frequent"]))
-def test_a_saved_encoding_makes_the_same_features(tmp_path_factory, data, missing):
+def test_a_saved_encoding_gives_the_same_features(tmp_path_factory, data, missing):
     n = data.draw(st.integers(6, 20))
 
     def column(values):
@@ -101,7 +101,7 @@ def test_a_saved_encoding_makes_the_same_features(tmp_path_factory, data, missin
 @pytest.mark.parametrize(
     ("scaling", "scaler"), [("standardise", StandardScaler()), ("unit", MinMaxScaler())]
 )
-def test_new_rows_are_scaled_as_the_training_rows(scaling, scaler):
+def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     X, y = rows()
     model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
     scaled = scaler.fit_transform(X)
@@ -112,7 +112,7 @@ def test_new_rows_are_scaled_as_the_training_rows(scaling, scaler):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**20), n=st.integers(2, 40), d=st.integers(1, 20))
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_equal_rows_stay_in_their_order(layout, seed, n, d):
+def test_ties_keep_the_order_of_rows(layout, seed, n, d):
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 3, n)
     X = rng.standard_normal((3, d))[kinds]
@@ -138,7 +138,7 @@ def test_equal_rows_stay_in_their_order(layout, seed, n, d):
     ],
 )
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_any_array_will_do(turned, scaling):
+def test_any_array_layout_is_accepted(turned, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
     expected, model = Model.fit(X, y, **options), Model.fit(turned(X), y, **options)
@@ -146,7 +146,7 @@ def test_any_array_will_do(turned, scaling):
     assert np.array_equal(model.rank(turned(X)), expected.rank(X))
 
 
-def test_sparse_rows_of_any_layout():
+def test_any_sparse_layout_is_accepted():
     X, y = rows()
     options = {"scaling": "unit", "epochs": 2, "random_state": 0}
     model = Model.fit(csc_matrix(X), y, **options)
@@ -154,7 +154,7 @@ def test_sparse_rows_of_any_layout():
     np.testing.assert_allclose(model.decision_function(X), model.decision_function(csr_matrix(X)))
 
 
-def test_the_rows_are_left_as_they_were():
+def test_input_is_unchanged():
     X, y = rows()
     X.flags.writeable = y.flags.writeable = False
     before = X.copy()
@@ -184,18 +184,18 @@ REFUSED = [
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("changes", "what"), REFUSED)
-def test_unusable_arguments_are_refused(changes, what):
+def test_invalid_arguments_are_rejected(changes, what):
     arguments = {"X": X, "y": Y, **changes}
     with pytest.raises(InputError, match=what) as caught:
         Model.fit(**arguments)
     assert "\n" not in str(caught.value)
 
 
-def test_make_solver_gives_what_the_registry_gives():
+def test_make_solver_uses_the_registry():
     assert make_solver("sgd-max", {"k": 3}).get_params() == SOLVERS["sgd-max"](k=3).get_params()
 
 
-def test_rows_that_cannot_be_scored(saved):
+def test_invalid_rows_are_rejected(saved):
     model = Model.load(saved[0])
     for new, what in [
         (X[:, :3], "the rows have 3 features and the model 5"),
@@ -240,18 +240,18 @@ def changed(arrays, **parts):
         {"encoding": {"format": "npz", "n_features": 4, "dense": True, "columns": []}},
     ],
 )
-def test_parts_that_do_not_fit(saved, tmp_path, parts):
+def test_inconsistent_parts_are_rejected(saved, tmp_path, parts):
     np.savez(tmp_path / "m.npz", **changed(saved[1], **parts))
     with pytest.raises(InputError, match=r"m\.npz is not a model, or a damaged one"):
         Model.load(tmp_path / "m.npz")
 
 
-def test_an_unchanged_model_is_read(saved, tmp_path):
+def test_an_unchanged_archive_loads(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1]))
     assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
 
 
-def test_a_newer_schema_is_named(saved, tmp_path):
+def test_a_newer_schema_is_rejected(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1], schema=2, scaling="new"))
     with pytest.raises(InputError, match=r"newer precbench \(schema 2, this one knows 1\): update"):
         Model.load(tmp_path / "m.npz")
@@ -266,7 +266,7 @@ class Trap:
 
 
 @pytest.mark.parametrize("part", ["coef", "description", "extra"])
-def test_no_pickle_is_read(saved, tmp_path, part):
+def test_pickles_are_not_read(saved, tmp_path, part):
     trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
     np.savez(tmp_path / "m.npz", **{**saved[1], part: trap})
     with pytest.raises(InputError, match="is not a model"):
@@ -291,7 +291,7 @@ def test_damaged_files(saved, tmp_path):
 
 @settings(max_examples=150, deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
-def test_a_damaged_byte_is_a_sentence_or_harmless(saved, tmp_path_factory, place, bits):
+def test_a_damaged_byte_is_reported_or_harmless(saved, tmp_path_factory, place, bits):
     content = bytearray(saved[0].read_bytes())
     content[int(place * len(content))] ^= bits
     path = tmp_path_factory.mktemp("damaged") / "m.npz"
@@ -315,7 +315,7 @@ def test_a_damaged_byte_is_a_sentence_or_harmless(saved, tmp_path_factory, place
         (KeyboardInterrupt(), KeyboardInterrupt, None),
     ],
 )
-def test_a_model_is_saved_whole_or_not_at_all(saved, tmp_path, monkeypatch, failure, kind, what):
+def test_saving_is_atomic(saved, tmp_path, monkeypatch, failure, kind, what):
     def fail(_):
         raise failure
 
@@ -337,7 +337,7 @@ def test_a_model_is_saved_whole_or_not_at_all(saved, tmp_path, monkeypatch, fail
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_places_where_no_model_can_be(saved, tmp_path):
+def test_invalid_paths(saved, tmp_path):
     model = Model.load(saved[0])
     for place in (tmp_path, tmp_path / "none" / "m.npz", ""):
         with pytest.raises(InputError, match=r"cannot write to .*; choose another place"):
@@ -356,7 +356,7 @@ def test_a_model_is_saved_through_a_link_but_never_over_a_pipe(saved, tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_model_keeps_how_it_was_made(tmp_path):
+def test_a_model_keeps_its_provenance(tmp_path):
     model = Model.fit(X, Y, k=np.float64(0.5), epochs=np.int64(2), radius=1)
     model.about["rows"] = np.int64(80)
     model.save(tmp_path / "m.npz")

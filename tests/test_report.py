@@ -227,7 +227,7 @@ def test_summary_of_failed_and_stopped_trials(small):
     assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
 
 
-def test_parallel_times_are_not_related_to_sequential_ones(small):
+def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
     assert (row["timing"], row["seconds"]) == ("parallel", 2)
     assert np.isnan(row["relative_time"])
@@ -235,7 +235,7 @@ def test_parallel_times_are_not_related_to_sequential_ones(small):
     assert summarise(results)["relative_time"].notna().all()
 
 
-def test_to_99_of_a_risk_looks_for_the_smallest():
+def test_time_to_99_percent_of_a_loss_uses_its_minimum():
     rows = trial("letter", "x", 0, (0, 1, 2, 3), (9, 2.01, 2.0, 5), metric="pnorm_risk(p=4)")
     [(_, row)] = summarise(pd.DataFrame(rows), {"pnorm_risk(p=4)"}).iterrows()
     assert row["seconds_to_99"] == 1
@@ -253,7 +253,7 @@ def test_only_tuned_parameters_are_shown():
     assert took == "Tuning took in addition (median wall seconds): sgd-avg (2.00)."
 
 
-def test_a_metric_that_cannot_be_measured_is_a_gap_of_that_metric_only():
+def test_a_failed_metric_leaves_the_other_metrics():
     rows = trial("letter", "x", 0, (0, 1), (0.1, 0.5), metric="auc")
     rows += trial("letter", "x", 0, status="failed", reason="not measured: k > n+")
     summary = summarise(pd.DataFrame(rows).fillna({"final": False}).astype({"final": bool}))
@@ -261,7 +261,7 @@ def test_a_metric_that_cannot_be_measured_is_a_gap_of_that_metric_only():
     assert notes(summary) == ["Without a result: x (1 failed: not measured: k > n+)."]
 
 
-def test_table_of_a_data_set(small):
+def test_table_of_a_dataset(small):
     letter, ppi = make_tables(read_run(small))
     assert letter.header[:3] == ["solver", "prec@0.25", "AUC"]
     assert letter.header[3:] == ["time to final (s)", "relative time", "time to 99 % (s)"]
@@ -324,7 +324,7 @@ def test_written_tables(small):
     assert latex.isascii()
 
 
-def test_hostile_names_stay_text(tmp_path):
+def test_special_characters_are_escaped(tmp_path):
     results = small_results().replace({"mine_v2": "a|b & $x$ [red]<i>"})
     about = ABOUT | {"solvers": ["a|b & $x$ [red]<i>", "never run"]}
     folder = write(tmp_path / "odd", results, about, small_roc())
@@ -353,7 +353,7 @@ def test_three_digits():
     assert [three_digits(value) for value in values] == texts
 
 
-def test_curves_are_steps_and_start_where_all_have_a_value():
+def test_curves_are_step_functions_that_start_once_all_have_a_value():
     trials = pd.DataFrame(
         {
             "split": [0, 0, 0, 1, 1],
@@ -377,7 +377,7 @@ def test_roc_takes_the_upper_end_of_a_step():
     np.testing.assert_allclose(curve["median"], [0.5, 0.5, 0.8, 0.9, 1])
 
 
-def test_values_against_a_sweep():
+def test_value_against_sweep():
     finals = pd.DataFrame({"k": [1, 1, 2, 2], "value": [0.1, 0.3, 0.5, np.nan]})
     points = value_against_sweep(finals, "k")
     assert points["k"].tolist() == [1, 2]
@@ -435,7 +435,7 @@ def test_figures_of_a_sweep(swept):
     np.testing.assert_allclose(drawn["median"][:3], [0.89, 0.81, 0.51])
 
 
-def test_a_sweep_over_words_has_a_figure_too(tmp_path):
+def test_figure_of_a_sweep_over_strings(tmp_path):
     results = sweep_results().replace({"k=0.05": "loss=max", "k=0.25": "loss=avg"})
     about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}
     written, labels = ["prec@0.25"], [[PREC], [PREC]]
@@ -446,7 +446,7 @@ def test_a_sweep_over_words_has_a_figure_too(tmp_path):
     assert len(write_figures(folder)) == 6
 
 
-def test_a_data_set_without_results_loses_its_figure(small):
+def test_figures_without_results_are_removed(small):
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     before = write_figures(small)
     results = small_results()
@@ -456,7 +456,7 @@ def test_a_data_set_without_results_loses_its_figure(small):
     assert [path.exists() for path in before] == [True] * 3 + [False] * 3
 
 
-def test_no_result_at_all(small):
+def test_results_without_any_finished_trial(small):
     results = small_results()
     results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)
     (small / "roc.csv").write_text("dataset,title,solver,split,sweep,fpr,tpr\n")
@@ -477,7 +477,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 """
 
 
-def test_same_results_same_bytes(small, tmp_path, monkeypatch):
+def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch):
     """Whatever the process, the time and the user's own matplotlib settings."""
     once = {path: path.read_bytes() for path in write_tables(small) + write_figures(small)}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")

@@ -22,7 +22,7 @@ from precbench.store import Store
 from tests.helpers import invoke, numbers, records, refused, run
 
 
-def test_a_run_ends_with_tables_and_plots(small, tmp_path):
+def test_a_run_writes_tables_and_figures(small, tmp_path):
     result = run(small(), tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
@@ -41,7 +41,7 @@ def test_a_run_ends_with_tables_and_plots(small, tmp_path):
     assert not list((folder / "running").glob("*"))
 
 
-def test_finished_trials_do_not_run_again(small, tmp_path):
+def test_finished_trials_are_not_repeated(small, tmp_path):
     out = tmp_path / "out"
     assert run(small(), out).exit_code == 0
     before = records(out / "small")
@@ -58,7 +58,7 @@ def test_finished_trials_do_not_run_again(small, tmp_path):
     assert sum(forced[path] != after[path] for path in after) == 2
 
 
-def test_numbers_do_not_depend_on_the_workers(small, tmp_path):
+def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     assert run(small(), tmp_path / "one").exit_code == 0
     assert run(small(), tmp_path / "two", "--jobs", "2").exit_code == 0
     one, two = numbers(tmp_path / "one" / "small"), numbers(tmp_path / "two" / "small")
@@ -79,7 +79,7 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     assert "6 of them done already" in run(small(), out, "--timing").output
 
 
-def test_a_failed_trial_leaves_the_others_alone(small, tmp_path):
+def test_a_failed_trial_does_not_affect_others(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
     result = run(config, tmp_path / "out")
     assert result.exit_code == 1
@@ -91,7 +91,7 @@ def test_a_failed_trial_leaves_the_others_alone(small, tmp_path):
 
 
 @pytest.mark.alone
-def test_a_trial_beyond_its_time_is_a_record(small, tmp_path):
+def test_a_timeout_is_recorded(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {epochs: 100000000}}", timeout="2.0")
     result = run(config, tmp_path / "out", "--seeds", "0")
     assert result.exit_code == 1
@@ -101,7 +101,7 @@ def test_a_trial_beyond_its_time_is_a_record(small, tmp_path):
 
 
 @pytest.mark.alone
-def test_a_limit_stops_a_solver_and_its_last_iterate_counts(small, tmp_path):
+def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     config = small(solvers="{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}")
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
@@ -126,7 +126,7 @@ def test_finished_trials_survive_an_interrupted_repetition(small, tmp_path, opti
     pd.testing.assert_frame_equal(numbers(out / "small"), before, check_exact=True)
 
 
-def test_another_limit_repeats_the_trials_that_the_limit_stopped(small, tmp_path):
+def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
     def config(seconds):
         limited = f"{{epochs: 100000000, limit: {{seconds: {seconds}}}}}"
         return small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
@@ -160,7 +160,7 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     assert drawn["value"].tolist() == of_metric["value"].tolist()
 
 
-def test_a_checkpoint_at_a_share_is_rounded_up_except_for_noise(small, tmp_path):
+def test_checkpoints_at_shares_are_rounded_up(small, tmp_path):
     """0.55 * 420 is a little more than 231."""
     config = small(solvers="{pgd: {epochs: 2}}", common="", checkpoints="[0.55, 1.5]")
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
@@ -168,13 +168,13 @@ def test_a_checkpoint_at_a_share_is_rounded_up_except_for_noise(small, tmp_path)
     assert sorted(set(table["rows_seen"])) == [0, 231, 630, 840]
 
 
-def test_two_limits_of_one_solver_are_refused(small, tmp_path):
+def test_two_limits_of_one_solver_are_rejected(small, tmp_path):
     both = "{short: {solver: sgd-avg, limit: {seconds: 1}}, long: {solver: sgd-avg}}"
     result = run(small(solvers=both), tmp_path / "out")
     assert result.exit_code == 2 and "'short' and 'long'" in result.output
 
 
-def test_a_part_leaves_the_other_data_sets_in_the_tables(small, tmp_path):
+def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
     config = small(
         datasets="[{file: mine.csv, label: label, name: one}, "
         "{file: mine.csv, label: label, name: two}]"
@@ -196,7 +196,7 @@ def test_the_exit_code_concerns_the_selected_trials(small, tmp_path):
     assert run(config, tmp_path / "out", "--solver", "perceptron-avg").exit_code == 0
 
 
-def test_results_of_a_newer_precbench_are_refused(small, tmp_path):
+def test_results_of_a_newer_version_are_rejected(small, tmp_path):
     assert run(small(), tmp_path / "out").exit_code == 0
     store = Store(tmp_path / "out" / "small")
     path = next((store.folder / "trials").glob("*.json"))
@@ -206,7 +206,7 @@ def test_results_of_a_newer_precbench_are_refused(small, tmp_path):
     assert result.exit_code == 2 and "newer" in result.output
 
 
-def test_tuning_looks_for_the_least_of_a_loss(small, tmp_path):
+def test_tuning_minimises_a_loss(small, tmp_path):
     config = small(
         solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, linear-svm: {C: 1.0}}",
         common="",
@@ -233,7 +233,7 @@ class Deadly:
     stand_in = False
 
 
-def test_a_dying_worker_costs_one_trial(small, tmp_path):
+def test_a_dead_worker_costs_one_trial(small, tmp_path):
     plan = make_plan(load_experiment(small()))
     store = Store(tmp_path / "out")
     todo = to_do(plan, store)
@@ -278,7 +278,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_goes_on_where_it_was(small, tmp_path, end, undisturbed):
+def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
     config, out = small(solvers=SLOW), tmp_path / "out"
     if not (undisturbed / "small").exists():
         assert run(config, undisturbed).exit_code == 0
@@ -328,7 +328,7 @@ def test_no_worker_outlives_a_killed_run(small, tmp_path):
     assert not alive(children)
 
 
-def test_two_runs_do_not_share_a_folder(small, tmp_path):
+def test_concurrent_runs_in_one_folder_are_rejected(small, tmp_path):
     out = tmp_path / "out"
     with Store(out / "small").lock():
         result = run(small(), out)
@@ -368,7 +368,7 @@ def test_dry_run_writes_nothing(small, tmp_path):
         (["score", "nowhere.npz", "rows.csv"], "no model"),
     ],
 )
-def test_mistakes_are_sentences(arguments, complaint, isolated, tmp_path, monkeypatch):
+def test_invalid_arguments_are_reported(arguments, complaint, isolated, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke(*arguments)
     assert result.exit_code == 2
@@ -376,13 +376,13 @@ def test_mistakes_are_sentences(arguments, complaint, isolated, tmp_path, monkey
     assert "Traceback" not in result.output
 
 
-def test_data_that_cannot_be_obtained(isolated, tmp_path, monkeypatch):
+def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
     result = invoke("run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path)
     assert result.exit_code == 3
     assert "data add kdd08" in result.output
 
 
-def test_a_stand_in_is_named_everywhere(isolated, tmp_path, monkeypatch):
+def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     result = invoke("run", "kdd08", "--smoke", "--out", tmp_path)
     assert result.exit_code == 0
     assert "SYNTHETIC" in result.output
@@ -396,7 +396,7 @@ def test_a_stand_in_is_named_everywhere(isolated, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name", [name for name in list_configs() if isinstance(load_config(name), Experiment)]
 )
-def test_every_experiment_runs_to_the_plot_at_its_smoke_size(name, isolated, tmp_path):
+def test_every_experiment_runs_at_smoke_size(name, isolated, tmp_path):
     result = run(name, tmp_path, "--smoke")
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
@@ -406,7 +406,7 @@ def test_every_experiment_runs_to_the_plot_at_its_smoke_size(name, isolated, tmp
     assert table["value"].notna().all()
 
 
-def test_records_are_complete_and_hold_nothing_private(small, tmp_path):
+def test_records_are_complete_and_without_private_data(small, tmp_path):
     run(small(), tmp_path / "out")
     store = Store(tmp_path / "out" / "small")
     private = {str(Path.home()), str(tmp_path), os.uname().nodename}
@@ -424,7 +424,7 @@ def test_records_are_complete_and_hold_nothing_private(small, tmp_path):
 
 
 @pytest.mark.alone
-def test_the_clock_stands_still_in_the_trace():
+def test_the_clock_stops_during_the_trace():
     recorder = Recorder(first_rows=50, factor=1.0001)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((500, 3)), np.where(rng.random(500) < 0.3, 1, -1)
@@ -440,7 +440,7 @@ def test_the_clock_stands_still_in_the_trace():
     assert slow.seconds < 0.1  # 21 notes of 0.02 s are not in it
 
 
-def test_a_full_disk_is_a_sentence(small, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
     import errno
 
     def full(_):

@@ -31,18 +31,18 @@ def files(store):
     return sorted(path.name for path in (store.folder / "trials").iterdir())
 
 
-def test_key_is_the_same_for_ever_and_ignores_the_order_of_names():
+def test_key_is_stable_and_ignores_the_order_of_names():
     assert KEY == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
     assert key_of({"a": 1, "b": {"c": 2, "d": 0.1}}) == key_of({"b": {"d": 0.1, "c": 2}, "a": 1})
 
 
-def test_key_tells_a_count_from_a_share_and_refuses_nan():
+def test_key_distinguishes_count_and_share_and_rejects_nan():
     assert key_of({"k": 1}) != key_of({"k": 1.0})
     with pytest.raises(ValueError, match="JSON"):
         key_of({"k": float("nan")})
 
 
-def test_a_record_is_read_as_it_was_written(store):
+def test_a_record_round_trips(store):
     record = {"key": KEY, "status": "ok", "label": "é", "n": np.int64(3), "x": np.float64(0.1)}
     store.write(record, ARRAYS)
     assert store.read(KEY) == {
@@ -64,7 +64,7 @@ def test_a_record_is_read_as_it_was_written(store):
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
-def test_an_empty_store_has_nothing(store):
+def test_empty_store(store):
     assert store.read(KEY) is None
     assert store.arrays(KEY) == {}
     assert store.keys() == []
@@ -72,14 +72,14 @@ def test_an_empty_store_has_nothing(store):
     assert not store.folder.exists()
 
 
-def test_values_that_are_not_finite_become_null(store):
+def test_non_finite_values_become_null(store):
     values = [float("nan"), np.inf, {"gap": -np.inf, "a": np.array([1.0, np.nan])}]
     store.write({"key": KEY, "status": "diverged", "values": values})
     assert store.read(KEY)["values"] == [None, None, {"gap": None, "a": [1.0, None]}]
     assert "NaN" not in (store.folder / "trials" / f"{KEY}.json").read_text()
 
 
-def test_writing_again_replaces_everything(store):
+def test_rewriting_replaces_everything(store):
     store.write({"key": KEY, "status": "ok"}, ARRAYS)
     store.write({"key": KEY, "status": "failed"})
     assert store.read(KEY)["status"] == "failed"
@@ -87,7 +87,7 @@ def test_writing_again_replaces_everything(store):
     assert files(store) == [f"{KEY}.json"]
 
 
-def test_no_pickle_goes_in_or_comes_out(store):
+def test_pickles_are_neither_written_nor_read(store):
     with pytest.raises(ValueError, match="Object arrays"):
         store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
     assert not store.folder.exists()
@@ -97,12 +97,12 @@ def test_no_pickle_goes_in_or_comes_out(store):
         store.arrays(KEY)
 
 
-def test_an_unknown_status_is_a_mistake_of_the_caller(store):
+def test_an_unknown_status_is_rejected(store):
     with pytest.raises(ValueError, match="status 'fine'"):
         store.write({"key": KEY, "status": "fine"})
 
 
-def test_a_newer_schema_is_refused_with_a_sentence(store):
+def test_a_newer_schema_is_rejected(store):
     store.write({"key": KEY, "status": "ok"})
     path = store.folder / "trials" / f"{KEY}.json"
     path.write_text(json.dumps({"schema": SCHEMA + 1, "key": KEY}))
@@ -113,14 +113,14 @@ def test_a_newer_schema_is_refused_with_a_sentence(store):
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "{}", '{"schema": 1}', '{"schema": NaN, "key": 1}']
 )
-def test_damage_from_outside_names_the_file(store, content):
+def test_a_damaged_file_is_named(store, content):
     store.write({"key": KEY, "status": "ok"})
     (store.folder / "trials" / f"{KEY}.json").write_text(content)
     with pytest.raises(InputError, match=rf"{KEY}\.json is damaged"):
         store.read(KEY)
 
 
-def test_a_record_under_another_name_is_damage(store):
+def test_a_renamed_record_is_damaged(store):
     store.write({"key": KEY, "status": "ok"})
     other = "0" * 64
     (store.folder / "trials" / f"{KEY}.json").rename(store.folder / "trials" / f"{other}.json")
@@ -128,7 +128,7 @@ def test_a_record_under_another_name_is_damage(store):
         store.read(other)
 
 
-def test_missing_or_cut_arrays_are_damage(store):
+def test_missing_or_truncated_arrays_are_damage(store):
     store.write({"key": KEY, "status": "ok"}, ARRAYS)
     path = store.folder / "trials" / f"{KEY}.npz"
     path.write_bytes(path.read_bytes()[:-40])
@@ -140,7 +140,7 @@ def test_missing_or_cut_arrays_are_damage(store):
 
 
 @pytest.mark.parametrize("failing", ["fsync", "open"])
-def test_a_full_disk_keeps_what_was_there(store, monkeypatch, failing):
+def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write({"key": KEY, "status": "ok"}, ARRAYS)
 
     def full(*args, **kwargs):
@@ -157,7 +157,7 @@ def test_a_full_disk_keeps_what_was_there(store, monkeypatch, failing):
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
-def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+def test_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(PrecbenchError, match="cannot write to"):
         Store(tmp_path / "file" / "letter").write({"key": KEY, "status": "ok"})
@@ -175,7 +175,7 @@ for i in range(int(sys.argv[2]), 10**9):
 """
 
 
-def test_a_killed_writer_leaves_no_half_record(store):
+def test_a_killed_writer_leaves_no_partial_record(store):
     rng = random.Random(0)
     for round_ in range(6):
         writer = subprocess.Popen(
@@ -205,7 +205,7 @@ with Store(sys.argv[1]).lock():
 """
 
 
-def test_the_lock_names_its_holder_and_dies_with_it(store):
+def test_the_lock_names_its_holder_and_ends_with_it(store):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
     )
@@ -224,7 +224,7 @@ def test_the_lock_names_its_holder_and_dies_with_it(store):
         pass
 
 
-def test_the_environment_is_stored_once_and_names_nobody(store):
+def test_the_environment_is_stored_once_and_without_names(store):
     machine = environment()
     assert {"os", "cpu", "cores", "memory_gib", "python", "packages", "blas", "commit"} <= set(
         machine

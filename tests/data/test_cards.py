@@ -23,7 +23,7 @@ PUBLISHED = {
 }
 
 
-def test_the_names_come_in_a_fixed_order():
+def test_names_are_in_a_fixed_order():
     assert list(DATASETS) == sorted(path.stem for path in shipped("datasets").glob("*.yaml"))
     assert len(DATASETS) == len(list(DATASETS))
     assert PUBLISHED.keys() <= DATASETS.keys()
@@ -38,7 +38,7 @@ def test_published_sizes(name):
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_every_card(name):
+def test_every_card_is_valid(name):
     card = DATASETS[name]
     assert card.name == name
     assert card.citation
@@ -48,7 +48,7 @@ def test_every_card(name):
         assert file.has_checksum or card.name in ("kdd08", "ppi")
 
 
-def test_an_unknown_name_gets_the_nearest_one():
+def test_an_unknown_name_suggests_the_nearest_one():
     with pytest.raises(InputError, match=r"unknown data set 'ijcn1' \(did you mean 'ijcnn1'"):
         find_card("ijcn1")
     with pytest.raises(InputError, match="choose one of a9a, adult"):
@@ -70,7 +70,7 @@ def test_an_unknown_name_gets_the_nearest_one():
         ({"name": "other"}, "name: should be the file's name, 'letter'"),
     ],
 )
-def test_a_bad_card(tmp_path, change, what):
+def test_invalid_cards(tmp_path, change, what):
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())
     path = tmp_path / "letter.yaml"
     path.write_text(yaml.safe_dump(card | change))
@@ -92,7 +92,7 @@ def test_a_bad_card(tmp_path, change, what):
         ({"bytes": None}, "files[0]: needs either bytes or max_bytes"),
     ],
 )
-def test_a_bad_file_of_a_card(tmp_path, change, what):
+def test_invalid_files_of_a_card(tmp_path, change, what):
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())
     card["files"][0] |= change
     path = tmp_path / "letter.yaml"
@@ -117,7 +117,7 @@ def test_a_card_that_is_not_a_mapping(tmp_path, text, complaint):
         read_card(path)
 
 
-def test_every_mistake_of_a_card_has_its_place(tmp_path):
+def test_every_error_in_a_card_is_located(tmp_path):
     text = (shipped("datasets") / "letter.yaml").read_text()
     path = tmp_path / "letter.yaml"
     path.write_text(text.replace("positive: ", "positiv: ").replace("rows: ", "rows: -"))

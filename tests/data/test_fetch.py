@@ -60,7 +60,7 @@ def test_from_a_folder_then_from_the_cache(cache, folder, monkeypatch):
     assert left_behind(cache) == DONE
 
 
-def test_wrapped_in_bz2(cache, folder):
+def test_compressed_with_bz2(cache, folder):
     half = len(TEXT) // 2
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:]))
     (file,) = fetch(make_card(), folder.parent)
@@ -68,7 +68,7 @@ def test_wrapped_in_bz2(cache, folder):
     assert left_behind(cache) == DONE
 
 
-def test_the_mirror_of_the_environment_and_file_addresses(cache, folder, monkeypatch):
+def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
     assert fetch(make_card())[0].path.is_file()
@@ -81,7 +81,7 @@ def test_the_mirror_of_the_environment_and_file_addresses(cache, folder, monkeyp
 @pytest.mark.parametrize(
     "address", ["http://example.org/data", "ftp://example.org", "file://host/x"]
 )
-def test_other_mirrors_are_refused(address):
+def test_other_mirrors_are_rejected(address):
     with pytest.raises(InputError, match="must be a folder"):
         fetch(make_card(), address)
 
@@ -92,19 +92,19 @@ def test_from_a_server(cache, server):
     assert left_behind(cache) == DONE
 
 
-def test_wrapped_on_a_server(cache, server):
+def test_compressed_on_a_server(cache, server):
     server.serve("/toys/toy.svm.bz2", bz2.compress(TEXT))
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
     assert left_behind(cache) == DONE
 
 
-def test_a_passing_failure_is_tried_again(server):
+def test_a_temporary_failure_is_retried(server):
     server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
     assert len(server.requests) == 3
 
 
-def test_a_broken_connection_is_tried_again(server):
+def test_a_broken_connection_is_retried(server):
     server.serve("/toys/toy.svm", (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
 
@@ -123,7 +123,7 @@ def test_a_broken_connection_is_tried_again(server):
         ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
     ],
 )
-def test_answers_of_a_server(cache, server, answer, what):
+def test_server_errors(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
     with pytest.raises(DataUnavailableError) as caught:
         fetch(make_card(), server.address)
@@ -133,19 +133,19 @@ def test_answers_of_a_server(cache, server, answer, what):
     assert left_behind(cache) <= {"toy.svm.rejected"}
 
 
-def test_a_redirect_on_this_machine(server):
+def test_a_local_redirect_is_followed(server):
     server.serve("/toys/toy.svm", (302, {"Location": f"{server.address}/elsewhere"}, b""))
     server.serve("/elsewhere", TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
 
 
-def test_no_server_at_all():
+def test_an_unreachable_server():
     card = make_card(file={"urls": ["https://localhost:9/toy.svm"]})
     with pytest.raises(DataUnavailableError, match=r"localhost:9/toy\.svm: no connection"):
         fetch(card, "http://127.0.0.1:9")
 
 
-def test_a_wrong_checksum_shows_both_and_sets_the_file_aside(cache, folder):
+def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT[::-1])
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT))
     (file,) = fetch(make_card(), folder.parent)  # the next source has it
@@ -181,20 +181,20 @@ def test_md5_when_only_that_is_known(folder):
         fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
 
 
-def test_a_bomb_stops_at_the_size_of_the_card(cache, folder):
+def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(bytes(50_000_000)))
     with pytest.raises(DataUnavailableError, match=f"larger than the {len(TEXT):,} bytes"):
         fetch(make_card(), folder.parent)
     assert left_behind(cache) == set()
 
 
-def test_a_damaged_wrapper(folder):
+def test_a_damaged_compressed_file(folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT)[:-10])
     with pytest.raises(DataUnavailableError, match=r"toy\.svm\.bz2: cannot be read"):
         fetch(make_card(), folder.parent)
 
 
-def test_a_cache_that_cannot_be_written(cache, folder, monkeypatch):
+def test_an_unwritable_cache(cache, folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
     cache.write_text("a file where the folder should be")
     (file,) = fetch(make_card(), folder.parent)
@@ -238,7 +238,7 @@ def test_add_and_verify(tmp_path, add_card):
     assert cached.exists()
 
 
-def test_add_refuses(tmp_path, cache, add_card):
+def test_add_rejects_other_files(tmp_path, cache, add_card):
     add_card(make_card())
     with pytest.raises(InputError, match="nowhere: no such file"):
         add_files("toy", [tmp_path / "nowhere"])
@@ -339,7 +339,7 @@ def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
         ({"Features.txt": PAGE}, "a web page"),
     ],
 )
-def test_bad_archives(tmp_path, cache, add_card, members, what):
+def test_invalid_archives(tmp_path, cache, add_card, members, what):
     add_card(pair_card())
     archive = tmp_path / "training_data.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -349,7 +349,7 @@ def test_bad_archives(tmp_path, cache, add_card, members, what):
         add_files("pair", [archive])
 
 
-def test_contents_that_are_not_the_cards_are_set_aside(tmp_path, cache, add_card):
+def test_contents_that_disagree_with_the_card_are_set_aside(tmp_path, cache, add_card):
     add_card(pair_card())
     with pytest.raises(
         InputError, match="hold 39 rows, 5 features and 2 positives, but the card says 40 rows"

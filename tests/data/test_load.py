@@ -70,7 +70,7 @@ def test_real_data(mirror, name):
         assert np.array_equal(one, other)
 
 
-def test_the_letters_differ(mirror):
+def test_the_letter_datasets_differ(mirror):
     n, q = load_dataset("letter", mirror=mirror), load_dataset("letter-q", mirror=mirror)
     assert n.sha256 != q.sha256
     assert np.array_equal(n.X, q.X)
@@ -94,7 +94,7 @@ def test_the_counterexample():
 
 
 @pytest.mark.parametrize(("gamma", "features"), [(0.01, 1), (0.5, 2), (1.9, 30)])
-def test_the_margin_is_the_cards(gamma, features):
+def test_the_margin_is_that_of_the_card(gamma, features):
     changes = {"gamma": gamma, "features": features, "rows": 500, "positives": 20}
     arrays = generate(DATASETS["margin"].model_copy(update=changes))
     scores = arrays.X @ arrays.optimum
@@ -119,7 +119,7 @@ def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
     check_law(stand_in)
 
 
-def test_bad_contents_never_give_a_stand_in(monkeypatch, tmp_path):
+def test_invalid_contents_never_give_a_stand_in(monkeypatch, tmp_path):
     text = b"1 1:1\n-1 1:2\n"
     (tmp_path / "toys").mkdir()
     (tmp_path / "toys" / "toy.svm.bz2").write_bytes(bz2.compress(text))
@@ -137,7 +137,7 @@ def test_an_unwritable_cache_is_no_error(cache):
     assert not is_mapped(dataset.X)
 
 
-def test_a_damaged_prepared_cache_is_made_again(cache):
+def test_a_damaged_array_cache_is_rebuilt(cache):
     first = load_dataset("margin")
     content = np.array(first.X)
     (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
@@ -151,7 +151,7 @@ def test_a_damaged_prepared_cache_is_made_again(cache):
     assert not list((cache / "prepared").glob(".*"))
 
 
-def test_a_loaded_card_needs_no_parser(monkeypatch):
+def test_a_cached_dataset_needs_no_parser(monkeypatch):
     load_dataset("margin")
     monkeypatch.setattr(
         "precbench.data.cards.synthetic.generate", lambda _: pytest.fail("made again")
@@ -203,7 +203,7 @@ def test_covtype(tmp_path):
         ("N,1,2,3\nM,1,3,4\n", "2 rows, 3 features and 1 positives"),
     ],
 )
-def test_bad_tables(tmp_path, text, what):
+def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)
     changes = {"rows": 2, "features": 2, "positives": 1}

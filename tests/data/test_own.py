@@ -75,7 +75,7 @@ def test_imputation(tmp_path, missing, fill):
     assert read_new_rows(new, encoding).tolist() == [[fill, 0, 1], [1, 1, 0]]
 
 
-def test_truth_and_decimals_with_gaps_are_numbers(tmp_path):
+def test_booleans_and_decimals_with_gaps_are_numbers(tmp_path):
     path = csv(tmp_path, "ok,y\nTrue,1\n,0\nFalse,1\n")
     dataset, encoding = read_own_file(path, label="y", missing="mean")
     assert dataset.X.tolist() == [[1], [0.5], [0]]
@@ -157,7 +157,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "options", "what"), REFUSED)
-def test_refused_tables(tmp_path, text, options, what):
+def test_invalid_tables(tmp_path, text, options, what):
     path = csv(tmp_path, text)
     with pytest.raises(InputError, match=what) as caught:
         read_own_file(path, **options)
@@ -165,7 +165,7 @@ def test_refused_tables(tmp_path, text, options, what):
     assert "\n" not in str(caught.value)
 
 
-def test_refused_new_rows(tmp_path):
+def test_invalid_new_rows(tmp_path):
     path = csv(tmp_path, GOOD)
     _, encoding = read_own_file(path, label="y")
     for text, what in [
@@ -180,7 +180,7 @@ def test_refused_new_rows(tmp_path):
         read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
 
 
-def test_dates_and_many_texts_are_refused(tmp_path):
+def test_dates_and_many_categories_are_rejected(tmp_path):
     path = tmp_path / "own.parquet"
     dates = pd.to_datetime(["2024-01-01", "2024-01-02"])
     pd.DataFrame({"x": [1, 2], "when": dates, "y": [0, 1]}).to_parquet(path)
@@ -211,7 +211,7 @@ def test_svmlight(tmp_path, name):
         read_own_file(path, label="y", missing="mean")
 
 
-def test_full_svmlight_comes_out_dense(tmp_path):
+def test_full_svmlight_is_read_as_dense(tmp_path):
     path = csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "own.svm")
     dataset, encoding = read_own_file(path)
     assert isinstance(dataset.X, np.ndarray)
@@ -262,14 +262,14 @@ def test_sparse_npz(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_refused_npz(tmp_path, arrays, what):
+def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with pytest.raises(InputError, match=what):
         read_own_file(tmp_path / "own.npz")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".svm", ".csv.gz"])
-def test_rubbish(tmp_path, suffix):
+def test_arbitrary_bytes_are_rejected(tmp_path, suffix):
     path = tmp_path / f"own{suffix}"
     path.write_bytes(bytes(range(256)))
     with pytest.raises(InputError, match="own"):

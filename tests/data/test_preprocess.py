@@ -44,14 +44,14 @@ def test_none_changes_nothing():
 
 
 @pytest.mark.parametrize("kind", ["standardise", "unit", "none"])
-def test_a_saved_scaler_does_the_same(kind):
+def test_a_saved_scaler_gives_the_same_rows(kind):
     scaler = Scaler(kind).fit(DENSE)
     loaded = Scaler.from_arrays(kind, scaler.to_arrays())
     one, other = (s.transform_in_place(DENSE.copy()) for s in (scaler, loaded))
     assert np.array_equal(one, other)
 
 
-def test_refusals():
+def test_invalid_arguments():
     with pytest.raises(InputError, match="use scaling 'unit' or 'none'"):
         Scaler("standardise").fit(SPARSE)
     with pytest.raises(InputError, match="found 'log'"):

@@ -49,7 +49,7 @@ def test_laws(kind, stratified, groups):
         assert not np.array_equal(tests[0], tests[1])
 
 
-def test_a_stream_is_keyed_by_identity():
+def test_splits_are_keyed_by_identity():
     def train(**changes):
         options = {"name": "toy", "kind": "random", "index": 0, "seed": 0} | changes
         dataset = make(name=options.pop("name"))
@@ -95,7 +95,7 @@ def test_provided_and_none():
         (make(groups=GROUPS), {"train_size": 10}, "rows of toy come in groups"),
     ],
 )
-def test_refusals(dataset, arguments, what):
+def test_invalid_arguments(dataset, arguments, what):
     arguments = {"kind": "random", "index": 0} | arguments
     with pytest.raises(InputError, match=what):
         split_rows(dataset, arguments.pop("kind"), arguments.pop("index"), **arguments)

@@ -33,7 +33,7 @@ def test_rows_features_positives_and_density(name):
         assert set(X.data) == {1.0}
 
 
-def test_the_seed_is_the_name():
+def test_the_name_determines_the_seed():
     one, same, other = (generate_stand_in(small(name)) for name in ("kdd08", "kdd08", "ppi"))
     assert np.array_equal(one.X, same.X)
     assert np.array_equal(one.y, same.y)
@@ -41,7 +41,7 @@ def test_the_seed_is_the_name():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_is_a_linear_signal_and_noise(name):
+def test_labels_are_linear_with_noise(name):
     X, y, _, _ = generate_stand_in(small(name))
     X = X.toarray() if issparse(X) else X
     w = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
@@ -51,7 +51,7 @@ def test_there_is_a_linear_signal_and_noise(name):
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("name", "seconds"), [("kdd08", 2), ("covtype", 4)])
-def test_the_large_ones_are_quick(name, seconds):
+def test_large_stand_ins_are_fast(name, seconds):
     start = time.process_time()
     generate_stand_in(DATASETS[name])
     assert time.process_time() - start < seconds

@@ -76,7 +76,7 @@ SIZES = st.fixed_dictionaries(
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=15, deadline=None)
 @given(sizes=SIZES, batch_size=st.integers(1, 900), seed=st.integers(0, 9))
-def test_every_row_once_a_pass(folder, kind, sizes, batch_size, seed):
+def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
     stream = opened(folder, kind, **sizes)
     assert stream.shape == DENSE.shape and stream.n_pos == np.sum(Y > 0)
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_every_row_once_a_pass(folder, kind, sizes, batch_size, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_seed_says_the_order(folder, kind):
+def test_the_seed_determines_the_order(folder, kind):
     stream = opened(folder, kind, block_bytes=500, buffer_bytes=5000)
     rngs = map(np.random.default_rng, (1, 1, 2))
     one, same, other = (collected(stream.batches(1, rng))[0] for rng in rngs)
@@ -104,20 +104,20 @@ def test_the_seed_says_the_order(folder, kind):
     assert (collected(stream.batches(1, rng))[0] != collected(stream.batches(1, rng))[0]).any()
 
 
-def test_a_buffer_of_all_rows_mixes_them_all(folder):
+def test_a_buffer_of_all_rows_shuffles_fully(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
     firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(300)]
     assert len(set(firsts)) > 200  # of 700 rows
 
 
-def test_blocks_are_parted_by_the_buffer_only(folder):
+def test_blocks_are_split_only_at_the_buffer(folder):
     stream = opened(folder, "npy", block_bytes=40 * 10, buffer_bytes=1)
     names = collected(stream.batches(1, np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
     assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
 
 
-def test_a_pickled_stream_leaves_its_buffer_behind(folder):
+def test_pickling_drops_the_buffer(folder):
     stream = opened(folder, "npy", block_bytes=900)
     length = len(pickle.dumps(stream))
     first = collected(stream.batches(1, np.random.default_rng(0)))
@@ -130,7 +130,7 @@ def test_a_pickled_stream_leaves_its_buffer_behind(folder):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scaling", ["none", "standardise", "unit"])
-def test_parts_are_disjoint_and_scaled_alike(folder, kind, scaling):
+def test_parts_are_disjoint_and_share_the_scaling(folder, kind, scaling):
     stream = opened(folder, kind, block_bytes=700)
     sparse = kind in ("svmlight, sparse", "csr")
     chosen = in_share(np.arange(N_ROWS), ["a", 1], 0, 0.3)
@@ -152,7 +152,7 @@ def test_parts_are_disjoint_and_scaled_alike(folder, kind, scaling):
         assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(Y[rows] > 0)
 
 
-def test_the_draw_of_a_row_does_not_depend_on_the_others():
+def test_the_part_of_a_row_does_not_depend_on_other_rows():
     whole = in_share(np.arange(1000), ["x"], 0.25, 0.5)
     pieces = [in_share(np.arange(i, i + 10), ["x"], 0.25, 0.5) for i in range(0, 1000, 10)]
     assert_array_equal(whole, np.concatenate(pieces))
@@ -162,7 +162,7 @@ def test_the_draw_of_a_row_does_not_depend_on_the_others():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("solver", [SGDAtK(batch_size=50), OnePMB(batch_size=64, radius=1.0)])
-def test_in_stored_order_it_is_the_pass_in_memory(folder, kind, solver):
+def test_stored_order_equals_a_pass_in_memory(folder, kind, solver):
     """Bit for bit, for partial_fit on pieces and for the way without its checks."""
     whole = solver.set_params(shuffle=False, epochs=2).fit(matrix(kind), Y).coef_
     stream = opened(folder, kind, block_bytes=900)
@@ -180,7 +180,7 @@ def test_in_stored_order_it_is_the_pass_in_memory(folder, kind, solver):
     assert_array_equal(piecewise.classes_, [-1, 1])
 
 
-def test_a_trace_ends_a_stream(folder):
+def test_a_trace_can_stop_a_stream(folder):
     solver = SGDAtK(batch_size=50, epochs=5)
     stream = opened(folder, "npy", block_bytes=900)
     solver.fit_pieces(N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
@@ -188,7 +188,7 @@ def test_a_trace_ends_a_stream(folder):
 
 
 @pytest.mark.parametrize("block_bytes", [1, 64, 2**20])
-def test_a_bad_line_in_the_middle(tmp_path, block_bytes):
+def test_an_invalid_line_in_the_middle(tmp_path, block_bytes):
     lines = svmlight(SPARSE, Y).split("\n")
     lines[400] = "1 1:2 3:x"
     path = tmp_path / "bad.svm"
@@ -197,7 +197,7 @@ def test_a_bad_line_in_the_middle(tmp_path, block_bytes):
         open_stream(path, block_bytes=block_bytes)
 
 
-def test_a_file_that_changes_is_noticed(tmp_path):
+def test_a_changed_file_is_detected(tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text(svmlight(SPARSE, Y))
     np.save(tmp_path / "X.npy", DENSE)
@@ -220,7 +220,7 @@ def test_a_file_that_changes_is_noticed(tmp_path):
         list(same_size)
 
 
-def test_the_identity_is_the_content(folder, tmp_path):
+def test_the_content_determines_the_hash(folder, tmp_path):
     sizes = {"block_bytes": 100}
     first = open_stream(folder / "dense.svm").sha256
     assert first == open_stream(folder / "dense.svm", **sizes).sha256
@@ -260,7 +260,7 @@ def test_the_identity_is_the_content(folder, tmp_path):
         ("a.npy", np.c_[np.arange(2000.0), np.ones(2000)], {"label": 0}, "1,000 different"),
     ],
 )
-def test_mistakes_are_sentences(tmp_path, name, content, options, complaint):
+def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
     path = tmp_path / name
     if isinstance(content, np.ndarray):
         np.save(path, content)
@@ -272,7 +272,7 @@ def test_mistakes_are_sentences(tmp_path, name, content, options, complaint):
         open_stream(path, **options)
 
 
-def test_labels_of_another_length(tmp_path):
+def test_labels_of_wrong_length(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(3))
     np.save(tmp_path / "y.npy", np.array([1, 0]))
     with pytest.raises(InputError, match="2 labels for 3 rows"):
@@ -281,7 +281,7 @@ def test_labels_of_another_length(tmp_path):
         open_stream(tmp_path / "nothing.npy", label=0)
 
 
-def test_csr_pieces_keep_their_indices_short(folder):
+def test_csr_batches_have_32_bit_indices(folder):
     stream = opened(folder, "svmlight, sparse", block_bytes=900, buffer_bytes=4000)
     for X, _ in stream.batches(50, np.random.default_rng(0)):
         assert (X.indices.dtype, X.indptr.dtype) == (np.int32, np.int32)

@@ -49,7 +49,7 @@ def test_line_endings(ending, last):
 
 
 @pytest.mark.parametrize("block_bytes", [8, 16, 64, 1 << 18])
-def test_block_borders_do_not_matter(monkeypatch, block_bytes):
+def test_block_boundaries_do_not_matter(monkeypatch, block_bytes):
     text = GOOD * 20 + b"1 7:1e300 8:0.1234567890123456789"
     whole = read(text)
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
@@ -57,7 +57,7 @@ def test_block_borders_do_not_matter(monkeypatch, block_bytes):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
-def test_packed_files_are_recognised_by_their_bytes(tmp_path, pack):
+def test_compressed_files_are_recognised_by_their_bytes(tmp_path, pack):
     path = tmp_path / "data"
     path.write_bytes(pack(GOOD))
     assert same_bits(read_svmlight(path), read(GOOD))
@@ -69,7 +69,7 @@ def test_packed_files_are_recognised_by_their_bytes(tmp_path, pack):
     assert not stream.closed
 
 
-def test_packed_in_several_streams():
+def test_compressed_in_several_streams():
     parts = GOOD[:30], GOOD[30:]
     assert same_bits(read(b"".join(map(bz2.compress, parts))), read(GOOD))
 
@@ -85,13 +85,13 @@ def test_packed_in_several_streams():
         "8.5e-23", "0.000000000000000000000012345",
     ],
 )  # fmt: skip
-def test_every_number_is_the_nearest_double(number):
+def test_numbers_are_parsed_to_the_nearest_double(number):
     X, y = read(f"{number} 1:{number}".encode())
     assert X.data.tobytes() == y.tobytes() == np.float64(number).tobytes()
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))
-def test_repr_of_any_double_comes_back(values):
+def test_repr_of_any_double_round_trips(values):
     X, _ = read("".join(f"1 1:{value!r}\n" for value in values).encode())
     assert X.data.tobytes() == np.array(values).tobytes()
 
@@ -184,7 +184,7 @@ def test_n_features():
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_a_truncated_packed_file(tmp_path, pack):
+def test_a_truncated_compressed_file(tmp_path, pack):
     path = tmp_path / "cut"
     packed = pack(GOOD * 1000)
     path.write_bytes(packed[: len(packed) // 2])
@@ -214,7 +214,7 @@ def test_too_long_a_line(monkeypatch):
 
 @given(st.binary(max_size=200) | st.text("01:. -e\n#", max_size=200).map(str.encode))
 @settings(max_examples=500)
-def test_any_bytes_give_a_matrix_or_a_sentence(text):
+def test_any_bytes_give_a_matrix_or_an_input_error(text):
     try:
         X, y = read(text)
     except InputError as error:
