@@ -65,7 +65,7 @@ check: build  ## Compare what takes minutes with the published numbers.
 bench: build  ## Measure speed as ratios, contestants interleaved.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/bench.py
 
-reproduce: build  ## Run every experiment that the data at hand allow.
+reproduce: build  ## Run every experiment whose data are available.
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
 	$(BIN)/precbench run kar2015/section-6 --timing
 	$(BIN)/precbench run kar2014/extension --timing

@@ -269,7 +269,7 @@ def bench_online_auc(rounds: int) -> bool:
 
 
 def bench_reader(rounds: int) -> bool:
-    """Time the svmlight reader on ijcnn1, or on rows of its shape where it is not at hand."""
+    """Time the svmlight reader on ijcnn1, or on rows of its shape where it is not available."""
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
     from precbench.data import find_card
