@@ -1,4 +1,4 @@
-"""The command line as a person uses it: files in, ranked rows out, every mistake a sentence."""
+"""The command line end to end: files in, ranked rows out, every error one sentence."""
 
 import bz2
 import errno

@@ -1,4 +1,4 @@
-"""A saved model ranks as the fitted one, ties keep the order of rows, bad files are refused."""
+"""A saved model ranks like the fitted one, ties keep the order of rows, bad files are rejected."""
 
 import errno
 import json

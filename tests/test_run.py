@@ -1,4 +1,4 @@
-"""Runs from the config to the plot: resumed, interrupted, killed, failing, in parallel."""
+"""Runs from config to figure: resumed, interrupted, killed, failing, in parallel."""
 
 import json
 import os

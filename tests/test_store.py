@@ -1,4 +1,4 @@
-"""Records: whole or not at all, whatever happens to the writer."""
+"""Records are written atomically, whatever happens to the writer."""
 
 import errno
 import getpass

@@ -1,4 +1,4 @@
-"""A cache of one's own for every test, and a loopback server."""
+"""A separate cache for every test, and a loopback server."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """An empty cache; no mirror unless the test asks for one, and no way to the network."""
+    """An empty cache; no mirror unless the test sets one, and no network access."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
     monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)

@@ -1,4 +1,4 @@
-"""Every card obeys the laws of cards; a bad card is refused with the field's name."""
+"""Every card is valid; an invalid card is rejected with the name of the field."""
 
 import pytest
 import yaml

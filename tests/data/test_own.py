@@ -1,4 +1,4 @@
-"""One's own files: what is read, what is refused, and new rows encoded like the old ones."""
+"""Users' own files: formats, errors, and new rows encoded like the training rows."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Splits: reproducible, disjoint, stratified when asked, and groups never parted."""
+"""Splits: reproducible, disjoint, stratified on request, and groups never split."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Stand-ins have the shape that the card publishes and can be learnt from."""
+"""Stand-ins have the published sizes of the card, and labels that can be learnt."""
 
 import time
 

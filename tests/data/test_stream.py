@@ -1,4 +1,4 @@
-"""Rows read block by block: each once a pass, in the order of the seed, within the memory."""
+"""Rows read block by block: each once per pass, in seeded order, within the memory limit."""
 
 import os
 import pickle

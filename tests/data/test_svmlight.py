@@ -1,4 +1,4 @@
-"""The svmlight reader against scikit-learn's, and what it says about bad files."""
+"""The svmlight reader against scikit-learn's, and its errors for malformed files."""
 
 import bz2
 import gzip
