@@ -5,6 +5,7 @@ Tables, figures and verdicts are made from these files alone, without data set, 
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -150,15 +151,8 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         If a file, a key or a column is missing or malformed, or there are no results yet.
     """
     folder = Path(folder)
-    path = folder / "experiment.json"
-    try:
-        about = json.loads(_existing(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
     required = [field.name for field in fields(Run)[2:]]
-    missing = [key for key in required if not isinstance(about, dict) or key not in about]
-    if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
+    about = _read_json(folder / "experiment.json", required)
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
     if results.empty:
@@ -188,10 +182,7 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     """
     about = read_description(folder)
     values = Path(folder) / "values.csv"
-    try:
-        table = pd.read_csv(_existing(values), na_values=[""], keep_default_na=False)
-    except ValueError as error:  # of pandas, for an empty or ragged file
-        raise InputError(f"{values} is not a table: {error}") from None
+    table = _read_table(values, na_values=[""])
     if "value" not in table or table["value"].dtype.kind not in "fi":
         raise InputError(f"{values} has no column value with numbers; {_RUN_AGAIN}")
     return about, table
@@ -215,16 +206,8 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         If the file is missing or malformed.
     """
-    path = Path(folder) / "illustration.json"
-    try:
-        about = json.loads(_existing(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
     required = ("schema", "name", "title", "source", "kind", "parameters", "smoke")
-    missing = [key for key in required if not isinstance(about, dict) or key not in about]
-    if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
-    return about
+    return _read_json(Path(folder) / "illustration.json", required)
 
 
 def read_csv(
@@ -247,10 +230,7 @@ def read_csv(
     InputError
         If the file or a column is missing, or a number is malformed.
     """
-    try:
-        table = pd.read_csv(_existing(path), dtype=str, keep_default_na=False)
-    except ValueError as error:  # of pandas, for an empty or ragged file
-        raise InputError(f"{path} is not a table: {error}") from None
+    table = _read_table(path, dtype=str)
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
@@ -262,6 +242,25 @@ def read_csv(
     for column in flags:
         table[column] = table[column].str.lower() == "true"
     return table
+
+
+def _read_json(path: Path, required: Sequence[str]) -> dict[str, Any]:
+    """Read an object that has the required keys."""
+    try:
+        about = json.loads(_existing(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    missing = [key for key in required if not isinstance(about, dict) or key not in about]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
+    return about
+
+
+def _read_table(path: Path, **options: Any) -> pd.DataFrame:
+    try:
+        return pd.read_csv(_existing(path), keep_default_na=False, **options)
+    except ValueError as error:  # of pandas, for an empty or ragged file
+        raise InputError(f"{path} is not a table: {error}") from None
 
 
 def _existing(path: Path) -> Path:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
-    "RC_PARAMS",
     "Style",
     "roc",
+    "save_figure",
     "solver_styles",
     "value_against_share",
     "value_against_sweep",
@@ -56,7 +56,7 @@ _TITLE_LINE = 0.2
 _MARGIN = 0.08
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
-RC_PARAMS: dict[str, Any] = {
+_RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,
     "axes.titlesize": 9,
@@ -543,8 +543,6 @@ def _per_solver(
 
 
 def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
-    from matplotlib import style
-
     parts = (page.kind, page.dataset, page.sweep)
     stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts if part)
     table, pdf, png = (
@@ -556,12 +554,19 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
         return []
     table.parent.mkdir(exist_ok=True)
     page.data.to_csv(table, index=False, lineterminator="\n")
-    with style.context(["default", RC_PARAMS]):
-        here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-        figure = _draw(page, run, here)
+    here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
+    save_figure(partial(_draw, page, run, here), pdf, png)
+    return [table, pdf, png]
+
+
+def save_figure(draw: Callable[[], "Figure"], pdf: Path, png: Path) -> None:
+    """Draw a figure in the style of the package and write it; equal figures give equal bytes."""
+    from matplotlib import style
+
+    with style.context(["default", _RC_PARAMS]):
+        figure = draw()
         figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
         figure.savefig(png, metadata={"Software": "precbench"})
-    return [table, pdf, png]
 
 
 def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":

@@ -38,10 +38,8 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     rows.append(["all", "", *(_count(total[verdict]) for verdict in Verdict)])
     return Table(
         title=f"Ledger of {len(ledger)} published numbers and claims",
-        stand_in=False,
         header=["paper", "place", *Verdict],
         rows=[[Cell(text) for text in row] for row in rows],
-        notes=[],
     )
 
 
@@ -68,7 +66,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
             header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
             notes = [] if tables else _NOTES
-            tables.append(Table(title, stand_in=False, header=header, rows=rows, notes=notes))
+            tables.append(Table(title, header, rows, notes))
     return tables
 
 
@@ -89,10 +87,8 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
     )
     return Table(
         title="Not measured",
-        stand_in=False,
         header=["paper", "verdict", "because", "claims"],
         rows=[[*map(Cell, about), Cell(str(n))] for about, n in counts.items()],
-        notes=[],
     )
 
 
@@ -110,10 +106,8 @@ def change_table(changes: Iterable[Change]) -> Table:
     rows = [[change.id, change.before, change.after, "worse" * change.worse] for change in changes]
     return Table(
         title="Changed against the reference",
-        stand_in=False,
         header=["id", "reference", "now", ""],
         rows=[[Cell(text) for text in row] for row in rows],
-        notes=[],
     )
 
 
@@ -130,14 +124,12 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
     """
     everything = Table(
         title="All claims",
-        stand_in=False,
         header=["id", "where", "kind", "printed", "ours", "runs", "verdict", "because"],
         rows=[
             [Cell(text) for text in (row.id, row.where, row.kind, row.printed, row.measured)]
             + [Cell(str(row.runs)), Cell(row.verdict), Cell(_because(row))]
             for row in ledger
         ],
-        notes=[],
     )
     tables = (
         *(counts_table(ledger), missing_table(ledger)),

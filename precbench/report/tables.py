@@ -5,7 +5,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,19 +42,19 @@ class Table:
     Attributes
     ----------
     title : str
-    stand_in : bool
-        Whether the data are synthetic.
     header : list of str
     rows : list of list of Cell
     notes : list of str
         Sentences below the table.
+    stand_in : bool
+        Whether the data are synthetic.
     """
 
     title: str
-    stand_in: bool
     header: list[str]
     rows: list[list[Cell]]
-    notes: list[str]
+    notes: list[str] = field(default_factory=list)
+    stand_in: bool = False
 
 
 _TRIAL_COLUMNS = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]

@@ -3,11 +3,12 @@
 import os
 import textwrap
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
-from precbench.report.figures import RC_PARAMS
+from precbench.report.figures import save_figure
 from precbench.report.studies import gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
 from precbench.report.tables import Table, markdown_table
@@ -69,8 +70,6 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     InputError
         As for `study_tables`.
     """
-    from matplotlib import style
-
     folder, result = Path(folder), _read(folder)
     lines = [f"# {result.title}", ""]
     lines += [f"After {result.source}.", ""] if result.source else []
@@ -80,10 +79,7 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     text.write_text("\n".join(lines), encoding="utf-8")
     paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
     paths[0].parent.mkdir(exist_ok=True)
-    with style.context(["default", RC_PARAMS]):
-        figure = _drawn(result)
-        figure.savefig(paths[0], metadata={"Creator": "precbench", "CreationDate": None})
-        figure.savefig(paths[1], metadata={"Software": "precbench"})
+    save_figure(partial(_drawn, result), *paths)
     return [text, *paths]
 
 

@@ -42,7 +42,6 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
     wide = skewed.pivot(index="share", columns="method", values="value")
     yield Table(
         title=f"{result.title}: AUC by share of positives",
-        stand_in=False,
         header=["", *(_METHODS[str(method)] for method in wide)],
         rows=[
             [Cell(f"{share:g}"), *(Cell(f"{value:.4f}") for value in values)]
@@ -61,13 +60,11 @@ def _by_components(
     wide = rows.set_index([*keys, "components"])["value"].unstack(sort=False)
     return Table(
         title=f"{result.title}: {name}",
-        stand_in=False,
         header=["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
         rows=[
             [*map(Cell, map(str, key)), *(Cell(_digits(value)) for value in values)]
             for key, values in zip(wide.index, wide.to_numpy(), strict=True)
         ],
-        notes=[],
     )
 
 
@@ -141,7 +138,6 @@ def _bound_tables(result: Result) -> Iterator[Table]:
         names = [name for name in _QUANTITIES if name in wide]
         yield Table(
             title=f"{result.title}: {statement}",
-            stand_in=False,
             header=["N", "S", *names],
             rows=[
                 [Cell(f"{n:,.0f}"), Cell(f"{s:,.0f}" if s else ""), *map(_cell, values)]
@@ -158,13 +154,11 @@ def _bound_tables(result: Result) -> Iterator[Table]:
         names = [name for name in _QUANTITIES if name in wide]
         yield Table(
             title=f"{result.title}: probabilities of {tail}, S = {s:,.0f}",
-            stand_in=False,
             header=["epsilon", *names],
             rows=[
                 [_cell(epsilon), *map(_cell, values)]
                 for epsilon, values in zip(wide.index, wide[names].to_numpy(), strict=True)
             ],
-            notes=[],
         )
 
 

@@ -44,7 +44,6 @@ def _tables_by(result: Result, column: str, quantities: list[str], note: str) ->
         header = [quantity for quantity in quantities if quantity in wide]
         yield Table(
             title=f"{result.title}: {', '.join(map(str, key))}",
-            stand_in=False,
             header=[column, *header],
             rows=[
                 [Cell(f"{at:,.0f}"), *(Cell(three_digits(value)) for value in values)]

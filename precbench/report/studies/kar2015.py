@@ -68,7 +68,6 @@ def _table(
     others = zip(*extra.values(), strict=True) if extra else [()] * len(cells)
     return Table(
         title=f"{result.title}: {name}",
-        stand_in=False,
         header=["", "measure", "solver", "data", "b", *wide, *extra],
         rows=[
             [Cell(text) for text in (*key[:-1], f"{key[-1]:.0f}", *numbers, *more)]

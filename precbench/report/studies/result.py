@@ -55,7 +55,6 @@ def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: st
     texts = zip(*(rows[column] for column in columns), strict=True)
     return Table(
         title=result.title,
-        stand_in=False,
         header=["", *columns[1:], "value"],
         rows=[
             [*(Cell(str(text)) for text in said), Cell(three_digits(value))]

@@ -56,7 +56,6 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
             wide = rows.pivot(index="measure", columns="list", values="value")[lists]
             yield Table(
                 title=f"{result.title}: {', '.join(lists)}, scores times {scale:g}",
-                stand_in=False,
                 header=["", *lists],
                 rows=[
                     _ranked_row(metric, wide.T[label].tolist())
@@ -119,7 +118,6 @@ def _pair_tables(result: Result) -> Iterator[Table]:
         sums = result.values[result.values[other] == "all"]
         yield Table(
             title=f"{result.title}: share of each {of}",
-            stand_in=False,
             header=["", *dict.fromkeys(sums[of])],
             rows=[
                 [Cell(str(name)), *(Cell(f"{value:.1%}") for value in rows["value"])]
