@@ -150,7 +150,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
         "solver": trial.label,
         "split": trial.split.index,
         "seed": trial.seed,
-        "sweep": "" if trial.sweep is None else f"{trial.sweep[0]}={trial.sweep[1]}",
+        "sweep": trial.sweep_point,
         "part": "test",
         "status": record["status"],
         "reason": record["reason"],

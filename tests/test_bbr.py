@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from precbench.data import Dataset
 from precbench.errors import InputError
-from precbench.experiment import load_experiment
+from precbench.experiment import load_config
 from precbench.metrics import auc
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, run_job
@@ -521,7 +521,7 @@ def test_a_config_tunes_the_radius(small, tmp_path):
     X[:, 0] += 0.3 * y + X[:, 1]  # takes the second feature off the first: |w| is about 2
     data = Dataset("mine", "mine", X, y.astype(float), "0" * 64)
     chosen = {}
-    for trial in load_experiment(config).trials():
+    for trial in load_config(config).trials():
         place = tmp_path / trial.label
         job = Job(trial, "0" * 64, str(place), data, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from precbench.errors import InputError
-from precbench.experiment import FileData, list_configs, load_experiment
+from precbench.experiment import FileData, list_configs, load_config
 from precbench.experiment.config import from_document
 from precbench.experiment.plan import Plan, make_plan
 from precbench.locations import shipped
@@ -49,7 +49,7 @@ def read(tmp_path):
     def read(text):
         path = tmp_path / "c.yaml"
         path.write_text(text)
-        return load_experiment(path)
+        return load_config(path)
 
     return read
 
@@ -80,17 +80,17 @@ def test_every_config_is_listed_and_loads():
     assert set(CONFIGS) <= set(list_configs())
     assert not [name for name in list_configs() if "published" in name]
     for name in CONFIGS:
-        experiment = load_experiment(name)
+        experiment = load_config(name)
         assert experiment.trials()
         assert len(keys(experiment)) == len(experiment.trials())
         smoke = experiment.smoke_size()
         assert 0 < len(smoke.trials()) <= 12
         assert all(trial.rows <= 4000 for trial in smoke.trials())
-    assert len({load_experiment(name).name for name in CONFIGS}) == len(CONFIGS)
+    assert len({load_config(name).name for name in CONFIGS}) == len(CONFIGS)
 
 
 def test_the_headline_follows_the_paper():
-    trials = load_experiment("kdd08").trials()
+    trials = load_config("kdd08").trials()
     assert len(trials) == 10 * 5
     for trial in trials:
         assert trial.split.kind == "random"
@@ -104,7 +104,7 @@ def test_the_headline_follows_the_paper():
 
 
 def test_counts_stay_counts():
-    trials = load_experiment("kar2015/counterexample").trials()
+    trials = load_config("kar2015/counterexample").trials()
     assert [type(trial.params["k"]) for trial in trials] == [int] * 5
     struct = next(trial for trial in trials if trial.label == "sgd-struct")
     assert struct.solver == "sgd-avg"
@@ -116,7 +116,7 @@ def test_the_counterexample_holds():
     X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
     y = np.array([1, 1, 1, -1, -1, -1])
     found = {}
-    for trial in load_experiment("kar2015/counterexample").smoke_size().trials():
+    for trial in load_config("kar2015/counterexample").smoke_size().trials():
         solver = SOLVERS[trial.solver](**trial.params)
         if "random_state" in solver.get_params():
             solver.set_params(random_state=trial.seed)
@@ -347,7 +347,7 @@ def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
 
 def test_an_unknown_config_names_the_nearest():
     with pytest.raises(InputError, match=r"no config 'lettre' \(did you mean 'letter'\?\)"):
-        load_experiment("lettre")
+        load_config("lettre")
 
 
 # Trials

@@ -11,7 +11,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from precbench.data import Dataset
-from precbench.experiment import load_experiment
+from precbench.experiment import load_config
 from precbench.runner.worker import Job, run_job
 from precbench.store import Store
 
@@ -19,7 +19,7 @@ config, folder, label, npy = sys.argv[1:]
 X = np.load(npy, mmap_mode="r")
 y = np.where(np.arange(len(X)) % 10, -1.0, 1.0)
 data = Dataset("mine", "mine", np.asarray(X), y, "0" * 64)
-[trial] = [t for t in load_experiment(config).trials() if t.label == label]
+[trial] = [t for t in load_config(config).trials() if t.label == label]
 job = Job(trial, "0" * 64, folder, data, float("inf"), "sequential", "none", "none")
 before = peak()
 assert run_job(job) == "ok", Store(folder).read("0" * 64)["reason"]

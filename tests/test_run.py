@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.experiment import Experiment, list_configs, load_config, load_experiment
+from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.runner.recorder import Recorder
@@ -234,7 +234,7 @@ class Deadly:
 
 
 def test_a_dead_worker_costs_one_trial(small, tmp_path):
-    plan = make_plan(load_experiment(small()))
+    plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
     todo = to_do(plan, store)
     victim = list(todo)[2]
@@ -453,7 +453,7 @@ def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
 
 
 def test_run_job_in_process(small, tmp_path):
-    plan = make_plan(load_experiment(small()))
+    plan = make_plan(load_config(small()))
     (trial, key), *_ = plan.trials
     job = Job(
         trial=trial,

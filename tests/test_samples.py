@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from precbench.data import Dataset
 from precbench.data.preprocess import Scaler
-from precbench.experiment import load_experiment
+from precbench.experiment import load_config
 from precbench.experiment.samples import sample, training
 from precbench.experiment.sections import Fourier
 
@@ -34,7 +34,7 @@ def dense(X):
 @pytest.fixture
 def trials(small):
     def make(**changes):
-        return load_experiment(small(protocol="{n_splits: 1}", **changes)).trials()
+        return load_config(small(protocol="{n_splits: 1}", **changes)).trials()
 
     return make
 

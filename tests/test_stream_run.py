@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from precbench.data import open_stream
 from precbench.errors import InputError
-from precbench.experiment import load_experiment, samples
+from precbench.experiment import load_config, samples
 from precbench.experiment.division import check_division
 from precbench.experiment.samples import read_data, sample, training
 from precbench.store import Store
@@ -94,7 +94,7 @@ def test_a_limit_and_a_timeout_stop_a_stream(streamed, tmp_path):
 )
 @pytest.mark.parametrize("scaling", ["none", "standardise"])
 def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
-    experiment = load_experiment(streamed(protocol=protocol, scaling=scaling))
+    experiment = load_config(streamed(protocol=protocol, scaling=scaling))
     X = np.load(tmp_path / "X.npy")
     tested = []
     for trial in experiment.trials():
@@ -120,7 +120,7 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
 
 
 def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch):
-    trial = load_experiment(streamed()).trials()[0]
+    trial = load_config(streamed()).trials()[0]
     test = sample(trial, read_data(trial.dataset), "test")
     weights = np.random.default_rng(0).standard_normal((7, 4))
     together = list(test.scores(weights))
@@ -149,7 +149,7 @@ def test_a_card_is_streamed_from_the_cache(small, tmp_path):
 
 
 def test_a_provided_split_and_groups(streamed):
-    trial = load_experiment(streamed(protocol="{split: provided}")).trials()[0]
+    trial = load_config(streamed(protocol="{split: provided}")).trials()[0]
     data = read_data(trial.dataset)
     with pytest.raises(InputError, match="without a provided split"):
         check_division(trial.split, data)
@@ -209,7 +209,7 @@ def test_a_part_without_positives_is_a_sentence(streamed, tmp_path):
 
 PROGRAM = """
 import sys
-from precbench.experiment import load_experiment
+from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner.worker import Job, run_job
 from precbench.score import write_results
@@ -217,7 +217,7 @@ from precbench.store import Store, environment
 
 config, folder, warm = sys.argv[1:]
 def whole_run(config, folder):
-    plan, store = make_plan(load_experiment(config)), Store(folder)
+    plan, store = make_plan(load_config(config)), Store(folder)
     machine = store.add_environment(environment())
     for trial, key in plan.trials:
         data = plan.datasets[trial.dataset.name]

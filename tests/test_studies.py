@@ -17,7 +17,7 @@ from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.kinds import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
-from precbench.experiment import Study, list_configs, load_config, load_experiment
+from precbench.experiment import Study, list_configs, load_config
 from precbench.locations import shipped
 from precbench.papers import STUDIES, kar2014
 from precbench.report.folder import folder_tables
@@ -340,11 +340,6 @@ def test_former_key_is_still_accepted(tmp_path):
     paths[1].write_text(SMALL.replace("study:", "illustration:"))
     new, old = map(load_config, paths)
     assert isinstance(old, Study) and old == new
-
-
-def test_study_is_not_an_experiment():
-    with pytest.raises(InputError, match=r"fig-3 is a study, and an experiment is wanted"):
-        load_experiment("rudin2009/fig-3")
 
 
 @pytest.mark.parametrize(

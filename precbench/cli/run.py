@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.console import Console
 
 from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
@@ -69,7 +70,7 @@ def _prepared(
 
 
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
-    say = _Voice(quiet=options.as_json)
+    console = screen(quiet=options.as_json)
     store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
     plan = make_plan(
@@ -80,28 +81,27 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         smoke=options.smoke,
     )
     wanted = plan.keys_of(part)
-    say.announce(plan)
+    _announce(plan, console)
     if options.dry_run:
-        trials = _to_do(plan, store, wanted, options, say)
+        trials = _to_do(plan, store, wanted, options, console)
         for trial in trials.values():
-            sweep = "" if trial.sweep is None else f" {trial.sweep[0]}={trial.sweep[1]}"
-            say(f"  {trial.dataset.name} split {trial.split.index}{sweep} {trial.label}")
+            console.print(f"  {trial.title}")
         return _summary(plan, store, wanted, trials)
     with store.lock():
         store.sweep_temporaries()
-        trials = _to_do(plan, store, wanted, options, say)
+        trials = _to_do(plan, store, wanted, options, console)
         _train(plan, store, trials, options)
-        say("measuring the stored weights")
+        console.print("measuring the stored weights")
         results = write_results(plan, store)
         written = write_report(store.folder) if len(results) else []
-    say.present(store, written)
+    _present(store, written, console)
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
 
 
 def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
-    say = _Voice(quiet=options.as_json)
+    console = screen(quiet=options.as_json)
     store = Store(options.out / (study.name + "-smoke" * options.smoke))
-    say(f"{study.title} (a study)")
+    console.print(f"{study.title} (a study)")
     summary = {
         "experiment": study.name,
         "folder": str(store.folder),
@@ -112,22 +112,22 @@ def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
         "not_ok": {},
     }
     if options.dry_run:
-        say(f"  {study.kind}: computed in one piece")
+        console.print(f"  {study.kind}: computed in one piece")
         return summary
     with store.lock():
         store.sweep_temporaries()
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         written = write_report(store.folder)
-    say.present(store, written)
+    _present(store, written, console)
     return summary
 
 
 def _to_do(
-    plan: Plan, store: Store, wanted: set[str], options: RunOptions, say: "_Voice"
+    plan: Plan, store: Store, wanted: set[str], options: RunOptions, console: Console
 ) -> dict[str, Trial]:
     store.refuse_newer()
     trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
-    say(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
+    console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
     return trials
 
 
@@ -187,36 +187,27 @@ def _seeds(text: str) -> list[int]:
         raise InputError(f"--seeds {text!r}: expected numbers such as 0,2 or 0-4") from None
 
 
-class _Voice:
-    """Prints to standard output, or nothing when the output is JSON."""
+def _announce(plan: Plan, console: Console) -> None:
+    """Print the protocol and the data sets; a stand-in stands out."""
+    console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
+    for dataset in plan.datasets.values():
+        n, d = dataset.X.shape
+        share = dataset.n_pos / n
+        text = f"{dataset.title}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
+        console.print(text, style="bold" if dataset.stand_in else None)
+        if dataset.stand_in:
+            console.print(
+                f"{dataset.name} is not available: SYNTHETIC data of the published size stand "
+                "in for it, and the results below say nothing about the real data",
+                style="bold red",
+            )
 
-    def __init__(self, quiet: bool):
-        self._console = screen(quiet)
 
-    def __call__(self, text: str) -> None:
-        self._console.print(text, markup=False)
-
-    def present(self, store: Store, written: Sequence[Path]) -> None:
-        """Print the tables of a folder and the paths of its files."""
-        for table in folder_tables(store.folder) if written else ():
-            self._console.print(console_table(table))
-        self(f"tables and records: {store.folder}")
-        for path in written:
-            if path.suffix == ".png":
-                self(f"figure: {path}")
-
-    def announce(self, plan: Plan) -> None:
-        experiment = plan.experiment
-        self(f"{experiment.title} ({plan.protocol}; {plan.scaling})")
-        for dataset in plan.datasets.values():
-            n, d = dataset.X.shape
-            share = dataset.n_pos / n
-            text = f"{dataset.title}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
-            self._console.print(text, style="bold" if dataset.stand_in else None, markup=False)
-            if dataset.stand_in:
-                self._console.print(
-                    f"{dataset.name} is not available: SYNTHETIC data of the published size stand "
-                    "in for it, and the results below say nothing about the real data",
-                    style="bold red",
-                    markup=False,
-                )
+def _present(store: Store, written: Sequence[Path], console: Console) -> None:
+    """Print the tables of a folder and the paths of its figures."""
+    for table in folder_tables(store.folder) if written else ():
+        console.print(console_table(table))
+    console.print(f"tables and records: {store.folder}")
+    for path in written:
+        if path.suffix == ".png":
+            console.print(f"figure: {path}")

@@ -19,7 +19,7 @@ _MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a li
 
 def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Console:
     """Return a console as wide as the terminal, or of the given width in a pipe."""
-    console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    console = Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True)
     if not console.is_terminal:
         console.width = width_in_a_pipe
     return console
@@ -74,10 +74,7 @@ class Progress:
     def finished(self, job: Job, status: str, record: dict[str, Any]) -> None:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
         self._done += 1
-        trial = job.trial
-        name = f"{trial.dataset.name} split {trial.split.index} {trial.label}"
-        if trial.sweep is not None:
-            name += f" {trial.sweep[0]}={trial.sweep[1]}"
+        name = job.trial.title
         outcome = f"{record.get('seconds', 0):.3g} s" if status == "ok" else record.get("reason")
         if self._bars is not None:
             self._bars.update(self._overall, completed=self._done)

@@ -30,15 +30,13 @@ from precbench.experiment.sections import (
     SolverEntry,
     StreamedCard,
     StreamedFile,
-    no_split,
-)
-from precbench.experiment.study import STUDY_KEYS, Study
-from precbench.experiment.trial import Split, Trial
-from precbench.experiment.validation import (
     metric_problems,
+    no_split,
     parameter_problems,
     solver_defaults,
 )
+from precbench.experiment.study import STUDY_KEYS, Study
+from precbench.experiment.trial import Split, Trial
 from precbench.locations import shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
@@ -339,29 +337,6 @@ def load_config(config: str | Path) -> Experiment | Study:
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
     return from_document(load(path), path.parent)
-
-
-def load_experiment(config: str | Path) -> Experiment:
-    """Read a config that has trials.
-
-    Parameters
-    ----------
-    config : str or path-like
-        As for `load_config`.
-
-    Returns
-    -------
-    Experiment
-
-    Raises
-    ------
-    InputError
-        As for `load_config`, and if the config is a study.
-    """
-    loaded = load_config(config)
-    if isinstance(loaded, Study):
-        raise InputError(f"{config} is a study, and an experiment is wanted here")
-    return loaded
 
 
 def list_configs() -> list[str]:

@@ -1,37 +1,44 @@
 """The sections of a config: frozen pydantic models that refuse unknown keys.
 
 Names and values are checked against the registries field by field, so that a mistake is reported
-with its own place in the file.
+with its own place in the file. The registries of solvers and data sets are imported when something
+is checked, so that importing this module is cheap.
 """
 
+import inspect
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
     PositiveFloat,
     PositiveInt,
     Strict,
+    TypeAdapter,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from precbench.errors import did_you_mean
-from precbench.experiment.validation import (
-    SOLVER_KEYS,
-    is_tuned,
-    metric_problems,
-    parameter_problems,
-    solver_defaults,
-)
 from precbench.metrics import METRICS, Metric
 from precbench.yaml.document import Keys
-from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown
+from precbench.yaml.models import (
+    Items,
+    Name,
+    Problem,
+    Section,
+    at,
+    in_plain_words,
+    refuse,
+    unknown,
+)
 
 Scaling = Literal["none", "standardise", "unit"]
 FittedOn = Literal["train", "all"]
@@ -41,6 +48,11 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
+"""Keys of a solver's section that are not parameters."""
+
+_LARGEST_TRY = 100_000
 
 
 def _checkpoints(value: Any) -> Any:
@@ -61,21 +73,23 @@ Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoin
 iteration; or their places, in passes over the training rows."""
 
 
+def _has_card(name: str) -> str:
+    from precbench.data import DATASETS
+
+    refuse(at((), unknown("data set", name, DATASETS)))
+    return name
+
+
+CardName = Annotated[str, AfterValidator(_has_card)]
+
+
 class NamedData(Section):
     """A data set that has a card."""
 
-    name: str
+    name: CardName
     on_missing: Literal["error", "stand-in"] = "error"
     split: Literal["provided"] | None = None
     """The provided training and test parts, in place of the split of the protocol."""
-
-    @field_validator("name")
-    @classmethod
-    def _exists(cls, name: str) -> str:
-        from precbench.data import DATASETS
-
-        refuse(at((), unknown("data set", name, DATASETS)))
-        return name
 
 
 def _existing(file: Any, info: ValidationInfo) -> Any:
@@ -108,16 +122,11 @@ class FileData(Section):
 class StreamedCard(Section):
     """A data set that has a card, with its rows read block by block from the cache."""
 
-    card: str = Field(alias="name")
+    card: CardName = Field(alias="name")
     stream: Literal[True]
     on_missing: Literal["error", "stand-in"] = "error"
     block_bytes: PositiveInt | None = None
     buffer_bytes: PositiveInt | None = None
-
-    @field_validator("card")
-    @classmethod
-    def _exists(cls, card: str) -> str:
-        return NamedData._exists(card)
 
     @property
     def name(self) -> str:
@@ -333,3 +342,73 @@ def no_split(index: int, known: Iterable[int]) -> str:
     known = list(known)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
     return f"there is no split {index}: the splits are {listed}"
+
+
+def solver_defaults(solver: str) -> dict[str, Any]:
+    """Return the parameters of a solver that a config may set, with their defaults."""
+    from precbench.solvers import SOLVERS
+
+    params = SOLVERS[solver]().get_params(deep=False)
+    return {name: value for name, value in params.items() if name != "random_state"}
+
+
+def is_tuned(value: Any) -> bool:
+    """Return whether the value of a parameter is a choice among candidates."""
+    return isinstance(value, dict) and set(value) == {"tune"}
+
+
+def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
+    """Return the problems of one parameter of a solver, by the solver's own constraints."""
+    from precbench.solvers import SOLVERS
+
+    if name == "random_state":
+        return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
+    known = solver_defaults(solver)
+    if name not in known:
+        return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
+    candidates = value["tune"] if is_tuned(value) else [value]
+    if isinstance(value, dict) and not (
+        is_tuned(value) and isinstance(candidates, list) and len(candidates) > 1
+    ):
+        return [
+            "should be a value, or {tune: [two or more values]}, "
+            f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
+        ]
+    problems = []
+    for candidate in candidates:
+        if isinstance(candidate, bool) and not isinstance(known[name], bool):
+            problems.append(f"should not be true or false, found {candidate}")
+        try:
+            SOLVERS[solver](**{name: candidate})._validate_params()
+        except (TypeError, ValueError) as error:
+            problems.append(str(error))
+    return problems
+
+
+def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems of a metric's parameters: names, types, then a trial evaluation."""
+    spec = METRICS[metric]
+    defaults, types = spec.parameters, get_type_hints(spec.function)
+    problems: list[Problem] = [
+        ((), f"needs the parameter {name}")
+        for name, default in defaults.items()
+        if default is inspect.Parameter.empty and name not in params
+    ]
+    for name, value in params.items():
+        if name not in defaults:
+            near = did_you_mean(name, defaults)
+            problems.append(((name,), f"unknown parameter of {metric}{near}"))
+            continue
+        try:
+            TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
+        except ValidationError as error:
+            problems.append(((name,), in_plain_words(error.errors()[0])))
+    # A perfect ranking with enough positives for any count among the parameters.
+    n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
+    if not problems and n_pos <= _LARGEST_TRY:
+        labels = [1] * n_pos + [0] * 2
+        try:
+            spec(labels, labels, **params)
+        except ValueError as error:
+            problems += at((), [str(error)])
+    return problems

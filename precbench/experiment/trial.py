@@ -12,8 +12,8 @@ from precbench.experiment.sections import (
     NamedData,
     Scaling,
     SplitKind,
+    is_tuned,
 )
-from precbench.experiment.validation import is_tuned
 from precbench.metrics import METRICS, Metric
 from precbench.store import SCHEMA, key_of
 
@@ -125,6 +125,17 @@ class Trial:
     timeout: float
     limit: Limit | None
     fourier: Fourier | None = None
+
+    @property
+    def sweep_point(self) -> str:
+        """The swept parameter and its value: ``k=0.25``; empty without a sweep."""
+        return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
+
+    @property
+    def title(self) -> str:
+        """Data set, split, label and point of the sweep, for messages."""
+        name = f"{self.dataset.name} split {self.split.index} {self.label}"
+        return f"{name} {self.sweep_point}".rstrip()
 
     @property
     def candidates(self) -> dict[str, list[Any]]:

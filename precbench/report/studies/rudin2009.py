@@ -265,7 +265,6 @@ def _push_tables(result: Result) -> Iterator[Table]:
         measures = [name for name in _PUSH_MEASURES if name in wide]
         yield Table(
             title=f"{result.title}: {dataset}, {part} rows",
-            stand_in=False,
             header=["push", *measures],
             rows=[
                 [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
