@@ -40,12 +40,26 @@ def session_cache(tmp_path_factory):
 
 
 @pytest.fixture
-def isolated(monkeypatch, session_cache):
+def no_network(monkeypatch):
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setattr("precbench.data.cards.download.FIRST_WAIT", 0.0)
+
+
+@pytest.fixture
+def isolated(monkeypatch, session_cache, no_network):
     """The session's cache, the mirror if there is one, and no way to the network."""
     monkeypatch.setenv("PRECBENCH_CACHE", str(session_cache))
     monkeypatch.setenv("PRECBENCH_MIRROR", str(mirror_folder() or ""))
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch, no_network):
+    """An empty cache; no mirror unless the test sets one, and no network access."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
+    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
+    return folder
 
 
 @pytest.fixture

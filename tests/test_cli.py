@@ -19,7 +19,6 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from precbench.data.cards import download
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.locations import shipped
@@ -477,15 +476,9 @@ def test_list(what):
 
 
 @pytest.fixture
-def cache(files, monkeypatch):
-    """An empty cache, no mirror and no network."""
-    folder = files / "cache"
-    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
-    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr(download, "FIRST_WAIT", 0.0)
-    return folder / "files"
+def cache(files, cache):
+    """The files in an empty cache."""
+    return cache / "files"
 
 
 LETTER_SHA256 = "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"

@@ -474,10 +474,6 @@ def test_a_count_k_is_cut_to_the_positives_of_the_buffer():
     assert_array_equal(one.coef_, other.coef_)
 
 
-def test_2pmb_takes_no_pieces():
-    assert not hasattr(TwoPMB(), "partial_fit")
-
-
 @pytest.mark.parametrize(("n", "size"), [(5, 8), (5, 5), (1, 1), (0, 3)])
 def test_a_reservoir_that_holds_the_stream_keeps_all_of_it(n, size):
     assert_array_equal(reservoir_sample(n, size, np.random.default_rng(0)), np.arange(n))

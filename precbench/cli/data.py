@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 
 from precbench.data import DATASETS, find_card, load_dataset
-from precbench.data.cards.fetch import FileReport, add_files, info, verify
+from precbench.data.cards.fetch import FileReport, add_files, info
 
 _WIDTH = 80
 
@@ -36,7 +36,7 @@ def add_data(name: str, files: Sequence[Path], as_json: bool) -> None:
 
 def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
     """Check cached files; return exit code 2 if one is damaged, 3 if a named data set lacks one."""
-    reports = {name: verify(name) for name in names or DATASETS}
+    reports = {name: info(name, anew=True) for name in names or DATASETS}
     _print_reports(reports, as_json)
     statuses = {file.status for files in reports.values() for file in files}
     if "damaged" in statuses:

@@ -9,7 +9,9 @@ from precbench.store import SCHEMA, Store
 __all__ = ["run_study"]
 
 
-def run_study(study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None) -> int:
+def run_study(
+    study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None
+) -> None:
     """Compute a study and write ``values.csv`` and ``illustration.json``.
 
     Parameters
@@ -21,11 +23,6 @@ def run_study(study: Study, store: Store, *, smoke: bool = False, mirror: str | 
         Take the smoke size.
     mirror : str, optional
         Folder or address to try before the official addresses of the data.
-
-    Returns
-    -------
-    int
-        The number of values.
 
     Raises
     ------
@@ -49,4 +46,3 @@ def run_study(study: Study, store: Store, *, smoke: bool = False, mirror: str | 
     }
     store.write_text("values.csv", values.to_csv(index=False, lineterminator="\n"))
     store.write_text("illustration.json", json.dumps(description, indent=1) + "\n")
-    return len(values)

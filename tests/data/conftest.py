@@ -7,15 +7,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """An empty cache; no mirror unless the test sets one, and no network access."""
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
-    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr("precbench.data.cards.download.FIRST_WAIT", 0.0)
-    return folder
+def cache(cache):
+    return cache
 
 
 class Server:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from precbench.data.cards import file_cache, registry
-from precbench.data.cards.fetch import add_files, fetch, info, parse_cached, verify
+from precbench.data.cards.fetch import add_files, fetch, info, parse_cached
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card
@@ -232,7 +232,7 @@ def test_add_and_verify(tmp_path, add_card):
     content = bytearray(TEXT)
     content[3] ^= 1
     cached.write_bytes(content)
-    (report,) = verify("toy")
+    (report,) = info("toy", anew=True)
     assert report.status == "damaged"
     assert report.sha256 != report.expected
     assert cached.exists()
@@ -364,6 +364,6 @@ def test_a_file_without_a_checksum_that_changes_is_damaged(tmp_path, add_card):
     reports = add_files("pair", write_pair(tmp_path / "brought"))
     with Path(reports[0].path).open("a") as file:
         file.write("0 0 0 0 0\n")
-    assert [report.status for report in verify("pair")] == ["damaged", "as added"]
+    assert [report.status for report in info("pair", anew=True)] == ["damaged", "as added"]
     with pytest.raises(DataUnavailableError, match=r"Features\.txt: wrong checksum"):
         fetch(card)

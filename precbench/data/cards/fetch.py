@@ -34,7 +34,7 @@ from precbench.files import publish, temporary, writing
 if TYPE_CHECKING:
     from precbench.data.cards.card import Card, File
 
-__all__ = ["CachedFile", "FileReport", "add_files", "fetch", "info", "parse_cached", "verify"]
+__all__ = ["CachedFile", "FileReport", "add_files", "fetch", "info", "parse_cached"]
 
 _HTML = (b"<!doctype html", b"<html")
 
@@ -133,12 +133,14 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     return info(name)
 
 
-def verify(name: str) -> tuple[FileReport, ...]:
-    """Compute the checksums of the cached files of a data set anew.
+def info(name: str, *, anew: bool = False) -> tuple[FileReport, ...]:
+    """Return the state of the cached files of a data set.
 
     Parameters
     ----------
     name : str
+    anew : bool, default=False
+        Whether to compute also the checksums of files that have not changed since the last time.
 
     Returns
     -------
@@ -146,23 +148,7 @@ def verify(name: str) -> tuple[FileReport, ...]:
         One per file of the card.
     """
     card = find_card(name)
-    return tuple(inspect(card, file, anew=True) for file in card.files)
-
-
-def info(name: str) -> tuple[FileReport, ...]:
-    """Return the state of the cached files of a data set, without reading unchanged ones again.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    tuple of FileReport
-        One per file of the card.
-    """
-    card = find_card(name)
-    return tuple(inspect(card, file) for file in card.files)
+    return tuple(inspect(card, file, anew=anew) for file in card.files)
 
 
 def parse_cached(card: Card, files: Iterable[CachedFile]) -> Arrays:
