@@ -299,7 +299,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None
-    if linear + left.slope >= 0:
+    if linear + left.slope >= 0 or not square:  # too short a way for its square to be above 0
         return best
     t, probe = 1.0, iterate
     for _ in range(_MOST_PROBES):
