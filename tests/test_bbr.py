@@ -135,7 +135,7 @@ def test_a_constant_column_of_csr_rows_is_flat(n, constant):
 
 
 @each_container
-def test_a_radius_that_is_never_reached(container):
+def test_inactive_radius(container):
     X, y = problem()
     w = BBR().fit(container(X), y).coef_
     for radius in (1e3, 1e120, 1e308):
@@ -193,7 +193,7 @@ def test_more_features_than_rows():
 
 @each_container
 @pytest.mark.parametrize("offset", [0.0, 50.0])
-def test_pieces_are_the_whole(container, offset):
+def test_partial_fits_equal_one_fit(container, offset):
     X, y = problem(200, 6, offset=offset)
     order = np.argsort(y, kind="stable")  # at first of one class only
     X, y = X[order], y[order]
@@ -208,7 +208,7 @@ def test_pieces_are_the_whole(container, offset):
     assert_allclose(whole.partial_fit(container(X), y).coef_, pieces.coef_, rtol=1e-9)
 
 
-def test_pieces_may_be_dense_and_sparse():
+def test_partial_fits_may_mix_dense_and_sparse():
     X, y = problem(200, 6, offset=3.0)
     whole = BBR(0.3).fit(X, y)
     for first, then in ((np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)):
@@ -216,7 +216,7 @@ def test_pieces_may_be_dense_and_sparse():
         assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
 
 
-def test_pairs_take_no_pieces():
+def test_loop_over_pairs_has_no_partial_fit():
     X, y = problem()
     solver = BBR(accumulate="pairs").fit(X, y)
     assert not hasattr(solver, "partial_fit")
@@ -227,7 +227,7 @@ def test_pairs_take_no_pieces():
         solver.set_params(accumulate="moments").partial_fit(X, y)
 
 
-def test_a_trace_ends_a_piece_which_is_then_not_learnt(monkeypatch):
+def test_stopped_partial_fit_changes_nothing(monkeypatch):
     monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 10)
     X, y = problem()
     solver = BBR().partial_fit(X[:30], y[:30])
@@ -372,7 +372,7 @@ def test_conditions_of_optimality(data):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_general_solver_finds_the_same(seed):
+def test_general_solver_agrees(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 7))
     root = rng.standard_normal((n, int(rng.integers(1, n + 1))))
@@ -444,7 +444,7 @@ def test_degenerate_cases():
         (np.diag([1, 0]), np.ones(2), None, "no minimiser: give a radius"),
     ],
 )
-def test_what_cannot_be_minimised_is_refused(second, mean, radius, says):
+def test_invalid_quadratic_is_reported(second, mean, radius, says):
     with pytest.raises(InputError, match=says):
         minimise_over_ball(second, mean, radius)
 
@@ -461,7 +461,7 @@ def test_invalid_radius_is_reported(solver, radius):
 
 
 @each_container
-def test_weights_on_the_way_are_those_of_fewer_pairs(container):
+def test_intermediate_weights_equal_those_of_fewer_pairs(container):
     X, y = problem(200, 5)
     recorder = Recorder(1, places=[50, 100])
     solver = LCBR(0.9, radius=1.0, random_state=5).fit(container(X), y, trace=recorder)

@@ -155,7 +155,7 @@ def test_each_w_is_that_of_a_general_solver(name, eta, radius, seed):
         assert_allclose(weights[t], w, atol=2e-3 * radius if solver.eta_ < 0.1 else 1e-4)
 
 
-def test_the_ball_is_active_in_some_of_these():
+def test_ball_is_active_in_some_cases():
     X, y = stream(0)
     for name in EACH:
         inside = path(FTRL(**EACH[name], radius=50.0, eta=2.0, shuffle=False), X, y)
@@ -180,7 +180,7 @@ def test_penalties_by_definition(name, batch_size):
 
 
 @each_loss
-def test_the_losses_in_three_ways(name):
+def test_losses_computed_in_three_ways(name):
     """The planes, the definition, and the solver's own agree; penalties of one w telescope."""
     X, y = stream(8, n=8, d=3)
     rng = np.random.default_rng(0)
@@ -203,7 +203,7 @@ def test_pauc_is_the_objective_times_its_pairs():
     assert FTRL("pauc", beta=0.5)._loss(X, y > 0).at(w, 40).risk == pytest.approx(expected)
 
 
-def test_the_paper_scales_its_loss_otherwise():
+def test_loss_is_a_scaled_version_of_the_papers():
     """kar2014 (3) with labels -1 and +1, at w, against ours at w/2."""
     X, y = stream(2, n=9, d=3)
     w, k = np.array([0.3, -1.0, 0.8]), n_first("prec@k", y)
@@ -342,21 +342,21 @@ def test_the_order_of_the_rows():
     assert not np.allclose(shuffled, stored)
 
 
-def test_the_mean_is_that_of_all_that_were_played():
+def test_average_is_the_mean_of_all_played_weights():
     X, y = stream(6, n=60, d=3)
     played = path(FTRL(shuffle=False), X, y)[:-1]
     mean = FTRL(shuffle=False, average=True).fit(X, y).coef_
     assert_allclose(mean, played.mean(axis=0), atol=1e-14)
 
 
-def test_a_trace_ends_the_game():
+def test_trace_stops_the_fit():
     X, y = stream(6, n=60, d=3)
     solver = FTRL(shuffle=False).fit(X, y, trace=lambda s: s.n_iter_ == 7)
     assert len(solver.penalties_) == solver.n_iter_ == 7
     assert_array_equal(solver.penalties_, FTRL(shuffle=False).fit(X, y).penalties_[:7])
 
 
-def test_a_trace_is_called_and_heeded_within_a_batch():
+def test_trace_stops_within_a_batch():
     X, y = stream(6, n=120, d=10)
     solver = FTRL(shuffle=False, batch_size=60, eta=1.0)
     calls = []
@@ -458,7 +458,7 @@ def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
 
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("eta", [1e-9, 1e9])
-def test_an_extreme_eta(name, eta):
+def test_extreme_eta(name, eta):
     """The least eta gives the leader, the largest nearly 0; both are certain."""
     X, y = stream(6, n=60, d=3)
     solver = FTRL(**EACH[name], shuffle=False, eta=eta).fit(X, y)

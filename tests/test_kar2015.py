@@ -62,7 +62,7 @@ def test_mistakes_are_bounded(theorem, theorems):
     assert (found["bound"] < found["trivial"])[found["dataset"] == "margin"].all()
 
 
-def test_open_constants_are_the_least_that_will_do(theorems):
+def test_open_constants_are_the_smallest_that_suffice(theorems):
     for theorem in ("Theorem 13", "Theorem 15"):
         found = quantities(theorems, theorem)
         bounds = found["explicit part"] + found["constant"] * found["rate"]
@@ -125,7 +125,7 @@ def test_optimum_must_be_known():
         kar2015.precision_bounds(**arguments)
 
 
-def test_the_known_margin_is_there(isolated):
+def test_data_have_the_stated_margin(isolated):
     data = load_dataset("margin")
     found = margins(data.X @ data.optimum, data.y, 0.25)
     assert found.strong == pytest.approx(0.5, abs=1e-9)

@@ -161,13 +161,13 @@ def test_drawn_mixtures():
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf])
-def test_an_invalid_sigma_is_refused(sigma):
+def test_invalid_sigma_is_reported(sigma):
     with pytest.raises(InputError, match=f"sigma should be a positive number, found {sigma}"):
         draw_mixture_pair(2, sigma, 3, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("eccentricity", [-0.1, 1.0, 1.5, np.nan])
-def test_an_eccentricity_out_of_range_is_refused(eccentricity):
+def test_invalid_eccentricity_is_reported(eccentricity):
     says = f"eccentricity should be at least 0 and below 1, found {eccentricity}"
     with pytest.raises(InputError, match=says):
         draw_mixture_pair(2, 1.0, 3, np.random.default_rng(0), eccentricity=eccentricity)
@@ -226,7 +226,7 @@ def test_equal_seeds_give_equal_values_but_for_times(figure):
     assert not np.allclose(without_times(changed)["value"], without_times(figure)["value"])
 
 
-def test_other_sizes_move_nothing(figure):
+def test_sizes_do_not_affect_other_values(figure):
     """Values belong to what they are of, not to the order in which they were found."""
     config = load_config("gultekin/fig1").smoke_size()
     fewer = {"pairs": [500], "problems": config.arguments()["problems"][1:]}
@@ -278,7 +278,7 @@ def test_shares_are_those_of_the_solvers(figure):
         assert ends == pytest.approx(max(value, other), rel=1e-12)
 
 
-def test_a_time_that_does_not_show_is_a_gap(figure):
+def test_unmeasurable_time_leaves_no_row(figure):
     table = figure[figure["statistic"] != "accumulation"]
     one = table[(table["part"] == "speed") & (table["components"] == 1)].head(1)
     result = Result(
@@ -298,7 +298,7 @@ def test_no_risk_lies_below_the_optimum(figure):
         assert (rows["value"] >= cell(rows, method="optimum")).all()
 
 
-def test_both_ways_to_accumulate_agree(figure):
+def test_loop_and_moments_agree(figure):
     assert (figure.loc[figure["measure"] == "difference of w", "value"] < 1e-12).all()
 
 
@@ -318,11 +318,11 @@ def test_speed_ups_are_ratios_of_seconds(figure):
         ({"shares": [0.001, 0.5]}, "rows = 200 and the share 0.001 leave a class without rows"),
         (
             {"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]},
-            "two problems have as many components",
+            "two problems have the same number of components",
         ),
     ],
 )
-def test_incomparable_parameters_are_refused(changes, says):
+def test_incompatible_parameters_are_reported(changes, says):
     config = load_config("gultekin/fig1").smoke_size()
     with pytest.raises(InputError, match=says):
         STUDIES["gaussian-mixtures"](**{**config.arguments(), **changes})
@@ -340,7 +340,7 @@ def size(epsilon, delta, norm, d, x, w):
 
 @pytest.mark.parametrize("s", [50, 5000])
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
-def test_bounds_are_the_formulas(s, delta):
+def test_bounds_follow_the_formulas(s, delta):
     w, d, norm = 1.7, 6, 0.4
     bounds = bounds_of(w, d)
     for b, second in zip((bounds["printed"], bounds["re-derived"]), (1, 2), strict=True):
@@ -360,7 +360,7 @@ def test_bounds_are_the_formulas(s, delta):
         assert 2 * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
 
 
-def test_the_uniform_bound_is_the_formula():
+def test_uniform_bound_follows_the_formula():
     w, d, n, delta = 1.7, 6, 3000, 0.05
     c_1, c_2 = 8 * w + 4, 3 * w**2 + 2 * w
     for b, ball in ((bounds_of(w, d)["re-derived"], w), (bounds_of(w, d)["printed"], 1)):
@@ -409,7 +409,7 @@ def test_pairs_are_those_that_lcbr_draws():
     assert sample.risk()(w) == pytest.approx(np.mean((1 - z @ w) ** 2 - 1) / 2, rel=1e-12)
 
 
-def test_coins_are_counted():
+def test_probabilities_of_coins_are_exact():
     """Every outcome of 2 S coins, S = 6."""
     s, radius = 6, 1.5
     rows = pd.DataFrame(_coins(s, 20, radius)).iloc[:, [0, 4, 5, 6]]
@@ -437,7 +437,7 @@ def test_bounds_hold(bounds):
     assert (measured["printed"] <= measured["re-derived"]).all()
 
 
-def test_bounds_are_the_same_again(bounds):
+def test_bounds_are_reproducible(bounds):
     again = load_config("gultekin/bound").smoke_size().compute()
     pd.testing.assert_frame_equal(again, bounds, check_exact=True)
     assert np.isfinite(bounds["value"]).all()
@@ -452,7 +452,7 @@ def test_the_printed_vector_bound_is_false(bounds):
         assert ratio["printed"] > 10 and ratio["re-derived"] < 1
 
 
-def test_an_odd_size_is_refused():
+def test_odd_size_is_reported():
     config = load_config("gultekin/bound").smoke_size()
     with pytest.raises(InputError, match="half of 21 rows cannot be positive"):
         STUDIES["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})

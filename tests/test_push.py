@@ -66,7 +66,7 @@ def differences(function, at, step=1e-6):
 @each_loss
 @each_push
 @pytest.mark.parametrize("p", [1, 2.5, 4])
-def test_objectives_are_their_definitions(loss, push, p):
+def test_objectives_follow_their_definitions(loss, push, p):
     rng = np.random.default_rng(3)
     y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
     risk = by_definition(y, scores, p, loss, push, 0.3)
@@ -78,7 +78,7 @@ def test_objectives_are_their_definitions(loss, push, p):
         assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(risk, rel=1e-12)
 
 
-def test_ir_push_is_its_definition():
+def test_ir_push_follows_its_definition():
     rng = np.random.default_rng(3)
     y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
 
@@ -260,7 +260,7 @@ def test_the_first_of_equal_features_is_chosen():
     assert_array_equal(PNormPush(max_iter=7).fit(X[:, [0, 0]], y).coef_[1], 0)
 
 
-def test_coordinate_runs_as_often_as_asked():
+def test_coordinate_makes_max_iter_steps():
     X, y = problem()
     solver = PNormPush(max_iter=17).fit(X, y)
     assert (solver.n_iter_, solver.n_rows_seen_) == (17, 17 * len(y))
@@ -330,7 +330,7 @@ def test_unreached_tolerance_is_reported():
 
 @each_loss
 @each_method
-def test_bottom_is_top_turned_round(loss, method):
+def test_bottom_push_is_top_push_of_negated_data(loss, method):
     X, y = problem()
     bottom = PNormPush(push="bottom", loss=loss, method=method, max_iter=30).fit(X, y)
     top = PNormPush(push="top", loss=loss, method=method, max_iter=30).fit(-X, -y)
@@ -408,7 +408,7 @@ def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
         assert np.count_nonzero(solver.coef_) > 2
 
 
-def test_equal_features_are_not_taken_for_separable_ones():
+def test_equal_features_are_not_separable():
     X, y = problem()
     for solver in (PNormPush(method="newton"), IRPush()):
         solver.fit(np.hstack([X, X, np.ones((len(y), 1))]), y)
@@ -452,7 +452,7 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
     assert_allclose(differences(log_risk, solver.coef_), 0, atol=1e-6)
 
 
-def test_the_relation_stays_as_it_is():
+def test_pairs_are_not_modified():
     X, y = problem(30)
     rows, columns = complete(y).nonzero()
     values = np.append(np.ones(len(rows)), [0.0, 1.0])
@@ -490,7 +490,7 @@ def test_consistent_pairs_have_no_minimiser():
         (np.eye(4), "row 0 above itself"),
     ],
 )
-def test_relations_that_are_none_are_refused(relation, message):
+def test_invalid_pairs_are_reported(relation, message):
     with pytest.raises(InputError, match=message):
         PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
 
@@ -538,7 +538,7 @@ def test_lemma_7(a, b, p):
         assert left <= abs(a - b) * a ** (1 / p - 1) * (1 + 1e-9) + 1e-15
 
 
-def test_no_p_overflows():
+def test_large_p_does_not_overflow():
     X, y = problem(200)
     for p in (64, 1000):
         for solver in (PNormPush(p), PNormPush(p, method="newton")):

@@ -117,7 +117,7 @@ def test_tables_1_and_2_print_the_halved_scores():
     assert set(cells) - set(agreeing[0.5]) == {("exponential", "f1", 5, "1.56e5")}
 
 
-def test_the_polarity_reverses():
+def test_preferred_list_changes_with_p():
     table = values("rudin2009/tables-1-2")
     reversal = {"zero-one": 3, "exponential": 4, "logistic": 7}
     for (loss, first), p in itertools.product(reversal.items(), range(1, 11)):
@@ -154,7 +154,7 @@ def test_contributions_follow_the_captions():
         assert found == pytest.approx(share, rel=1e-12)
 
 
-def test_the_contribution_shifts_to_the_highest_negative():
+def test_contribution_shifts_to_highest_negative():
     table = values("rudin2009/fig-1-and-4")
     top = [one(table, objective=f"p={p}", positive="all", negative="1") for p in (1, 2, 4, 8, 16)]
     assert top == sorted(top) and top[0] < 0.2 and top[-1] > 0.9
@@ -251,7 +251,7 @@ def smoke_tables():
     return {config.name: config.smoke_size().compute() for config in configs}
 
 
-def test_what_bounds_is_above_what_it_bounds(smoke_tables):
+def test_bounds_hold_at_smoke_size(smoke_tables):
     claims = [claim for claim in load_claims() if isinstance(claim, BoundClaim)]
     claims = [claim for claim in claims if claim.experiment in smoke_tables]
     assert len(claims) >= 9
@@ -263,7 +263,7 @@ def test_what_bounds_is_above_what_it_bounds(smoke_tables):
         assert holds or claim.cell["quantity"] == "slope", row
 
 
-def test_the_regret_is_that_of_the_solver(smoke_tables):
+def test_regret_equals_that_of_solver(smoke_tables):
     table = smoke_tables["kar2014-regret"]
     X, y = kar2014._stream("margin-noisy", 0)
     assert np.linalg.norm(X, axis=1).max() == pytest.approx(1)
@@ -288,7 +288,7 @@ def test_the_regret_is_that_of_the_solver(smoke_tables):
         assert one(table, quantity="constant", **cell) == pytest.approx(most / rate)
 
 
-def test_the_constants_that_suffice(smoke_tables):
+def test_smallest_constants_of_lemmas(smoke_tables):
     """Lemma 2 holds with 1, Case 2.1 with 3 and Lemma 12 with 4, and with nothing less."""
     table = smoke_tables["kar2014-regret"]
     for name, least in (("Lemma 2", 1), ("Case 2.1", 3), ("Lemma 12", 4)):
@@ -305,7 +305,7 @@ def test_deviations_of_a_sample_of_all_rows():
         assert one(table, size=2000, **cell) > 1e-3
 
 
-def test_streams_that_are_too_short():
+def test_too_few_rows_are_reported():
     with pytest.raises(InputError, match="20,000 rows and a horizon 20,001"):
         values("kar2014/regret", datasets=["margin-noisy"], horizons=[20001, 20002])
     with pytest.raises(InputError, match="20,000 rows and a sample of 20,001"):
@@ -395,7 +395,7 @@ def test_mistakes_in_ranked_lists(complaints, old, new, complaint):
     assert [text for text in found if text.startswith(f"c.yaml:{complaint}")], found
 
 
-def test_what_only_a_try_can_find(complaints):
+def test_parameters_invalid_together_are_reported(complaints):
     text = SMALL.replace("lemma-7", "discount-factors").replace(
         "{p: 4, a: 0.4, points: 11}", "{z_min: 3, z_max: 2, points: 11}"
     )
@@ -404,7 +404,7 @@ def test_what_only_a_try_can_find(complaints):
 
 
 @pytest.mark.parametrize("name", CONFIGS + TIMED)
-def test_a_misspelt_key_is_found(name, complaints):
+def test_misspelt_key_is_reported(name, complaints):
     document = load(shipped("configs") / f"{name}.yaml")
     free = set(document.data["parameters"].get("lists", ()))
     text = Path(document.file).read_text()
@@ -425,7 +425,7 @@ def test_a_misspelt_key_is_found(name, complaints):
 @pytest.mark.parametrize(
     "name", [name for name in list_configs() if isinstance(load_config(name), Study)]
 )
-def test_every_study_runs_to_the_plot_which_plot_draws_again(name, isolated, tmp_path):
+def test_every_study_runs_and_is_redrawn_identically(name, isolated, tmp_path):
     result = invoke("run", name, "--smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
@@ -480,7 +480,7 @@ def test_json_and_dry_run(tmp_path):
 @pytest.mark.parametrize(
     "option", [("--solver", "sgd-avg"), ("--dataset", "letter"), ("--seeds", "0")]
 )
-def test_there_is_nothing_to_choose(option, tmp_path):
+def test_selection_options_are_refused(option, tmp_path):
     result = invoke("run", "rudin2009/fig-3", *option, "--out", tmp_path / "none")
     assert result.exit_code == 2 and "do not apply to it" in result.output
     assert not (tmp_path / "none").exists()
@@ -495,7 +495,7 @@ def test_there_is_nothing_to_choose(option, tmp_path):
         ({"parameters": None}, None),
     ],
 )
-def test_a_damaged_description_is_a_sentence(damage, complaint, tmp_path):
+def test_damaged_description_is_reported(damage, complaint, tmp_path):
     assert invoke("run", "rudin2009/fig-3", "--smoke", "--out", tmp_path).exit_code == 0
     path = tmp_path / "rudin2009-fig-3-smoke" / "illustration.json"
     about = json.loads(path.read_text()) | damage
@@ -522,7 +522,7 @@ def _mentions(tree):
             yield next(getattr(node, f) for f in ("id", "attr", "arg", "name") if hasattr(node, f))
 
 
-def test_only_their_own_modules_name_papers():
+def test_generic_modules_name_no_paper():
     package = Path(precbench.__file__).parent
     registries = [package / room / "__init__.py" for room in ("papers", "report/studies")]
     papers = {path.stem for path in (package / "report/studies").glob("*.py")}

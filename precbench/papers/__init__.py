@@ -1,8 +1,8 @@
-"""The figures, tables, lemmas and theorems that papers give beside their experiments, computed.
+"""Studies: figures, tables, lemmas and theorems of papers, computed.
 
 A *study* is a function that returns a tidy table with one number per row, in the last column
 ``value``; the other columns say which number it is. `STUDIES` maps the kind that a config names
-to its function, whose annotations are what the parameters in the config are checked against.
+to its function; the parameters in the config are checked against its annotations.
 Equal arguments give equal tables, except for times.
 """
 

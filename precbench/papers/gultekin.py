@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from precbench.errors import InputError
 from precbench.papers.gultekin_bounds import pair_bounds
 from precbench.papers.mixtures import MixturePair, draw_mixture_pair
-from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share
+from precbench.papers.types import AtLeastTwo, Count, MixtureProblem, Seed, Share
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
 
@@ -34,16 +34,16 @@ _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
 def gaussian_mixtures(
     problems: Annotated[list[MixtureProblem], Field(min_length=1)],
     features: Count,
-    rows: Points,
+    rows: AtLeastTwo,
     pairs: Counts,
     radius: PositiveFloat,
     skewed: MixtureProblem,
     skewed_pairs: Count,
     shares: Annotated[list[Share], Field(min_length=2)],
     eccentricity: Share,
-    repetitions: Points,
+    repetitions: AtLeastTwo,
     timed: Count,
-    drawn: Points,
+    drawn: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures.
@@ -92,19 +92,19 @@ def gaussian_mixtures(
             nothing else both agree. ``bbr-pairs`` is the loop of Algorithm 1; its weights
             differ from those of ``bbr`` by ``difference of w``, the ``largest``.
         ``speed``
-            How many times faster than that loop: from the seconds, from those with checks, and
-            of the accumulation alone (what is more than a single pair takes, if that shows).
+            The speed-up over that loop: from the seconds, from those with checks, and of the
+            accumulation alone (the time beyond that of a single pair, if it is measurable).
         ``skew``
             AUC for each share of positives; the larger mean of the first and last share.
         ``covariance``
             AUC with covariances that are not isotropic, and less that with isotropic ones.
 
-        Seconds and what follows from them differ from run to run.
+        Seconds and the speed-ups differ from run to run.
 
     Raises
     ------
     InputError
-        If a class has no rows, or two problems as many components.
+        If a class has no rows, or two problems have the same number of components.
 
     Notes
     -----
@@ -114,24 +114,26 @@ def gaussian_mixtures(
         if not 0 < round(rows * share) < rows:
             raise InputError(f"rows = {rows} and the share {share:g} leave a class without rows")
     if len({problem.components for problem in problems}) < len(problems):
-        raise InputError("two problems have as many components: give each another number")
-    noted: list[_Noted] = []
+        raise InputError(
+            "two problems have the same number of components: give each a different one"
+        )
+    records: list[_Record] = []
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
             at = _Repetition(problem, features, (seed, problem.components, repetition))
-            noted += _learnt(at, rows, pairs, radius, repetition < timed)
-            noted += _optima(at, radius, drawn)
-            noted += _not_isotropic(at, radius, eccentricity)
+            records += _learned(at, rows, pairs, radius, repetition < timed)
+            records += _optima(at, radius, drawn)
+            records += _anisotropic(at, radius, eccentricity)
         for repetition in range(repetitions):
             at = _Repetition(skewed, features, (seed, skewed.components, repetition))
-            noted += _with_skew(at, rows, skewed_pairs, shares, radius)
+            records += _skewed(at, rows, skewed_pairs, shares, radius)
     columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
-    table = _statistics(pd.DataFrame(noted, columns=columns))
+    table = _statistics(pd.DataFrame(records, columns=columns))
     extra = [*_speed_ups(table, pairs[-1]), *_ends(table, skewed, skewed_pairs, shares)]
     return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
 
 
-_Noted = tuple[str, int, str, float, float, str, float]
+_Record = tuple[str, int, str, float, float, str, float]
 
 
 class _Repetition(NamedTuple):
@@ -152,16 +154,16 @@ class _Repetition(NamedTuple):
         )
 
 
-def _learnt(
-    at: _Repetition, rows: int, pairs: list[int], radius: float, in_full: bool
-) -> Iterator[_Noted]:
+def _learned(
+    at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
+) -> Iterator[_Record]:
     mixture, k = at.mixture(), at.problem.components
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):
         rng = at.rng(_PAIRS, n_pairs)
         solvers.append(("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=rng)))
-    if in_full:
+    if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}
     for method, s, solver in solvers:
@@ -172,7 +174,7 @@ def _learnt(
         if method == "bbr" or (method == "lcbr" and s in pairs):
             yield "pairs", k, method, s, 0.5, "risk", mixture.risk(w)
             yield "pairs", k, method, s, 0.5, "auc", mixture.auc(w)
-    if in_full:
+    if with_loop:
         apart = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
         yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", apart
 
@@ -186,7 +188,7 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
     return end - calls[0], end - start
 
 
-def _optima(at: _Repetition, radius: float, drawn: int) -> Iterator[_Noted]:
+def _optima(at: _Repetition, radius: float, drawn: int) -> Iterator[_Record]:
     mixture, k = at.mixture(), at.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
@@ -195,7 +197,7 @@ def _optima(at: _Repetition, radius: float, drawn: int) -> Iterator[_Noted]:
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
 
 
-def _not_isotropic(at: _Repetition, radius: float, eccentricity: float) -> Iterator[_Noted]:
+def _anisotropic(at: _Repetition, radius: float, eccentricity: float) -> Iterator[_Record]:
     areas, k = [], at.problem.components
     for mixture in (at.mixture(), at.mixture(eccentricity)):
         w = minimise_over_ball(mixture.second, mixture.mean, radius)
@@ -204,9 +206,9 @@ def _not_isotropic(at: _Repetition, radius: float, eccentricity: float) -> Itera
     yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", areas[1] - areas[0]
 
 
-def _with_skew(
+def _skewed(
     at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
-) -> Iterator[_Noted]:
+) -> Iterator[_Record]:
     mixture, k = at.mixture(), at.problem.components
     for share in shares:
         n_pos = round(rows * share)

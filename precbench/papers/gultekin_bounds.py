@@ -1,4 +1,4 @@
-"""The lemmas and theorems of gultekin beside what they bound.
+"""The lemmas and theorems of gultekin beside the deviations that they bound.
 
 Their right sides are re-derived with X = 1, the largest norm of a row x, so that a difference
 z = x1 - x0 has a norm of at most 2:
@@ -31,7 +31,7 @@ from pydantic import PositiveFloat
 
 from precbench.errors import InputError
 from precbench.papers.mixtures import draw_mixture_pair
-from precbench.papers.types import Count, MixtureProblem, Points, Seed, Share, Sizes
+from precbench.papers.types import AtLeastTwo, Count, MixtureProblem, Seed, Share, Sizes
 from precbench.solvers.ball import minimise_over_ball
 
 __all__ = ["Bounds", "pair_bounds"]
@@ -52,7 +52,7 @@ class Bounds(NamedTuple):
     covered : float
         Radius of the ball, or sphere, that is covered in Lemma 1.
     in_lemma, in_theorem : float
-        What stands before W / sqrt(S) in Lemma 2 (ii), and in that which (11) and (17) contain.
+        The factor of W / sqrt(S) in Lemma 2 (ii), as it stands there and as (11) and (17) use it.
     """
 
     radius: float
@@ -122,17 +122,17 @@ def bounds_of(radius: float, n_features: int) -> dict[str, Bounds]:
 def pair_bounds(
     problem: MixtureProblem,
     features: Count,
-    population: Points,
+    population: AtLeastTwo,
     rows: Sizes,
     pairs: Sizes,
-    draws: Points,
+    draws: AtLeastTwo,
     radius: PositiveFloat,
     delta: Share,
-    points: Points,
-    coins: Points,
+    points: AtLeastTwo,
+    coins: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare lemmas and theorems with how far BBR and LCBR stray from what they estimate.
+    """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk.
 
     The distribution is a finite population, rows of a Gaussian mixture divided by the largest norm,
     so that X is 1 and all expectations are sums.
@@ -148,7 +148,7 @@ def pair_bounds(
     pairs : list of int
         The S of LCBR; the last is the largest.
     draws : int
-        How many samples of each size, and how often S pairs of one of them.
+        Number of samples of each size, and number of times that S pairs of one of them are drawn.
     radius : float
         W.
     delta : float
@@ -163,20 +163,20 @@ def pair_bounds(
     Returns
     -------
     pandas.DataFrame
-        ``what``, ``statement``, ``rows``, ``pairs``, ``epsilon``, ``quantity``, ``value``. What
-        there is:
+        ``what``, ``statement``, ``rows``, ``pairs``, ``epsilon``, ``quantity``, ``value``. Values
+        of ``what``:
 
         ``deviation``
             ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement
             gives for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the
-            supremum is measured. ``w = 0``: how far the risk of no learning lies above the least
-            of a sample.
+            supremum is measured. ``w = 0``: the excess risk of w = 0 over the least risk of a
+            sample.
         ``slope``
             Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1; -1/2 is
             ``stated``.
         ``probability``
-            That a deviation is at least ``epsilon``, ``measured`` as the share of the draws, and
-            what the statement gives; of the largest N. ``Lemma 2 (ii), coins``: exact.
+            Of a deviation of at least ``epsilon``, ``measured`` as a share of the draws, and its
+            bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
         ``largest ratio``
             Of the exact probability to those of the lemma.
 
@@ -200,28 +200,28 @@ def pair_bounds(
     X /= np.linalg.norm(X, axis=1).max()
     whole = _Sample(X[y > 0], X[y < 0])
     found: list[_Row] = []
-    of_zero: dict[int, float] = {}
+    at_zero: dict[int, float] = {}
     for n in rows:
         rng = np.random.default_rng([seed, 2, n])
         sample = whole.drawn(n // 2, rng)
         risk = sample.risk()
-        norm, of_zero[n] = risk.norm, -risk(risk.minimiser(radius))
-        of_samples = _strayed_samples(whole, n, pairs, draws, radius, rng)
-        of_pairs = {s: _strayed_pairs(sample, s, draws, radius, rng) for s in pairs}
+        norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
+        of_samples = _sample_deviations(whole, n, pairs, draws, radius, rng)
+        of_pairs = {s: _pair_deviations(sample, s, draws, radius, rng) for s in pairs}
         found += _uniform(of_samples, n, delta, bounds)
         found += _of_theorem_3(of_samples, n, pairs, delta, bounds)
-        for s, strayed in of_pairs.items():
-            found += _of_theorem_2(strayed, n, s, delta, norm, bounds)
+        for s, deviations in of_pairs.items():
+            found += _of_theorem_2(deviations, n, s, delta, norm, bounds)
     found += _slopes(found, rows[-1])
     nan = np.nan
-    found += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in of_zero.items()]
-    for s, strayed in of_pairs.items():
-        found += _probabilities(strayed, rows[-1], s, delta, norm, points, bounds)
+    found += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in at_zero.items()]
+    for s, deviations in of_pairs.items():
+        found += _probabilities(deviations, rows[-1], s, delta, norm, points, bounds)
     found += _coins(coins, points, radius)
     return pd.DataFrame(found, columns=_COLUMNS)
 
 
-class _Risk(NamedTuple):
+class _QuadraticRisk(NamedTuple):
     """R(w) = w' second w / 2 - mean' w."""
 
     mean: NDArray[np.float64]
@@ -230,8 +230,8 @@ class _Risk(NamedTuple):
     def __call__(self, w: NDArray) -> float:
         return float(w @ self.second @ w / 2 - self.mean @ w)
 
-    def __sub__(self, other: "_Risk") -> "_Risk":
-        return _Risk(self.mean - other.mean, self.second - other.second)
+    def __sub__(self, other: "_QuadraticRisk") -> "_QuadraticRisk":
+        return _QuadraticRisk(self.mean - other.mean, self.second - other.second)
 
     @property
     def norm(self) -> float:
@@ -249,23 +249,23 @@ class _Sample(NamedTuple):
         """Draw n rows of each class with replacement."""
         return _Sample(*(part[rng.integers(len(part), size=n)] for part in self))
 
-    def risk(self) -> _Risk:
+    def risk(self) -> _QuadraticRisk:
         """Return the risk over all pairs, by the moments of the classes."""
         pos, neg = (part.mean(axis=0) for part in self)
         squares = [part.T @ part / len(part) for part in self]
         cross = np.outer(pos, neg)
-        return _Risk(pos - neg, squares[0] + squares[1] - cross - cross.T)
+        return _QuadraticRisk(pos - neg, squares[0] + squares[1] - cross - cross.T)
 
-    def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _Risk:
+    def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
         numbers = rng.integers(len(self.pos) * len(self.neg), size=n_pairs)
         i, j = np.divmod(numbers, len(self.neg))
         z = self.pos[i] - self.neg[j]
-        return _Risk(z.mean(axis=0), z.T @ z / n_pairs)
+        return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
 
-class _Samples(NamedTuple):
-    """How far samples stray, by draws; those of Theorem 3 also by S."""
+class _SampleDeviations(NamedTuple):
+    """Deviations of samples, by draws; those of Theorem 3 also by S."""
 
     supremum: NDArray[np.float64]
     theorem_1: NDArray[np.float64]
@@ -273,9 +273,9 @@ class _Samples(NamedTuple):
     norm: NDArray[np.float64]
 
 
-def _strayed_samples(
+def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
-) -> _Samples:
+) -> _SampleDeviations:
     risk = whole.risk()
     best = risk.minimiser(radius)
     found = []
@@ -287,20 +287,20 @@ def _strayed_samples(
         cheap = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
         excess = [risk(v) - risk(best) for v in cheap]
         found.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
-    return _Samples(*(np.array(values) for values in zip(*found, strict=True)))
+    return _SampleDeviations(*(np.array(values) for values in zip(*found, strict=True)))
 
 
-class _Pairs(NamedTuple):
-    """How far the pairs of one sample stray, by draws."""
+class _PairDeviations(NamedTuple):
+    """Deviations of the pairs of one sample, by draws."""
 
     quadratic: NDArray[np.float64]
     linear: NDArray[np.float64]
     theorem_2: NDArray[np.float64]
 
 
-def _strayed_pairs(
+def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
-) -> _Pairs:
+) -> _PairDeviations:
     risk = sample.risk()
     least = risk(risk.minimiser(radius))
     found = []
@@ -309,23 +309,25 @@ def _strayed_pairs(
         off = drawn - risk
         linear = 2 * radius * float(np.linalg.norm(off.mean))
         found.append((radius**2 * off.norm, linear, risk(drawn.minimiser(radius)) - least))
-    return _Pairs(*np.array(found).T)
+    return _PairDeviations(*np.array(found).T)
 
 
-def _uniform(strayed: _Samples, n: int, delta: float, bounds: dict[str, Bounds]) -> Iterator[_Row]:
+def _uniform(
+    deviations: _SampleDeviations, n: int, delta: float, bounds: dict[str, Bounds]
+) -> Iterator[_Row]:
     for statement, values, times in (
-        ("Lemma 1", strayed.supremum, 1),
-        ("Theorem 1", strayed.theorem_1, 2),
+        ("Lemma 1", deviations.supremum, 1),
+        ("Theorem 1", deviations.theorem_1, 2),
     ):
         given = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compared(statement, n, np.nan, values, delta, given)
 
 
 def _of_theorem_3(
-    strayed: _Samples, n: int, pairs: list[int], delta: float, bounds: dict[str, Bounds]
+    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: dict[str, Bounds]
 ) -> Iterator[_Row]:
-    norm = float(strayed.norm.max())
-    for s, values in zip(pairs, strayed.theorem_3.T, strict=True):
+    norm = float(deviations.norm.max())
+    for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
         given = {  # p* is half of delta, the exponential of (18) the other half
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
@@ -334,14 +336,19 @@ def _of_theorem_3(
 
 
 def _of_theorem_2(
-    strayed: _Pairs, n: int, s: int, delta: float, norm: float, bounds: dict[str, Bounds]
+    deviations: _PairDeviations,
+    n: int,
+    s: int,
+    delta: float,
+    norm: float,
+    bounds: dict[str, Bounds],
 ) -> Iterator[_Row]:
     quadratic = {name: b.quadratic(s, delta, norm) for name, b in bounds.items()}
-    yield from _compared("Lemma 2 (i)", n, s, strayed.quadratic, delta, quadratic)
+    yield from _compared("Lemma 2 (i)", n, s, deviations.quadratic, delta, quadratic)
     linear = {name: b.linear(s, delta, b.in_lemma) for name, b in bounds.items()}
-    yield from _compared("Lemma 2 (ii)", n, s, strayed.linear, delta, linear)
+    yield from _compared("Lemma 2 (ii)", n, s, deviations.linear, delta, linear)
     both = {name: b.theorem_2(s, delta, norm) for name, b in bounds.items()}
-    yield from _compared("Theorem 2", n, s, strayed.theorem_2, delta, both)
+    yield from _compared("Theorem 2", n, s, deviations.theorem_2, delta, both)
 
 
 def _compared(
@@ -366,7 +373,7 @@ def _slopes(found: list[_Row], n: int) -> list[_Row]:
 
 
 def _probabilities(
-    strayed: _Pairs,
+    deviations: _PairDeviations,
     n: int,
     s: int,
     delta: float,
@@ -378,19 +385,19 @@ def _probabilities(
     statements: list[tuple[str, NDArray, float, Callable[[Bounds, NDArray], NDArray]]] = [
         (
             "Lemma 2 (i)",
-            strayed.quadratic,
+            deviations.quadratic,
             derived.quadratic(s, delta, norm),
             lambda b, epsilon: b.of_quadratic(s, epsilon, norm),
         ),
         (
             "Lemma 2 (ii)",
-            strayed.linear,
+            deviations.linear,
             derived.linear(s, delta, derived.in_lemma),
             lambda b, epsilon: b.of_linear(s, epsilon, b.in_lemma),
         ),
         (
             "Theorem 2",
-            strayed.theorem_2,
+            deviations.theorem_2,
             derived.theorem_2(s, delta, norm),
             lambda b, epsilon: b.of_theorem_2(s, epsilon, norm),
         ),

@@ -1,4 +1,4 @@
-"""The bounds of kar2014 beside what they bound: regret, stability, uniform convergence.
+"""The bounds of kar2014 beside measured values: regret, stability, uniform convergence.
 
 References
 ----------
@@ -18,7 +18,7 @@ from pydantic import Field, PositiveFloat
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.losses import PartialAUC, struct
-from precbench.papers.types import Count, Names, Seed, Share, Sizes
+from precbench.papers.types import Count, DatasetNames, Seed, Share, Sizes
 from precbench.solvers import FTRL
 from precbench.topk import resolve_k
 
@@ -33,7 +33,7 @@ _FEATURES = 3  # of random points
 
 
 def regret(
-    datasets: Names,
+    datasets: DatasetNames,
     objectives: Objectives,
     horizons: Sizes,
     top: Share,
@@ -69,7 +69,7 @@ def regret(
             The penalties of the player less the least loss in the ball, divided by T, for "pauc"
             by beta T_+ T_-.
         ``regret, at most``
-            The same with all that FTRL's and the leader's certified gaps leave open.
+            An upper bound of it, by the certified gaps of FTRL and of the leader.
         ``bound``
             Theorem 1 with the constants of `FTRL`, for "prec@k" and "prbep" those of the paper.
         ``sqrt(s) times the bound``
@@ -81,7 +81,7 @@ def regret(
         ``constant``
             ``regret, at most`` divided by the rate.
         ``w = 0``
-            The regret of not learning at all.
+            The regret of always playing w = 0.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def regret(
                         f"{dataset} has {len(y):,} rows and a horizon {horizon:,}: shorten it"
                     )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                for way, values in _played(player, X[:horizon], y[:horizon]):
+                for way, values in _play(player, X[:horizon], y[:horizon]):
                     rows += [(dataset, objective, way, horizon, q, v) for q, v in values.items()]
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
     columns = ["dataset", "objective", "rows", "horizon", "quantity", "value"]
@@ -120,7 +120,7 @@ def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
     return X / float(np.sqrt(squares.sum(axis=1).max())), loaded.y[order]
 
 
-def _played(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
+def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     n, n_pos = len(y), int(np.sum(y > 0))
     struct = player.objective != "pauc"
     scale = n if struct else player.beta * n_pos * (n - n_pos)
@@ -220,7 +220,7 @@ def _ratios(
 
 
 def uniform_convergence(
-    datasets: Names,
+    datasets: DatasetNames,
     objectives: Objectives,
     sizes: Sizes,
     weights: Count,
@@ -230,7 +230,7 @@ def uniform_convergence(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure how far surrogates of a sample stray from those of all rows, at the worst of many w.
+    """Measure the largest deviation over many w of surrogates on a sample from those on all rows.
 
     The rows are divided by the largest norm of a row; samples are drawn without replacement. The
     w are random ones in the ball, drawn towards the difference between the means of the classes.
@@ -245,7 +245,7 @@ def uniform_convergence(
     sizes : list of int
         Rows of a sample.
     weights, samples : int
-        How many w, and samples of each size.
+        Number of w, and of samples of each size.
     top, beta : float
     radius : float
         Radius of the ball.
@@ -282,25 +282,29 @@ def uniform_convergence(
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             of = _MEASURES[objective](top, beta)
-            at_w, worst = [(s, of(s, positive)) for s in scores], list[float]()
+            at_w, quantiles = [(s, of(s, positive)) for s in scores], list[float]()
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
-                strayed = [
+                deviations = [
                     max(abs(of(s[chosen], positive[chosen]) - p) for s, p in at_w)
                     for chosen in drawn
                     if 0 < np.sum(positive[chosen]) < size
                 ]
-                if not strayed:
+                if not deviations:
                     raise InputError(
                         f"no sample of {size} rows of {dataset} has both classes: draw more"
                     )
-                worst.append(float(np.quantile(strayed, 1 - DELTA)))
+                quantiles.append(float(np.quantile(deviations, 1 - DELTA)))
                 rate = math.sqrt(math.log(1 / DELTA) / size)
-                values = {"deviation": worst[-1], "rate": rate, "constant": worst[-1] / rate}
+                values = {
+                    "deviation": quantiles[-1],
+                    "rate": rate,
+                    "constant": quantiles[-1] / rate,
+                }
                 rows += [(dataset, objective, size, name, v) for name, v in values.items()]
             slope = -math.inf  # where a sample is all rows
-            if min(worst) > 0:
-                slope = float(np.polyfit(np.log(sizes), np.log(worst), 1)[0])
+            if min(quantiles) > 0:
+                slope = float(np.polyfit(np.log(sizes), np.log(quantiles), 1)[0])
             rows.append((dataset, objective, np.nan, "slope", slope))
     rows.append(("", "", np.nan, "stated slope", -0.5))
     return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])

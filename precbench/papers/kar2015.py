@@ -26,7 +26,7 @@ from precbench.data import Dataset, load_dataset
 from precbench.data.splits import split_rows, validation_split
 from precbench.errors import InputError
 from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
-from precbench.papers.types import Count, Names, Points, Seed, Sizes
+from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.seeds import trial_seed
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
@@ -40,7 +40,7 @@ _RESAMPLES = 1000
 
 
 def precision_bounds(
-    datasets: Names,
+    datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],
     batch_sizes: Annotated[list[Count], Field(min_length=1)],
     splits: Count,
@@ -48,10 +48,10 @@ def precision_bounds(
     radius: PositiveFloat,
     sample_sizes: Sizes,
     weights: Count,
-    samples: Points,
+    samples: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with what they bound.
+    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values.
 
     Each solver makes one pass over the training part of a split, 70 % of the rows in random
     order, so that the batches of the theorems are those of the solver.
@@ -82,7 +82,7 @@ def precision_bounds(
         ``quantity``, ``value``. Quantities:
 
         ``measured``
-            What the theorem bounds: the ``mistakes`` of all batches, the mean ``prec@k loss`` of
+            The bounded quantity: the ``mistakes`` of all batches, the mean ``prec@k loss`` of
             w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the returned mean
             likewise; of Theorem 12 the largest deviation over the w, its 95 % quantile over the
             samples.
@@ -91,7 +91,7 @@ def precision_bounds(
             the known optimum, so that the true bound may be smaller.
         ``trivial``
             The most mistakes that the batches allow, the sum of their k, which is also the bound
-            at w = 0: a larger one says nothing.
+            at w = 0: a larger bound is vacuous.
         ``explicit part``
             Of the bounds of Theorems 13 and 15: without the term that has the open constant.
         ``rate``, ``constant``

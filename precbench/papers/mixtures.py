@@ -211,7 +211,7 @@ def draw_mixture_pair(
     Raises
     ------
     InputError
-        If `sigma` or `eccentricity` is out of its range.
+        If `sigma` or `eccentricity` is out of range.
 
     Notes
     -----

@@ -19,7 +19,7 @@ from scipy import sparse
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.metrics import auc, check_ranking, pnorm_risk, r_max
-from precbench.papers.types import Count, Measures, Names, Points, Seed, Share
+from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
 from precbench.solvers import PNormPush
 from precbench.yaml.models import Name, Section
 
@@ -209,7 +209,9 @@ def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
         yield "all", str(k + 1), share
 
 
-def discount_factors(z_min: PositiveFloat, z_max: PositiveFloat, points: Points) -> pd.DataFrame:
+def discount_factors(
+    z_min: PositiveFloat, z_max: PositiveFloat, points: AtLeastTwo
+) -> pd.DataFrame:
     """Compare the discounting factors of the DCG, the average reciprocal rank and the IR push.
 
     Parameters
@@ -242,8 +244,8 @@ def discount_factors(z_min: PositiveFloat, z_max: PositiveFloat, points: Points)
     return _curves("z", z, curves, {"share of z in the order of the caption": in_order})
 
 
-def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: Points) -> pd.DataFrame:
-    """Compare both bounds of Lemma 7 with what they bound, for a fixed a and b in [0, 1].
+def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
+    """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1].
 
     Parameters
     ----------
@@ -290,9 +292,9 @@ def _curves(
 
 def one_dimensional(
     epsilon: Share,
-    m: Points,
+    m: AtLeastTwo,
     repetitions: Count,
-    test_size: Points,
+    test_size: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
     """Choose by R_max between an increasing and a decreasing function of one number.
@@ -332,8 +334,8 @@ def one_dimensional(
     rudin2009, section 10.1.
     """
     rng = np.random.default_rng(seed)
-    drawn = pd.DataFrame(_compared(*_drawn(rng, epsilon, m)) for _ in range(repetitions))
-    test = pd.Series(_compared(*_drawn(rng, epsilon, test_size)))
+    drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
+    test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
     bound = (1 - epsilon) ** m
     chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
     supported = _is_at_least(bound, len(chosen), repetitions)
@@ -365,14 +367,14 @@ def one_dimensional(
     return pd.DataFrame(rows, columns=["part", "function", "quantity", "value"])
 
 
-def _drawn(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
-    """Draw labels and places from the distribution."""
+def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
+    """Draw labels and points from the distribution."""
     ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
     interval = np.searchsorted(ends, rng.random(n), side="right")
     return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
 
 
-def _compared(labels: NDArray, x: NDArray) -> dict[str, float]:
+def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
@@ -394,12 +396,12 @@ def _is_at_least(probability: float, successes: int, trials: int) -> bool:
 
 
 def push_variants(
-    datasets: Names,
+    datasets: DatasetNames,
     p: Annotated[float, Field(ge=1)],
     bottom_weight: PositiveFloat,
     crucial: Count,
-    rows: Points,
-    repetitions: Points,
+    rows: AtLeastTwo,
+    repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare the pushes at the top, at the bottom and at both ends, and a push on crucial pairs.

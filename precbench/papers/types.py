@@ -8,21 +8,30 @@ from pydantic import Field, PositiveFloat
 
 from precbench.yaml.models import Section
 
-__all__ = ["Count", "Measures", "MixtureProblem", "Names", "Points", "Seed", "Share", "Sizes"]
+__all__ = [
+    "AtLeastTwo",
+    "Count",
+    "DatasetNames",
+    "Measures",
+    "MixtureProblem",
+    "Seed",
+    "Share",
+    "Sizes",
+]
 
 Count = Annotated[int, Field(ge=1)]
-Points = Annotated[int, Field(ge=2)]
+AtLeastTwo = Annotated[int, Field(ge=2)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-Names = Annotated[list[str], Field(min_length=1)]
-Sizes = Annotated[list[Points], Field(min_length=2)]
+DatasetNames = Annotated[list[str], Field(min_length=1)]
+Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 """Functions of labels and scores, by label; a config lists metrics as an experiment does."""
 
 
 class MixtureProblem(Section):
-    """Two classes of so many components, each with the covariance ``sigma**2 I``."""
+    """Two classes of Gaussian mixtures; each component has the covariance ``sigma**2 I``."""
 
     components: Count
     sigma: PositiveFloat

@@ -170,13 +170,13 @@ def _draw_bounds(figure: "SubFigure", result: Result) -> None:
     table, largest = result.values, max(result.parameters["rows"])
     grid, lines = figure.subplots(2, 4).flatten(), dict[str, Any]()
     colours = solver_styles(_QUANTITIES)
-    of_zero = table.loc[table["statement"] == "w = 0", "value"].iloc[-1]
+    at_zero = table.loc[table["statement"] == "w = 0", "value"].iloc[-1]
     for axes, (statement, x) in zip(grid, _PANELS, strict=False):
         rows = table[(table["what"] == "deviation") & (table["statement"] == statement)]
         rows = rows[rows["rows"] == largest] if x == "pairs" else rows
         _draw_quantities(axes, rows, x, colours, lines)
         if statement.startswith("Theorem"):
-            lines["w = 0"] = axes.axhline(of_zero, color="0.6", linewidth=0.8)
+            lines["w = 0"] = axes.axhline(at_zero, color="0.6", linewidth=0.8)
         axes.set(title=statement, xscale="log", xlabel="S" if x == "pairs" else "N")
     for axes, tail in zip(grid[len(_PANELS) :], _TAILS, strict=True):
         rows = table[(table["what"] == "probability") & (table["statement"] == tail)]
@@ -225,9 +225,10 @@ PRESENTATIONS = {
         draw=_draw_bounds,
         size=(10.0, 5.2),
         caption="Deviations that are exceeded with probability {delta}, over {draws} draws, and "
-        "what lemmas and theorems give for it; with S pairs, of the largest sample. Grey: how far "
-        "w = 0, which has learnt nothing, lies above the optimum. Last two panels: the probability "
-        "that a deviation reaches ε, in the last one exact, for a sample on a line with half of "
-        "each class at 1 and half at -1. Balls of radius W = {radius}, {features} features.",
+        "their bounds by lemmas and theorems; with S pairs, of the largest sample. Grey: the "
+        "excess of w = 0, which has learned nothing, over the optimum. Last two panels: the "
+        "probability that a deviation reaches ε, in the last one exact, for a sample on a line "
+        "with half of each class at 1 and half at -1. Balls of radius W = {radius}, {features} "
+        "features.",
     ),
 }

@@ -22,7 +22,7 @@ _NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC"}
 def _panels(
     figure: "SubFigure", table: pd.DataFrame, column: str
 ) -> Iterator[tuple["Axes", pd.DataFrame]]:
-    """Yield axes with what they show: a row of panels an objective, a column a data set."""
+    """Yield the axes and rows of each panel: a row per objective, a column per data set."""
     places = sorted(table[column].unique())
     objectives, datasets = (list(dict.fromkeys(table[c])) for c in ("objective", "dataset"))
     shape = len(objectives), len(datasets)
@@ -63,7 +63,7 @@ _QUANTITIES = [
 
 def _regret_tables(result: Result) -> Iterator[Table]:
     note = (
-        "At most: with all that the certified gaps leave open. w = 0: the regret of not learning. "
+        "At most: an upper bound, by the certified gaps. w = 0: the regret of always playing 0. "
         "Constant: that regret, at most, divided by the rate."
     )
     yield from _tables_by(result, "horizon", _QUANTITIES, note)
@@ -87,8 +87,10 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
                     linestyle=dashes,
                     marker=colours[way].marker if dashes == "-" else "",
                 )
-        idle = rows[(rows["rows"] == ways[0]) & (rows["quantity"] == "w = 0")]
-        [lines["w = 0"]] = axes.plot(idle["horizon"], idle["value"], color="0.6", linewidth=0.8)
+        trivial = rows[(rows["rows"] == ways[0]) & (rows["quantity"] == "w = 0")]
+        [lines["w = 0"]] = axes.plot(
+            trivial["horizon"], trivial["value"], color="0.6", linewidth=0.8
+        )
     _label(figure, "T (rows)", "regret")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
 
@@ -140,8 +142,8 @@ PRESENTATIONS = {
         tables=_regret_tables,
         draw=_draw_regret,
         size=(7.6, 6.4),
-        caption="Regret of follow the regularised leader in a ball of radius {radius}, with all "
-        "that the certified gaps leave open, and the bound of Theorem 1; grey: that of w = 0, "
+        caption="Regret of follow the regularised leader in a ball of radius {radius}, an upper "
+        "bound by the certified gaps, and the bound of Theorem 1; grey: the regret of w = 0, "
         "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
         "rows, pAUC the share {beta} of the negatives.",
     ),
@@ -151,7 +153,7 @@ PRESENTATIONS = {
         tables=_convergence_tables,
         draw=_draw_convergence,
         size=(7.6, 6.4),
-        caption="How far the surrogate of a sample strays from that of all rows, at the worst of "
+        caption="Largest deviation of the surrogate on a sample from that on all rows, over "
         "{weights} weights in a ball of radius {radius}: the 95 % quantile over {samples} samples. "
         "Prec@k takes the share {top} of the rows, pAUC the share {beta} of the negatives.",
     ),

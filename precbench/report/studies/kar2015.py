@@ -34,7 +34,7 @@ def _tables(result: Result) -> Iterator[Table]:
         groups[_MISTAKES].mean(),
         {"holds": holds},
         "Means over the splits, and in how many of them the bound holds. Trivial: the most "
-        "mistakes that the batches allow, so that a larger bound says nothing.",
+        "mistakes that the batches allow, so that a larger bound is vacuous.",
     )
     groups = wide[~counted].groupby(_KEYS, sort=False)
     columns: dict[str, Any] = dict.fromkeys(_OPEN_ENDED, "mean") | {"constant": "max"}

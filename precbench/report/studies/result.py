@@ -1,4 +1,4 @@
-"""What the presentations of all studies share."""
+"""Types that the presentations of all studies share."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

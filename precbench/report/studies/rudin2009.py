@@ -187,7 +187,7 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     a = result.parameters["a"]
     axes.axvspan(0, min(2 * a, 1), color="0.94", linewidth=0, zorder=0)
     _draw_curves(axes, result, "b")
-    axes.set_ylabel("bounds and what they bound")
+    axes.set_ylabel("difference of roots and its bounds")
     axes.set_ylim(bottom=0)
     axes.legend()
 
@@ -341,7 +341,7 @@ PRESENTATIONS = {
         tables=_curve_tables,
         draw=_draw_discounts,
         size=(6.4, 3.6),
-        caption="What a positive example at rank z is worth, for the IR push at reverse height z.",
+        caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
     ),
     "lemma-7": Presentation(
         text=("curve",),
