@@ -228,7 +228,7 @@ class Model:
             **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
         }
         target = Path(os.path.realpath(path))  # through a link, which stays
-        with writing(path, "choose another place", refused=InputError):
+        with writing(Path(path), "choose another place", refused=InputError):
             if target.exists() and not target.is_file():
                 raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
             write_whole({target: pack(arrays)})
