@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
@@ -218,6 +220,29 @@ def test_tuning_minimises_a_loss(small, tmp_path):
     assert set(chosen) <= {"C=1", "C=1e-09"}
     records = Store(tmp_path / "out" / "small").records()
     assert all(r["tuning_seconds"] > 0 for r in records if r["label"] == "logistic-regression")
+
+
+def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
+    plan = make_plan(load_config(small()))
+    store = Store(tmp_path / "out")
+    module, lost = sys.modules["precbench.runner.dispatch"], []
+    pool = module._pool
+
+    def broken(jobs, n_workers):
+        if len(lost) < limit:
+            lost.append(len(jobs))
+            raise BrokenProcessPool("a worker was lost")
+        return pool(jobs, n_workers)
+
+    monkeypatch.setattr(module, "_pool", broken)
+    limit = 1
+    done = {job.key: s for job, s in run_plan(plan, store, to_do(plan, store), n_workers=2)}
+    assert set(done.values()) == {"ok"} and len(done) == 6
+    lost.clear()
+    limit = 9
+    with pytest.raises(PrecbenchError, match="die at their start"):
+        list(run_plan(plan, store, to_do(plan, store, force=True), n_workers=2))
+    assert lost == [6, 6]
 
 
 class Deadly:

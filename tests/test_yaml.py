@@ -5,7 +5,7 @@ import time
 import pytest
 
 from precbench.errors import InputError, did_you_mean
-from precbench.yaml.document import load, parse
+from precbench.yaml.document import MAX_MISTAKES, load, parse
 
 
 def complaint(text):
@@ -151,6 +151,14 @@ def test_refusal_sorts_and_falls_back_to_the_parent():
     document = parse("a: {b: 1}\nc: [1, 2]", "a.yaml")
     error = document.refusal([(("c", 1), "two"), (("a", "x", "y"), "one"), (("c", 1), "two")])
     assert str(error) == "a.yaml:1:1: a.x.y: one\na.yaml:2:8: c[1]: two"
+
+
+def test_a_few_of_many_problems_are_shown():
+    document = parse("a: 1\n")
+    lines = str(document.refusal((("a",), f"problem {i}") for i in range(30_000))).splitlines()
+    assert len(lines) == MAX_MISTAKES + 1
+    assert lines[-1].endswith("and 29,980 more")
+    assert len(str(document.refusal([(("a",), "one")] * 9)).splitlines()) == 1
 
 
 def test_did_you_mean():

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import (
     Field,
-    PositiveFloat,
     PositiveInt,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -61,7 +60,7 @@ class Experiment(Section):
     parts: Items[Part] = ("test",)
     checkpoints: Checkpoints = 20
     sweep: dict[str, Items[Any]] | None = None
-    timeout: PositiveFloat = 3600.0
+    timeout: Annotated[float, Field(gt=0, le=366 * 24 * 3600)] = 3600.0
     plots: Items[Plot] | None = Field(default=None, validate_default=True)
     smoke: Smoke = Smoke()
 

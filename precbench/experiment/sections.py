@@ -166,6 +166,10 @@ Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
 
 
+MOST_SPLITS = 100_000
+"""More would take a plan that fills the memory."""
+
+
 class Protocol(Section):
     """How the rows are divided."""
 
@@ -173,8 +177,8 @@ class Protocol(Section):
     test_size: Share = 0.3
     train_size: PositiveInt | None = None
     """Number of training rows, in place of `test_size`; the others are test rows."""
-    n_splits: PositiveInt = 5
-    repetitions: PositiveInt = 1
+    n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
+    repetitions: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 1
     """Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds."""
     stratified: bool = False
     groups: Literal["keep", "ignore"] = "keep"
@@ -208,6 +212,9 @@ class Protocol(Section):
             problems.append((("train_size",), "stands beside test_size: give one of the two"))
         if self.split == "kfold" and self.n_splits < 2:
             problems.append((("n_splits",), "kfold needs at least 2"))
+        if len(self._all) > MOST_SPLITS:
+            text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
+            problems.append((("repetitions",), text))
         for i, index in enumerate(self.splits or ()):
             if index not in self._all:
                 problems.append((("splits", i), no_split(index, self._all)))
@@ -262,7 +269,7 @@ class Fourier(Section):
     They replace the scaled features x. See `sklearn.kernel_approximation.RBFSampler`.
     """
 
-    n_components: PositiveInt
+    n_components: Annotated[int, Field(ge=1, le=1_000_000)]
     gamma: PositiveFloat | None = None
     """For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)."""
 

@@ -34,6 +34,7 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
         one at a time; a job that dies again is recorded as crashed or timed out.
     """
     waiting = {job.key: job for job in jobs}
+    lost_at_start = False
     while waiting:
         n_waiting = len(waiting)
         try:
@@ -46,8 +47,11 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
                     ended = _alone(job)
                 if ended is not None:
                     yield waiting.pop(job.key), ended
-            if len(waiting) == n_waiting:
+            if len(waiting) < n_waiting:
+                continue
+            if lost_at_start:
                 raise PrecbenchError(f"worker processes die at their start: {error}") from error
+            lost_at_start = True  # one may be lost by chance
 
 
 def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:

@@ -50,7 +50,9 @@ class Document:
     where: dict[Keys, tuple[int, int]]
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
-        """Return the error that reports all problems, one line each, in the order of the file.
+        """Return the error that reports the problems, one line each, in the order of the file.
+
+        At most `MAX_MISTAKES` are shown; the others are counted.
 
         Parameters
         ----------
@@ -65,7 +67,10 @@ class Document:
         placed = [(self._place(keys), keys, text) for keys, text in problems]
         placed.sort(key=lambda problem: problem[0])
         lines = [_complaint(self.file, *problem) for problem in placed]
-        return InputError("\n".join(dict.fromkeys(lines)))
+        lines = list(dict.fromkeys(lines))
+        more = len(lines) - MAX_MISTAKES
+        shown = lines[:MAX_MISTAKES] + [f"{self.file}: and {more:,} more"] * (more > 0)
+        return InputError("\n".join(shown))
 
     def _place(self, keys: Keys) -> tuple[int, int]:
         return next(
