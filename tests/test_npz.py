@@ -87,7 +87,7 @@ def test_flipped_bytes_are_refused_or_change_nothing(file):
     rng = np.random.default_rng(0)
     refused = 0
     tracemalloc.start()
-    for _ in range(2000):
+    for _ in range(500):
         damaged = bytearray(content)
         for place in rng.integers(0, len(content), rng.integers(1, 4)):
             damaged[place] ^= 1 << rng.integers(0, 8)
@@ -101,7 +101,7 @@ def test_flipped_bytes_are_refused_or_change_nothing(file):
             assert_array_equal(read[name], ARRAYS[name])
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
-    assert refused > 1000
+    assert refused > 250
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)])
