@@ -321,4 +321,5 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
-    return InputError(f"{path} is damaged ({why}): remove it and run again")
+    mark = path.with_suffix(".json")  # without it the trial runs again, whatever else is there
+    return InputError(f"{path} is damaged ({why}): remove {mark.name} and run again")

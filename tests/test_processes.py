@@ -51,5 +51,6 @@ def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path
     wait_until(lambda: workers(parent.pid), 60)
     time.sleep(delay)
     os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
+    assert parent.wait() == -signal.SIGKILL
     wait_until(lambda: not session(parent.pid), 60)
+    assert not session(parent.pid)

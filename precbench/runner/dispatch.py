@@ -34,7 +34,7 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
         one at a time; a job that dies again is recorded as crashed or timed out.
     """
     waiting = {job.key: job for job in jobs}
-    lost_at_start = False
+    was_lost_at_start = False
     while waiting:
         n_waiting = len(waiting)
         try:
@@ -47,11 +47,10 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
                     ended = _alone(job)
                 if ended is not None:
                     yield waiting.pop(job.key), ended
-            if len(waiting) < n_waiting:
-                continue
-            if lost_at_start:
+            is_lost_at_start = len(waiting) == n_waiting
+            if is_lost_at_start and was_lost_at_start:  # once may be by chance
                 raise PrecbenchError(f"worker processes die at their start: {error}") from error
-            lost_at_start = True  # one may be lost by chance
+            was_lost_at_start = is_lost_at_start
 
 
 def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
