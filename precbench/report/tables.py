@@ -167,8 +167,8 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
         If the folder lacks the results or they are malformed.
     """
     run = read_run(folder)
-    tables = make_tables(run)
     summary = summarise(run.results, run.losses)
+    tables = _tables(run, summary)
     summary.insert(0, "experiment", run.name)
     contents = {
         "summary.csv": summary.to_csv(index=False, lineterminator="\n"),
@@ -194,7 +194,10 @@ def make_tables(run: Run) -> list[Table]:
         One per data set, solvers by metrics and times. With a sweep, one per data set and metric,
         solvers by swept values, and one of the times.
     """
-    summary = summarise(run.results, run.losses)
+    return _tables(run, summarise(run.results, run.losses))
+
+
+def _tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     make = _metric_table if run.sweep is None else _sweep_tables
     return [
         table
