@@ -40,6 +40,21 @@ def session_cache(tmp_path_factory):
 
 
 @pytest.fixture
+def complete_pdf():
+    """Figures as a user gets them; without it, the fonts are left out of PDFs."""
+
+
+@pytest.fixture(autouse=True)
+def pdf_without_fonts(request, monkeypatch):
+    """Leave out the fonts, which take longer than all the rest of a figure."""
+    if "complete_pdf" not in request.fixturenames:
+        monkeypatch.setattr(
+            "matplotlib.backends.backend_pdf.PdfFile.writeFonts",
+            lambda pdf: pdf.writeObject(pdf.fontObject, {}),
+        )
+
+
+@pytest.fixture
 def no_network(monkeypatch):
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

@@ -423,6 +423,13 @@ def test_figures_and_their_numbers(small):
     assert (small / "figures" / "roc-ppi.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_fonts_are_embedded(small, complete_pdf):
+    """As TrueType, which journals ask for."""
+    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    _, drawn, *_ = write_figures(small)
+    assert b"/FontFile2" in drawn.read_bytes()
+
+
 def test_figures_of_a_sweep(swept):
     names = [path.name for path in write_figures(swept) if path.suffix == ".png"]
     assert names == [
@@ -477,7 +484,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 """
 
 
-def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch):
+def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, complete_pdf):
     """Whatever the process, the time and the user's own matplotlib settings."""
     once = {path: path.read_bytes() for path in write_tables(small) + write_figures(small)}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")

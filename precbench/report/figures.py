@@ -566,6 +566,7 @@ def save_figure(draw: Callable[[], "Figure"], pdf: Path, png: Path) -> None:
     with style.context(["default", _RC_PARAMS]):
         figure = draw()
         figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
+        figure.set_layout_engine("none")  # it is laid out by now
         figure.savefig(png, metadata={"Software": "precbench"})
 
 

@@ -57,7 +57,9 @@ class Table:
     stand_in: bool = False
 
 
-_TRIAL_COLUMNS = ["status", "reason", "stopped", "timing", "chosen", "tuning_seconds"]
+_TRIAL_COLUMNS = [
+    *("stand_in", "status", "reason", "stopped", "timing", "chosen", "tuning_seconds"),
+]
 
 
 def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
@@ -88,8 +90,9 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
         - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
           ``timing`` ("parallel" if any trial was) and ``stand_in``.
     """
-    groups = results[results["part"] == "test"].groupby(_GROUP, sort=False)
-    summary = pd.DataFrame([_summary_of(*group, losses) for group in groups])
+    trials = _one_row_per_trial(results[results["part"] == "test"], losses)
+    groups = trials.groupby(_GROUP, sort=False)
+    summary = pd.DataFrame([_summary_of(*group) for group in groups])
     where = [summary["dataset"], summary["sweep"]]
     alone = summary["seconds"].where(summary["timing"] == "sequential")
     comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
@@ -97,24 +100,37 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
     return summary.assign(relative_time=comparable / fastest)
 
 
-def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict[str, object]:
-    trials = rows.groupby(_TRIAL, sort=False)[_TRIAL_COLUMNS].last()
-    ok = rows[rows["status"] == "ok"]
-    final = ok[ok["final"] & ok["value"].notna()]
-    values = final["value"]
-    gain = -ok["value"] if key[_GROUP.index("metric")] in losses else ok["value"]
+def _one_row_per_trial(rows: pd.DataFrame, losses: Collection[str]) -> pd.DataFrame:
+    """Return the final value and the times of each trial and metric, NaN where it has none."""
+    of_trial = [*_GROUP, *_TRIAL]
+    trials = rows.groupby(of_trial, sort=False)[_TRIAL_COLUMNS].last()
+    ok = rows[(rows["status"] == "ok") & rows["value"].notna()]
+    final = ok[ok["final"]].groupby(of_trial, sort=False)
+    learnt = ok[ok["rows_seen"] > 0]  # before, all rows are tied
+    gain = learnt["value"].where(~learnt["metric"].isin(losses), -learnt["value"])
+    best = gain.groupby([learnt[name] for name in of_trial]).transform("max")
+    reached = learnt[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
+    return trials.assign(
+        value=final["value"].last(),
+        seconds=final["wall_seconds"].last(),
+        seconds_to_99=reached.groupby(of_trial)["wall_seconds"].first(),
+    ).reset_index()
+
+
+def _summary_of(key: tuple, trials: pd.DataFrame) -> dict[str, object]:
+    values = trials["value"].dropna()
     parallel = (trials["timing"] == "parallel").any()
     return {
         **dict(zip(_GROUP, key, strict=True)),
-        "stand_in": rows["stand_in"].any(),
+        "stand_in": trials["stand_in"].any(),
         "trials": len(trials),
         "n": len(values),
         "mean": values.mean(),
         "std": values.std(ddof=1),
         **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
-        "seconds": final["wall_seconds"].median(),
+        "seconds": trials["seconds"].median(),
         "relative_time": None,  # set by the caller
-        "seconds_to_99": _seconds_to_99(ok, gain).median(),
+        "seconds_to_99": trials["seconds_to_99"].median(),
         "chosen": _with_counts(trials["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
         "stopped": int((trials["stopped"] != "").sum()),
@@ -122,14 +138,6 @@ def _summary_of(key: tuple, rows: pd.DataFrame, losses: Collection[str]) -> dict
         "outcomes": _outcomes(trials),
         "timing": "parallel" if parallel else "sequential",
     }
-
-
-def _seconds_to_99(ok: pd.DataFrame, gain: pd.Series) -> pd.Series:
-    learnt = ok["rows_seen"] > 0  # before, all rows are tied
-    ok, gain = ok[learnt], gain[learnt]
-    best = gain.groupby([ok[name] for name in _TRIAL]).transform("max")
-    reached = ok[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
-    return reached.groupby(_TRIAL)["wall_seconds"].first()
 
 
 def _with_counts(chosen: pd.Series) -> str:
