@@ -283,6 +283,17 @@ def test_ties_keep_the_order_of_rows(files, table):
         assert rows.tolist() == sorted(rows)
 
 
+def test_score_names_columns_without_information(files, table):
+    fit_table()
+    table.assign(a=np.nan, city="Paris").to_csv("new.csv", index=False)
+    result = invoke("score", "top.npz", "new.csv", "--top", "1")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("rank,row,score\n1,")
+    filled, unknown = result.stderr.splitlines()
+    assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
+    assert unknown.endswith("that the training rows had in city: all count as none")
+
+
 def test_numeric_strings_stay_strings(files):
     (files / "codes.csv").write_text("code,y\n" + "A1,1\nB2,0\nC3,0\n007,1\n7,0\n" * 20)
     options = {"label": "y", "categorical": "one-hot", "save": "top.npz"}
@@ -418,6 +429,7 @@ def test_invalid_options_of_score(files, table):
     table.drop(columns="b").to_csv("less.csv", index=False)
     table.assign(a="x").to_csv("text.csv", index=False)
     pd.DataFrame({"a": [np.inf], "b": 1, "c": 1, "city": "Rome"}).to_csv("inf.csv", index=False)
+    table.assign(a=pd.Timestamp("2024-01-01")).to_parquet("date.parquet")
     np.savez("data.npz", X=np.ones((2, 2)))
     for arguments, what in [
         (["none.npz", "mine.csv"], "no model none.npz: precbench fit FILE --save none.npz"),
@@ -427,6 +439,7 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "data.npz"], "the model was fitted to csv rows, found npz"),
         (["top.npz", "less.csv"], "less.csv: no column 'b'"),
         (["top.npz", "text.csv"], "text.csv: column 'a', row 1: 'x' is not a number"),
+        (["top.npz", "date.parquet"], "column 'a', row 1: '2024-01-01 00:00:00' is not a number"),
         (["top.npz", "inf.csv"], "inf.csv: column 'a', row 1: 'inf' is not a finite number"),
         (["top.npz", "mine.csv", "--id", "name"], "no column 'name'; it has id, a, b"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),

@@ -103,7 +103,9 @@ def score_rows(
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
-    ranking = loaded.rank(read_new_rows(file, loaded.encoding, form), top)
+    with _plain_warnings():
+        rows = read_new_rows(file, loaded.encoding, form)
+    ranking = loaded.rank(rows, top)
     if row_id is not None:
         names = read_table_column(file, row_id, form)
         ranking.insert(2, "id", [names[row - 1] for row in ranking["row"]])
@@ -158,7 +160,7 @@ def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Print each warning of a solver in one line."""
+    """Print each warning in one line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield

@@ -8,9 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, issparse
+from sklearn.impute import SimpleImputer
 
-from precbench.data.own.encoding import Encoding
-from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
+from precbench.data.own.encoding import Encoding, learn_columns
+from precbench.data.own.read import (
+    _check_header,
+    read_new_rows,
+    read_own_file,
+    read_table_column,
+)
 from precbench.errors import InputError
 
 TABLE = pd.DataFrame(
@@ -178,6 +184,86 @@ def test_invalid_new_rows(tmp_path):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with pytest.raises(InputError, match="fitted to csv rows, found svmlight"):
         read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
+
+
+DAYS = pd.to_datetime(["2024-01-01", "2024-01-02"])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [DAYS, DAYS.tz_localize("UTC"), DAYS - DAYS[0], DAYS.to_period("M"), DAYS.date],
+    ids=["time", "zone", "duration", "period", "date"],
+)
+def test_a_number_that_became_a_date_is_rejected(tmp_path, values):
+    _, encoding = read_own_file(csv(tmp_path, GOOD), label="y", missing="mean")
+    path = tmp_path / "new.parquet"
+    pd.DataFrame({"x": [1, 2], "z": values}).to_parquet(path)
+    with pytest.raises(InputError, match=r"new\.parquet: column 'z', row 1: '.*' is not a number"):
+        read_new_rows(path, encoding)
+    with pytest.raises(InputError, match=r"column 'z', row 1: .* is not a number"):
+        encoding.encode(pd.DataFrame({"x": [1, 2], "z": pd.Categorical(values)}))
+
+
+def test_columns_without_information_are_named(tmp_path):
+    path = csv(tmp_path, "x,z,a,b,y\n1,2,r,s,0\n3,4,t,u,1\n")
+    _, encoding = read_own_file(path, label="y", missing="mean", categorical="one-hot")
+    new = csv(tmp_path, "x,z,a,b\n,1,,S\n,2,,s\n", "new.csv")
+    with pytest.warns(UserWarning) as caught:
+        read_new_rows(new, encoding)
+    assert [str(w.message) for w in caught] == [
+        f"{new}: no row has a value in x, a: all are filled in alike"
+    ]
+    new = csv(tmp_path, "x,z,a,b\n,1,R,S\n3,2,T,U\n", "new.csv")
+    with pytest.warns(UserWarning) as caught:
+        read_new_rows(new, encoding)
+    assert [str(w.message) for w in caught] == [
+        f"{new}: no row has a value that the training rows had in a, b: all count as none"
+    ]
+
+
+def test_bytes_are_rejected(tmp_path):
+    path = tmp_path / "own.parquet"
+    pd.DataFrame({"x": [b"\xff", b"a"], "y": [0, 1]}).to_parquet(path)
+    with pytest.raises(InputError, match="column 'x' holds bytes, neither numbers nor text; drop"):
+        read_own_file(path, label="y", categorical="one-hot")
+    _, encoding = read_own_file(csv(tmp_path, "x,y\na,0\nb,1\n"), label="y", categorical="one-hot")
+    with pytest.raises(InputError, match="column 'x' holds bytes"):
+        read_new_rows(path, encoding)
+
+
+class _Compared(str):
+    n_times = 0
+
+    def __eq__(self, other):
+        _Compared.n_times += 1
+        return str(self) == other
+
+    __hash__ = str.__hash__
+
+
+def test_the_work_is_linear_in_the_columns(tmp_path, monkeypatch):
+    _check_header(tmp_path, [_Compared(f"c{i}") for i in range(300)])
+    assert _Compared.n_times < 10 * 300
+    fits = []
+    fit = SimpleImputer.fit
+    monkeypatch.setattr(SimpleImputer, "fit", lambda *args: fits.append(1) or fit(*args))
+    text = ",".join(f"c{i}" for i in range(300)) + ",y\n"
+    path = csv(tmp_path, text + ("1," * 300 + "0\n") + ("2," * 300 + "1\n"))
+    assert read_own_file(path, label="y", missing="median")[0].X.shape == (2, 300)
+    assert len(fits) == 2
+
+
+@pytest.mark.parametrize("missing", ["mean", "median", "most-frequent"])
+def test_columns_are_imputed_as_if_alone(missing):
+    values = np.random.default_rng(0).lognormal(size=(1001, 7)).round(3)
+    values[::3, ::2] = np.nan
+    table = pd.DataFrame(values, columns=list("abcdefg"))
+    alone = [
+        SimpleImputer(strategy=missing.replace("-", "_")).fit(values[:, [j]]).statistics_[0]
+        for j in range(7)
+    ]
+    learnt = learn_columns(table, list(table), "error", missing, "")
+    assert [column.fill for column in learnt] == alone
 
 
 def test_dates_and_many_categories_are_rejected(tmp_path):

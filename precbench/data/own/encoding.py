@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CATEGORIES = 1000
+_COLUMNS_AT_ONCE = 256
 
 Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
 Missing = Literal["error", "mean", "median", "most-frequent"]
@@ -76,11 +78,16 @@ class Encoding:
         Raises
         ------
         InputError
-            A missing column; text in a column of numbers, infinity, or a missing value, with
-            column and row.
+            A missing column; text or a date in a column of numbers, infinity, or a missing value,
+            with column and row.
+
+        Warns
+        -----
+        UserWarning
+            Names columns in which every value is filled in, or every text unknown.
         """
         X = np.zeros((len(table), self.n_features))
-        place = 0
+        place, filled, unknown = 0, [], []
         for column in self.columns:
             values = column_of(table, column.name, name)
             if column.categories is None:
@@ -91,6 +98,21 @@ class Encoding:
                 known = np.flatnonzero(codes >= 0)
                 X[known, place + codes[known]] = 1.0
                 place += len(column.categories)
+                if not len(known):
+                    unknown.append(column.name)
+            if column.fill is not None and values.isna().all():
+                filled.append(column.name)
+        if filled:
+            warnings.warn(
+                f"{name}: no row has a value in {listed(filled)}: all are filled in alike",
+                stacklevel=2,
+            )
+        if unknown:
+            warnings.warn(
+                f"{name}: no row has a value that the training rows had in {listed(unknown)}: "
+                "all count as none",
+                stacklevel=2,
+            )
         return X
 
     @property
@@ -137,26 +159,44 @@ def column_of(table: pd.DataFrame, name: str, where: str) -> pd.Series:
     raise InputError(f"{where}: no column {name!r}{near}; it has {listed(table.columns)}")
 
 
-def learn_column(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:
-    """Learn the categories and the fill value of a column from the training rows."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+def learn_columns(
+    table: pd.DataFrame, names: Sequence[str], categorical: str, missing: Missing, where: str
+) -> tuple[Column, ...]:
+    """Learn the categories and fill values of columns from the training rows."""
+    from sklearn.impute import SimpleImputer
+
+    columns = {name: _learn_column(table[name], categorical, missing, where) for name in names}
+    if missing != "error":
+        numeric = [name for name in names if columns[name].categories is None]
+        imputer = SimpleImputer(strategy=missing.replace("-", "_"))
+        for start in range(0, len(numeric), _COLUMNS_AT_ONCE):
+            some = numeric[start : start + _COLUMNS_AT_ONCE]
+            numbers = np.array([_numbers(table[name], np.nan, where) for name in some]).T
+            fills = imputer.fit(numbers).statistics_.tolist()
+            columns |= {
+                name: Column(name, fill=fill) for name, fill in zip(some, fills, strict=True)
+            }
+    return tuple(columns.values())
+
+
+def _learn_column(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:
+    """Learn the categories of a column and, of text, the fill value."""
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
     name = str(values.name)
-    if values.isna().all():
+    numbers = _as_numbers(values)
+    if np.isfinite(numbers).all():
+        return Column(name)
+    present = values.notna().to_numpy()
+    if not present.any():
         raise InputError(f"{where}: column {name!r} has no values; drop it")
-    strategy = missing.replace("-", "_")
-    is_text = None if is_numeric_dtype(values) or is_bool_dtype(values) else _text(values)
-    if is_text is None or not is_text.any():
-        fill = None
-        if missing != "error":
-            numbers = _numbers(values, np.nan, where)[:, np.newaxis]
-            fill = float(SimpleImputer(strategy=strategy).fit(numbers).statistics_[0])
-        return Column(name, fill=fill)
+    is_text = np.isnan(numbers) & present
+    if not is_text.any():
+        return Column(name)
     _refuse_text(values, is_text, categorical, where)
-    present = values.dropna().astype(str).to_numpy(dtype=object)[:, np.newaxis]
-    categories = OneHotEncoder().fit(present).categories_[0].tolist()
+    texts = _texts(values.dropna(), where)[:, np.newaxis]
+    categories = OneHotEncoder().fit(texts).categories_[0].tolist()
     if len(categories) > MOST_CATEGORIES:
         raise InputError(
             f"{where}: column {name!r} has {len(categories):,} different texts, more than "
@@ -164,25 +204,43 @@ def learn_column(values: pd.Series, categorical: str, missing: Missing, where: s
         )
     most_frequent = None
     if missing != "error":
-        most_frequent = SimpleImputer(strategy="most_frequent").fit(present).statistics_[0]
+        most_frequent = SimpleImputer(strategy="most_frequent").fit(texts).statistics_[0]
     return Column(name, tuple(categories), most_frequent)
 
 
-def _text(values: pd.Series) -> NDArray[np.bool_]:
-    """Return which values are neither missing nor numbers."""
+def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
+    """Return the values as numbers; NaN for what is missing, text or a date."""
     import pandas as pd
 
-    is_text = values.notna()
-    if values.dtype.kind not in "mM":  # a date would be read as a number of nanoseconds
-        is_text &= pd.to_numeric(values, errors="coerce").isna()
-    return is_text.to_numpy()
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        return values.to_numpy(np.float64)
+    if _is_date(values):
+        return np.full(len(values), np.nan)
+    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _is_date(values: pd.Series) -> bool:
+    """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
+    import pandas as pd
+
+    kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+
+
+def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
+    try:
+        return values.astype(str).to_numpy(dtype=object)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where}: column {values.name!r} holds bytes, neither numbers nor text; drop it"
+        ) from error
 
 
 def _refuse_text(
     values: pd.Series, is_text: NDArray[np.bool_], categorical: str, where: str
 ) -> None:
     """Refuse text, unless it is to be encoded and not a slip in a column of numbers."""
-    is_date = values.dtype.kind in "mM"
+    is_date = _is_date(values)
     if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
         return
     row = int(np.argmax(is_text))
@@ -196,9 +254,9 @@ def _refuse_text(
 
 
 def _numbers(values: pd.Series, fill: float | str | None, where: str) -> NDArray[np.float64]:
-    import pandas as pd
-
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = _as_numbers(values)
+    if np.isfinite(numbers).all():
+        return numbers
     is_missing = values.isna().to_numpy()
     _refuse(values, np.isnan(numbers) & ~is_missing, "is not a number", where)
     _refuse(values, np.isinf(numbers), "is not a finite number", where)
@@ -210,7 +268,7 @@ def _codes(
 ) -> NDArray[np.intp]:
     import pandas as pd
 
-    text = _filled(values, values.astype(str).to_numpy(dtype=object), fill, where)
+    text = _filled(values, _texts(values, where), fill, where)
     return pd.Index(categories, dtype=object).get_indexer(pd.Index(text))
 
 

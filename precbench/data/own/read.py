@@ -24,7 +24,7 @@ from precbench.data.own.encoding import (
     Format,
     Missing,
     column_of,
-    learn_column,
+    learn_columns,
     listed,
     number_groups,
     signs,
@@ -252,13 +252,13 @@ def _own_table(
     numbered = None
     if groups is not None:
         numbered = number_groups(path, column_of(table, groups, str(path)).tolist())
-    others = [label, *drop, *([groups] if groups else [])]
+    others = {label, *drop, *([groups] if groups else [])}
     for name in drop:
         column_of(table, name, str(path))
     names = [name for name in table.columns if name not in others]
     if not names:
         raise InputError(f"{path}: no column is left as a feature")
-    columns = tuple(learn_column(table[name], categorical, missing, str(path)) for name in names)
+    columns = learn_columns(table, names, categorical, missing, str(path))
     width = sum(1 if column.categories is None else len(column.categories) for column in columns)
     encoding = Encoding(found, width, dense=True, columns=columns)
     return _Own(encoding.encode(table, str(path)), y, numbered, encoding)
@@ -320,7 +320,7 @@ def _table(path: Path, found: Format, text: Collection[str] = ()) -> pd.DataFram
                 table = pd.read_csv(
                     path, dtype=dict.fromkeys(text, "str"), low_memory=False, **options
                 )
-            header = pd.read_csv(path, header=None, nrows=1, dtype="str", **options)
+            header = pd.read_csv(path, header=None, nrows=1, dtype="object", **options)
             _check_header(path, header.iloc[0].tolist())
     if table.empty:
         raise InputError(f"{path}: the file has no rows")
@@ -359,9 +359,9 @@ def _check_header(path: Path, names: list[object]) -> None:
         raise InputError(
             f"{path}: the first line must hold the column names, found {listed(names)}"
         )
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise InputError(f"{path}: two columns are named {twice[0]!r}")
+    twice = pd.Series(names).duplicated()
+    if twice.any():
+        raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
 
 
 def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
