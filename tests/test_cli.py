@@ -21,6 +21,8 @@ from scipy.sparse import csr_matrix
 
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
+from precbench.experiment import load_config
+from precbench.experiment.samples import read_data
 from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from tests.helpers import invoke, refused, run
@@ -274,6 +276,17 @@ def test_ids_and_row_numbers(files, table):
     assert json.loads(result.stdout) == ranking[:5].to_dict("records")
 
 
+def test_ids_are_never_formulas(files, table):
+    fit_table()
+    ids = ["=cmd|' /C calc'!A0", "@x", "\tx", "-x", "+1+2", "-5", "+1e-3", "x=1", "1-2"]
+    table[: len(ids)].assign(id=ids).to_csv("new.csv", index=False)
+    shown = dict(zip(ids, [*(f"'{name}" for name in ids[:5]), *ids[5:]], strict=True))
+    ranking = ranked("new.csv", "--id", "id")
+    assert ranking["id"].tolist() == [shown[ids[row - 1]] for row in ranking["row"]]
+    found = json.loads(invoke("score", "top.npz", "new.csv", "--id", "id", "--json").stdout)
+    assert {row["id"] for row in found} == set(ids)
+
+
 def test_ties_keep_the_order_of_rows(files, table):
     fit_table()
     pd.concat([table.drop(columns="churned")[:40]] * 3).to_csv("new.csv", index=False)
@@ -319,6 +332,15 @@ def test_same_seed_gives_the_same_model(files):
         fit_table(seed=seed, solver="perceptron-avg", param="epochs=2")
         models.append((files / "top.npz").read_bytes())
     assert models[0] == models[1] != models[2]
+
+
+def test_a_copy_is_split_alike(files, table):
+    (files / "other.csv").write_bytes((files / "mine.csv").read_bytes())
+    table.to_parquet("another.parquet")
+    one = json.loads(fit_table().stdout)
+    assert one == json.loads(fit_table("other.csv").stdout)
+    assert one == json.loads(fit_table("another.parquet").stdout)
+    assert one != json.loads(fit_table(seed="1").stdout)
 
 
 def test_parameter_values(files):
@@ -640,6 +662,8 @@ def test_run_with_own_files(own, files):
     final = results[results["final"]].set_index("dataset")["value"]
     assert set(final.index) == {"mine", "parquet", "arrays", "lines"}
     assert (final > 0.4).all(), final
+    data = read_data(load_config("own.yaml").datasets[0])
+    assert data.split_key is None, "the splits of experiments hang on the name: results would move"
 
 
 @pytest.mark.parametrize(

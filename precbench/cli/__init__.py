@@ -350,7 +350,9 @@ def score(
     """Rank the rows of a file and list the top, highest score first.
 
     The output is CSV with the columns rank, row, id (with --id) and score. Ranks and row numbers
-    start at 1; the header line is not counted. Rows with equal scores keep their order.
+    start at 1; the header line is not counted. Rows with equal scores keep their order. An id
+    that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or carriage return
+    and is no number) gets an apostrophe in front; --json prints every id as it is.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
     row needs some number in place of its label.

@@ -22,6 +22,7 @@ from precbench.model import Model, make_solver
 from precbench.topk import resolve_k
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may run begins like this
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,10 @@ def score_rows(
         ranking.insert(2, "id", [names[row - 1] for row in ranking["row"]])
     if as_json:
         print(json.dumps(ranking.to_dict("records")))
-    else:
-        ranking.to_csv(sys.stdout, index=False)
+        return
+    if row_id is not None:
+        ranking["id"] = [_cell(name) for name in ranking["id"]]
+    ranking.to_csv(sys.stdout, index=False)
 
 
 def _params(options: FitOptions, k: int | float) -> dict[str, Any]:
@@ -149,6 +152,12 @@ def _value(text: str) -> Any:
         except ValueError:
             pass
     return _WORDS.get(text.lower(), text)
+
+
+def _cell(text: str) -> str:
+    """Put an apostrophe before what a spreadsheet would run as a formula."""
+    is_number = not isinstance(_value(text), str)
+    return f"'{text}" if text.startswith(_FORMULAS) and not is_number else text
 
 
 def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class Dataset:
     feature_names : tuple of str or None
     optimum : ndarray of shape (n_features,) or None
         The unit vector that generated the labels, where one is known.
+    split_key : str or None
+        What random splits are drawn from; None for the name.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Dataset:
     n_train: int | None = None
     feature_names: tuple[str, ...] | None = None
     optimum: NDArray[np.float64] | None = None
+    split_key: str | None = None
 
     @property
     def n_pos(self) -> int:

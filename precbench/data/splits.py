@@ -92,7 +92,9 @@ def split_rows(
                 f"split {index} of {dataset.name}: the {part} part has {n_pos} positives in "
                 f"{len(rows)} rows; both classes are needed (try a stratified split)"
             )
-    order = generator(seed, dataset.name, index, "order").permutation(len(train))
+    order = generator(seed, dataset.split_key or dataset.name, index, "order").permutation(
+        len(train)
+    )
     return RowSplit(train[order], np.sort(test))
 
 
@@ -180,13 +182,14 @@ def _parts(
         return _provided(dataset, rows)
     from sklearn import model_selection as ms
 
+    key = dataset.split_key or dataset.name
     if stratified and min(dataset.n_pos, len(rows) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {dataset.n_pos} positives in {len(rows)} rows; a stratified split "
             "needs at least 2 rows of each class"
         )
     if kind == "random":
-        random_state = legacy_generator(seed, dataset.name, index, "random")
+        random_state = legacy_generator(seed, key, index, "random")
         if dataset.groups is not None and stratified:
             return _random_stratified_groups(dataset, test_size, random_state)
         if dataset.groups is not None:
@@ -198,7 +201,7 @@ def _parts(
         return _folds(dataset, splitter)[0]
     if kind == "kfold":
         # The same folds for every index.
-        random_state = legacy_generator(seed, dataset.name, "kfold")
+        random_state = legacy_generator(seed, key, "kfold")
         folds = {
             (False, False): ms.KFold,
             (False, True): ms.StratifiedKFold,

@@ -59,7 +59,7 @@ def read_data(
         return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
     if isinstance(entry, FileData):
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name)
+        dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name, split_key=None)
     else:
         on_missing = entry.on_missing if stand_ins else "error"
         card = entry.card if isinstance(entry, StreamedCard) else entry.name

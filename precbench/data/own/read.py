@@ -95,6 +95,8 @@ def read_own_file(
     Returns
     -------
     dataset : Dataset
+        Its random splits follow the labels, not the name of the file: copies, and the same rows
+        in another format, are split alike.
     encoding : Encoding
         For `read_new_rows`.
 
@@ -140,6 +142,7 @@ def read_own_file(
         sha256=digest.hexdigest(),
         groups=own.groups,
         feature_names=own.encoding.feature_names,
+        split_key=hashlib.sha256((own.y > 0).tobytes()).hexdigest(),
     )
     return dataset, own.encoding
 
