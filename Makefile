@@ -16,7 +16,7 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes adult ijcnn1 w8a cod
     kar2014/fig1-pauc kar2014/fig2-prec kar2014/table1-kdd08 kar2014/fig3-buffer kar2014/fmeasure \
     kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2 gultekin/fourier
 
-.PHONY: help build run test lint check bench reproduce docs clean
+.PHONY: help build run test promises lint check bench reproduce docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,9 +40,14 @@ $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
 	$(BIN)/precbench run configs/kdd08.yaml --jobs $(JOBS)
 
+TEST = $(BIN)/python -m pytest -m "$(1) and not measured" --junitxml
+
 test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside them.
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m "not alone"
-	$(BIN)/python -m pytest -m alone
+	$(call TEST,not alone) build/tests.xml --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(call TEST,alone) build/alone.xml
+
+promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
+	$(BIN)/python scripts/promises.py $(if $(FULL),--full --write) $(REPORTS)
 
 lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .

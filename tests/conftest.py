@@ -2,12 +2,42 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from promises import PROMISES
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="the full size of measurements")
+
+
+def pytest_collection_modifyitems(items):
+    """Note in the report of each test which promises it keeps."""
+    for item in items:
+        for mark in item.iter_markers("promise"):
+            for name in mark.args:
+                if name not in PROMISES:
+                    raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
+                item.user_properties.append(("promise", name))
+
+
+@pytest.fixture(scope="session")
+def size(request):
+    """Return the first of two numbers of rounds, or with ``--full`` the second."""
+    return lambda quick, full: full if request.config.getoption("--full") else quick
+
+
+@pytest.fixture
+def figure(record_property):
+    """Note what was seen beside the promise; "5 kills" of several tests are added up."""
+    return lambda text: record_property("figure", text)
 
 
 def pytest_configure():

@@ -1507,6 +1507,7 @@ def test_files_of_the_check(checked):
     assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
 
 
+@pytest.mark.promise("R32")
 def test_worse_verdict_is_a_regression(checked, claims):
     housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
@@ -1637,6 +1638,7 @@ def one_too_few(positive, scores):
 POSITIVES_BELOW = metrics._positives_below
 
 
+@pytest.mark.promise("R32")
 @pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
 def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, broken):
     """Without results of any run: Tables 1 and 2 are always measured."""

@@ -92,6 +92,7 @@ def ranked(*arguments):
 # --- help ---
 
 
+@pytest.mark.promise("R30")
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from typer.testing import CliRunner; from precbench.cli import app; "
@@ -133,6 +134,7 @@ def test_help_explains_every_option(command, monkeypatch):
         assert "Example" in result.output
 
 
+@pytest.mark.promise("R28")
 def test_help_lists_the_exit_codes():
     output = " ".join(invoke("--help").output.split())
     for code in ("0 done", "1 some trial failed", "2 wrong usage", "3 data not", "130 interrupted"):
@@ -469,6 +471,7 @@ def test_invalid_options_of_score(files, table):
         assert what in refused(["score", *arguments])
 
 
+@pytest.mark.promise("R7")
 def test_a_full_disk_while_saving(files, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -479,6 +482,7 @@ def test_a_full_disk_while_saving(files, monkeypatch):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+@pytest.mark.promise("R3")
 @pytest.mark.alone
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_fit(files, end):

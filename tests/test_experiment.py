@@ -154,6 +154,7 @@ def written(document):
         return stream.read().splitlines()
 
 
+@pytest.mark.promise("R25")
 def test_a_misspelt_key_is_found(shipped_config, complaints):
     for path in entries(shipped_config.data):
         if is_free_label(path, shipped_config):
@@ -168,6 +169,7 @@ def test_a_misspelt_key_is_found(shipped_config, complaints):
         assert text.startswith(f"c.yaml:{line}:"), found
 
 
+@pytest.mark.promise("R25")
 def test_a_repeated_key_is_found(shipped_config, complaints):
     for path in entries(shipped_config.data):
         line, column = shipped_config.where[path]
@@ -209,6 +211,7 @@ def complaint_about(data, document):
     return str(caught.value)
 
 
+@pytest.mark.promise("R25")
 @pytest.mark.parametrize("wrong", [{"wrong": "type"}, -0.5])
 def test_a_value_of_a_wrong_type_is_found(shipped_config, wrong):
     for path in entries(shipped_config.data):
@@ -217,6 +220,7 @@ def test_a_value_of_a_wrong_type_is_found(shipped_config, wrong):
         assert all(found.startswith(f"c.yaml:{line}:") for found in text.splitlines()), path
 
 
+@pytest.mark.promise("R25")
 def test_a_missing_key_is_found(shipped_config):
     required = [(name,) for name in ("name", "title", "datasets", "solvers", "metrics")]
     for path in entries(shipped_config.data):

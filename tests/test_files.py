@@ -13,6 +13,7 @@ def full(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+@pytest.mark.promise("R1")
 def test_files_are_replaced_together(tmp_path):
     data, mark = tmp_path / "a.npz", tmp_path / "a.json"
     for content in (b"1", b"2"):
@@ -21,6 +22,7 @@ def test_files_are_replaced_together(tmp_path):
     assert sorted(tmp_path.iterdir()) == [mark, data]
 
 
+@pytest.mark.promise("R1")
 def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch):
     data, mark = tmp_path / "a.npz", tmp_path / "a.json"
     write_whole({data: b"1", mark: b"1"})
@@ -35,6 +37,7 @@ def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch)
     assert states == [("a.npz", False), ("a.json", False)]
 
 
+@pytest.mark.promise("R1")
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     target = tmp_path / "a"
     target.write_bytes(b"old")
@@ -48,6 +51,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.promise("R1")
 def test_a_folder_is_published_as_one(tmp_path):
     target = tmp_path / "folder"
     with pytest.raises(KeyError), temporary(target) as path:

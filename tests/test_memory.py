@@ -34,6 +34,7 @@ def rows_of_96_mb(tmp_path_factory):
     return path
 
 
+@pytest.mark.promise("R6")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 @pytest.mark.parametrize(
     ("label", "most"),

@@ -103,6 +103,7 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
     assert resolve_k(percent / 100, n_pos) == math.ceil(Fraction(percent * n_pos, 100))
 
 
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     "k", [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 )
@@ -121,6 +122,7 @@ def test_resolve_k_reports_both_numbers_when_k_is_too_large():
 # Brute force
 
 
+@pytest.mark.promise("R14")
 @settings(deadline=None, max_examples=60)
 @given(rankings(max_size=6), st.data())
 def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
@@ -376,6 +378,7 @@ def test_read_only_input_is_accepted_and_unchanged(name):
 # Errors
 
 
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
@@ -398,6 +401,7 @@ def test_malformed_input_is_rejected(name, y, scores, message):
         call(name, y, scores)
 
 
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish])
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, math.nan, True, "0.1"])
 def test_invalid_beta_is_rejected(metric, beta):
@@ -405,6 +409,7 @@ def test_invalid_beta_is_rejected(metric, beta):
         metric([0, 1], [0.0, 1.0], beta)
 
 
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize("p", [0, -1, math.inf, math.nan, True, "2"])
 def test_invalid_p_is_rejected(p):
     with pytest.raises(InputError, match="p = "):

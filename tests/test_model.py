@@ -127,6 +127,7 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
     assert model.rank(X, top=1)["row"].tolist() == ranking["row"][:1].tolist()
 
 
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize(
     "turned",
     [
@@ -146,6 +147,7 @@ def test_any_array_layout_is_accepted(turned, scaling):
     assert np.array_equal(model.rank(turned(X)), expected.rank(X))
 
 
+@pytest.mark.promise("R11")
 def test_any_sparse_layout_is_accepted():
     X, y = rows()
     options = {"scaling": "unit", "epochs": 2, "random_state": 0}
@@ -182,6 +184,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.promise("R13")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("changes", "what"), REFUSED)
 def test_invalid_arguments_are_rejected(changes, what):
@@ -195,6 +198,7 @@ def test_make_solver_uses_the_registry():
     assert make_solver("sgd-max", {"k": 3}).get_params() == SOLVERS["sgd-max"](k=3).get_params()
 
 
+@pytest.mark.promise("R13")
 def test_invalid_rows_are_rejected(saved):
     model = Model.load(saved[0])
     for new, what in [
@@ -251,6 +255,7 @@ def test_an_unchanged_archive_loads(saved, tmp_path):
     assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
 
 
+@pytest.mark.promise("R36")
 def test_a_newer_schema_is_rejected(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1], schema=2, scaling="new"))
     with pytest.raises(InputError, match=r"newer precbench \(schema 2, this one knows 1\): update"):
@@ -265,6 +270,7 @@ class Trap:
         return os.mkdir, (str(self.path),)
 
 
+@pytest.mark.promise("R26")
 @pytest.mark.parametrize("part", ["coef", "description", "extra"])
 def test_pickles_are_not_read(saved, tmp_path, part):
     trap = np.array([Trap(tmp_path / "sprung")], dtype=object)

@@ -59,6 +59,7 @@ def test_what_is_not_a_real_number_is_refused(tmp_path, array):
     assert_array_equal(unpack(path, kinds=array.dtype.kind)["X"], array)
 
 
+@pytest.mark.promise("R26")
 def test_objects_are_refused(tmp_path):
     path = tmp_path / "pickled.npz"
     np.savez(path, X=np.array([{}, []], dtype=object))

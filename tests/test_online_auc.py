@@ -145,6 +145,7 @@ def spam_twin(X, y, order, solver, known=None):
 TWINS = {OAM: oam_twin, PGD: pgd_twin, AdaOAM: adaoam_twin, SPAM: spam_twin}
 
 
+@pytest.mark.promise("R14")
 @each_solver
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
@@ -258,6 +259,7 @@ GOLDEN = {
 }
 
 
+@pytest.mark.promise("R10")
 @each_solver
 def test_the_same_bits_on_every_machine(name):
     """No BLAS, and no library function but the square root."""

@@ -39,6 +39,7 @@ def workers(leader):
     return [line for line in session(leader).values() if b"popen_loky" in line]
 
 
+@pytest.mark.promise("R4")
 @pytest.mark.parametrize("delay", [0.0, 0.5])
 def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path, delay):
     command = [sys.executable, "-m", "precbench", "run", str(small()), "--jobs", "2"]

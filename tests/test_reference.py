@@ -33,6 +33,7 @@ def measured(tmp_path):
     return measured
 
 
+@pytest.mark.promise("R32")
 @pytest.mark.parametrize("column", ["mean", "std"])
 def test_a_difference_from_the_reference_is_found(measured, column):
     assert measured("sgd-avg", column, 0) == []

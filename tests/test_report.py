@@ -227,6 +227,7 @@ def test_summary_of_failed_and_stopped_trials(small):
     assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
 
 
+@pytest.mark.promise("R31")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
     assert (row["timing"], row["seconds"]) == ("parallel", 2)
@@ -324,6 +325,7 @@ def test_written_tables(small):
     assert latex.isascii()
 
 
+@pytest.mark.promise("R27")
 def test_special_characters_are_escaped(tmp_path):
     results = small_results().replace({"mine_v2": "a|b & $x$ [red]<i>"})
     about = ABOUT | {"solvers": ["a|b & $x$ [red]<i>", "never run"]}
@@ -484,6 +486,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 """
 
 
+@pytest.mark.promise("R35")
 def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, complete_pdf):
     """Whatever the process, the time and the user's own matplotlib settings."""
     once = {path: path.read_bytes() for path in write_tables(small) + write_figures(small)}

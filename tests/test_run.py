@@ -43,6 +43,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
     assert not list((folder / "running").glob("*"))
 
 
+@pytest.mark.promise("R2")
 def test_finished_trials_are_not_repeated(small, tmp_path):
     out = tmp_path / "out"
     assert run(small(), out).exit_code == 0
@@ -60,6 +61,7 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     assert sum(forced[path] != after[path] for path in after) == 2
 
 
+@pytest.mark.promise("R9")
 def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     assert run(small(), tmp_path / "one").exit_code == 0
     assert run(small(), tmp_path / "two", "--jobs", "2").exit_code == 0
@@ -72,6 +74,7 @@ def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     pd.testing.assert_frame_equal(same, alone, check_exact=True)
 
 
+@pytest.mark.promise("R31")
 def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     out = tmp_path / "out"
     run(small(), out, "--jobs", "2")
@@ -111,6 +114,7 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     assert 0.3 <= table["wall_seconds"].max() < 2
 
 
+@pytest.mark.promise("R3")
 @pytest.mark.alone
 @pytest.mark.parametrize("option", ["--force", "--timing"])
 def test_finished_trials_survive_an_interrupted_repetition(small, tmp_path, option):
@@ -192,6 +196,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
     )
 
 
+@pytest.mark.promise("R28")
 def test_the_exit_code_concerns_the_selected_trials(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
     assert run(config, tmp_path / "out").exit_code == 1
@@ -222,6 +227,7 @@ def test_tuning_minimises_a_loss(small, tmp_path):
     assert all(r["tuning_seconds"] > 0 for r in records if r["label"] == "logistic-regression")
 
 
+@pytest.mark.promise("R5")
 def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -245,6 +251,7 @@ def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     assert lost == [6, 6]
 
 
+@pytest.mark.promise("R5")
 def test_workers_may_be_lost_at_their_start_as_long_as_trials_end(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -276,6 +283,7 @@ class Deadly:
     stand_in = False
 
 
+@pytest.mark.promise("R5")
 def test_a_dead_worker_costs_one_trial(small, tmp_path):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -319,6 +327,7 @@ def undisturbed(tmp_path_factory):
     return tmp_path_factory.mktemp("undisturbed")
 
 
+@pytest.mark.promise("R1", "R2", "R3", "R4")
 @pytest.mark.alone
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
@@ -355,6 +364,7 @@ def alive(pids):
     return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]
 
 
+@pytest.mark.promise("R4")
 @pytest.mark.alone
 def test_no_worker_outlives_a_killed_run(small, tmp_path):
     config, out = small(solvers="{sgd-avg: {epochs: 100000000}}"), tmp_path / "out"
@@ -371,6 +381,7 @@ def test_no_worker_outlives_a_killed_run(small, tmp_path):
     assert not alive(children)
 
 
+@pytest.mark.promise("R8")
 def test_concurrent_runs_in_one_folder_are_rejected(small, tmp_path):
     out = tmp_path / "out"
     with Store(out / "small").lock():
@@ -379,6 +390,7 @@ def test_concurrent_runs_in_one_folder_are_rejected(small, tmp_path):
     assert str(os.getpid()) in result.output
 
 
+@pytest.mark.promise("R29")
 def test_filters(small, tmp_path):
     result = run(small(), tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json")
     assert result.exit_code == 0
@@ -396,6 +408,7 @@ def test_dry_run_writes_nothing(small, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.promise("R28")
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -419,6 +432,7 @@ def test_invalid_arguments_are_reported(arguments, complaint, isolated, tmp_path
     assert "Traceback" not in result.output
 
 
+@pytest.mark.promise("R28")
 def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
     result = invoke("run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path)
     assert result.exit_code == 3
@@ -436,6 +450,7 @@ def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     assert all(record["stand_in"] for record in Store(folder).records())
 
 
+@pytest.mark.promise("R33")
 @pytest.mark.parametrize(
     "name", [name for name in list_configs() if isinstance(load_config(name), Experiment)]
 )
@@ -449,6 +464,7 @@ def test_every_experiment_runs_at_smoke_size(name, isolated, tmp_path):
     assert table["value"].notna().all()
 
 
+@pytest.mark.promise("R37")
 def test_records_are_complete_and_without_private_data(small, tmp_path):
     run(small(), tmp_path / "out")
     store = Store(tmp_path / "out" / "small")
@@ -466,6 +482,7 @@ def test_records_are_complete_and_without_private_data(small, tmp_path):
     assert all(c["eta0"] in (0.1, 1.0) for c in chosen)
 
 
+@pytest.mark.promise("R31")
 @pytest.mark.alone
 def test_the_clock_stops_during_the_trace():
     recorder = Recorder(first_rows=50, factor=1.0001)
@@ -483,6 +500,7 @@ def test_the_clock_stops_during_the_trace():
     assert slow.seconds < 0.1  # 21 notes of 0.02 s are not in it
 
 
+@pytest.mark.promise("R7")
 def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
     import errno
 

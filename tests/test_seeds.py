@@ -1,10 +1,12 @@
 """Recorded results depend on the bits of every seed."""
 
 import numpy as np
+import pytest
 
 from precbench.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
 
 
+@pytest.mark.promise("R10")
 def test_the_bits_of_every_scheme():
     assert trial_seed(0, "letter", 3) == 172592944
     assert trial_seed(1, "kdd08", "folds") == 4047799307

@@ -65,6 +65,7 @@ def quick(name, **params):
 # --- kernel and twin ---------------------------------------------------------------------------
 
 
+@pytest.mark.promise("R14")
 @each_minibatch
 @pytest.mark.parametrize("k", [0.25, 1.0, 1, 3])
 @pytest.mark.parametrize("average", [False, True])
@@ -132,6 +133,7 @@ def test_a_batch_of_positives_only(name):
 # --- memory ------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("R6")
 @pytest.mark.parametrize(
     ("solver", "needed"),
     [
@@ -153,6 +155,7 @@ def test_too_many_features_are_reported_with_both_sizes(solver, needed):
             clone(solver).partial_fit(X, [1, -1])
 
 
+@pytest.mark.promise("R6")
 def test_the_limit_of_the_process_counts():
     program = (
         "import resource; from precbench.solvers.memory import memory_limit; "
@@ -165,6 +168,7 @@ def test_the_limit_of_the_process_counts():
     assert int(done.stdout) <= 2**32
 
 
+@pytest.mark.promise("R6")
 def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
     granted = tmp_path / "memory.max"
     monkeypatch.setattr(memory_module, "_CONTAINER_LIMIT", granted)
@@ -222,6 +226,7 @@ GOLDEN = {
 }
 
 
+@pytest.mark.promise("R10")
 @each_minibatch
 @pytest.mark.parametrize("columns", [5, 16, 31])
 def test_the_same_bits_on_every_machine(name, columns):
@@ -426,6 +431,7 @@ TWO_PMB = {
 }
 
 
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("objective", TWO_PMB)
 @pytest.mark.parametrize(("batch_size", "epochs"), [(40, 3), (50, 1), (400, 2)])
 @pytest.mark.parametrize("size", [1, 30, 80, None])

@@ -87,6 +87,7 @@ def test_rewriting_replaces_everything(store):
     assert files(store) == [f"{KEY}.json"]
 
 
+@pytest.mark.promise("R26")
 def test_pickles_are_neither_written_nor_read(store):
     with pytest.raises(ValueError, match="Object arrays"):
         store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
@@ -102,6 +103,7 @@ def test_an_unknown_status_is_rejected(store):
         store.write({"key": KEY, "status": "fine"})
 
 
+@pytest.mark.promise("R36")
 def test_a_newer_schema_is_rejected(store):
     store.write({"key": KEY, "status": "ok"})
     path = store.folder / "trials" / f"{KEY}.json"
@@ -139,6 +141,7 @@ def test_missing_or_truncated_arrays_are_damage(store):
         store.arrays(KEY)
 
 
+@pytest.mark.promise("R7")
 @pytest.mark.parametrize("failing", ["fsync", "open"])
 def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write({"key": KEY, "status": "ok"}, ARRAYS)
@@ -175,6 +178,7 @@ for i in range(int(sys.argv[2]), 10**9):
 """
 
 
+@pytest.mark.promise("R1")
 def test_a_killed_writer_leaves_no_partial_record(store):
     rng = random.Random(0)
     for round_ in range(6):
@@ -205,6 +209,7 @@ with Store(sys.argv[1]).lock():
 """
 
 
+@pytest.mark.promise("R8")
 def test_the_lock_names_its_holder_and_ends_with_it(store):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
@@ -224,6 +229,7 @@ def test_the_lock_names_its_holder_and_ends_with_it(store):
         pass
 
 
+@pytest.mark.promise("R37")
 def test_the_environment_is_stored_once_and_without_names(store):
     machine = environment()
     assert {"os", "cpu", "cores", "memory_gib", "python", "packages", "blas", "commit"} <= set(

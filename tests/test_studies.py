@@ -422,6 +422,7 @@ def test_misspelt_key_is_reported(name, complaints):
 # Running
 
 
+@pytest.mark.promise("R35")
 @pytest.mark.parametrize(
     "name", [name for name in list_configs() if isinstance(load_config(name), Study)]
 )

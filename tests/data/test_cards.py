@@ -55,6 +55,7 @@ def test_an_unknown_name_suggests_the_nearest_one():
         find_card("zzz")
 
 
+@pytest.mark.promise("R22")
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -79,6 +80,7 @@ def test_invalid_cards(tmp_path, change, what):
     assert what in str(caught.value)
 
 
+@pytest.mark.promise("R22")
 @pytest.mark.parametrize(
     ("change", "what"),
     [

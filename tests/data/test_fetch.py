@@ -48,6 +48,7 @@ def left_behind(cache):
 DONE = {"toy.svm", ".toy.svm.json"}
 
 
+@pytest.mark.promise("R20")
 def test_from_a_folder_then_from_the_cache(cache, folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
     (file,) = fetch(make_card(), folder.parent)
@@ -78,6 +79,7 @@ def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
     assert fetch(make_card(), spaced.as_uri())[0].path.is_file()
 
 
+@pytest.mark.promise("R21")
 @pytest.mark.parametrize(
     "address", ["http://example.org/data", "ftp://example.org", "file://host/x"]
 )
@@ -98,17 +100,20 @@ def test_compressed_on_a_server(cache, server):
     assert left_behind(cache) == DONE
 
 
+@pytest.mark.promise("R20")
 def test_a_temporary_failure_is_retried(server):
     server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
     assert len(server.requests) == 3
 
 
+@pytest.mark.promise("R20")
 def test_a_broken_connection_is_retried(server):
     server.serve("/toys/toy.svm", (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
 
 
+@pytest.mark.promise("R19", "R21")
 @pytest.mark.parametrize(
     ("answer", "what"),
     [
@@ -139,12 +144,14 @@ def test_a_local_redirect_is_followed(server):
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
 
 
+@pytest.mark.promise("R20")
 def test_an_unreachable_server():
     card = make_card(file={"urls": ["https://localhost:9/toy.svm"]})
     with pytest.raises(DataUnavailableError, match=r"localhost:9/toy\.svm: no connection"):
         fetch(card, "http://127.0.0.1:9")
 
 
+@pytest.mark.promise("R19")
 def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT[::-1])
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT))
@@ -162,6 +169,7 @@ def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
     assert f"{folder}/toy.svm.bz2: no such file" in str(caught.value)
 
 
+@pytest.mark.promise("R19")
 def test_a_damaged_file_in_the_cache_is_replaced(folder):
     (folder / "toy.svm").write_bytes(TEXT)
     (file,) = fetch(make_card(), folder.parent)
@@ -181,6 +189,7 @@ def test_md5_when_only_that_is_known(folder):
         fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
 
 
+@pytest.mark.promise("R23")
 def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(bytes(50_000_000)))
     with pytest.raises(DataUnavailableError, match=f"larger than the {len(TEXT):,} bytes"):
@@ -188,6 +197,7 @@ def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
     assert left_behind(cache) == set()
 
 
+@pytest.mark.promise("R19")
 def test_a_damaged_compressed_file(folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT)[:-10])
     with pytest.raises(DataUnavailableError, match=r"toy\.svm\.bz2: cannot be read"):
@@ -201,6 +211,7 @@ def test_an_unwritable_cache(cache, folder, monkeypatch):
     assert file.path.read_bytes() == TEXT
 
 
+@pytest.mark.promise("R7")
 def test_a_full_disk(folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
 
@@ -307,6 +318,7 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
         add_files("pair", [tmp_path / "other" / "Info.txt"])
 
 
+@pytest.mark.promise("R22")
 def test_add_a_zip_archive(tmp_path, cache, add_card):
     add_card(pair_card())
     archive = tmp_path / "training_data (1).zip"
@@ -330,6 +342,7 @@ def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
     assert len(fetch(card, server.address)) == 2
 
 
+@pytest.mark.promise("R19", "R23")
 @pytest.mark.parametrize(
     ("members", "what"),
     [
@@ -349,6 +362,7 @@ def test_invalid_archives(tmp_path, cache, add_card, members, what):
         add_files("pair", [archive])
 
 
+@pytest.mark.promise("R19")
 def test_contents_that_disagree_with_the_card_are_set_aside(tmp_path, cache, add_card):
     add_card(pair_card())
     with pytest.raises(

@@ -1,0 +1,173 @@
+"""Run the tests that keep the promises, and print what became of each promise.
+
+``make promises`` runs it at quick size, ``make promises FULL=1`` at full size (50 kills, 100,000
+damaged files, every key of every config), which also writes the figures into ``docs/trust.csv``;
+``make docs`` makes the table of ``docs/trust.md`` from that. A test keeps a promise if it is marked
+``promise("R1")``, and states what it saw through the fixture ``figure``. Given the reports of
+``make test``, the script runs only what that does not, the tests marked ``measured``.
+"""
+
+import argparse
+import datetime
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs" / "trust.csv"
+PROMISES = {
+    "R1": "A run killed at any moment loses at most the trials it was at; no file is half written.",
+    "R2": "A resumed run repeats nothing that had finished.",
+    "R3": "Ctrl-C ends a run at once with exit code 130, finished trials kept, no process left.",
+    "R4": "SIGTERM does as Ctrl-C; the workers of a run that is killed end with it.",
+    "R5": "A worker that dies costs the one trial it was at; all others finish.",
+    "R6": "Want of memory fails one trial with a sentence, and ends no run.",
+    "R7": "A full disk is one sentence and exit code 1; what was finished stays.",
+    "R8": "Two runs cannot write to one folder; the second says which process holds it.",
+    "R9": "Numbers do not depend on `--jobs` or on which other trials are selected.",
+    "R10": "Kernels give the same bits whatever features the CPU has.",
+    "R11": "float32 and float64, dense and CSR, 32- and 64-bit indices give the same weights.",
+    "R12": "Every solver keeps the contract of scikit-learn's estimators, without exception.",
+    "R13": "NaN, wrong shapes, one class, k out of range, empty data: errors with a sentence.",
+    "R14": "Solvers reach what brute force, slow twins and general solvers reach.",
+    "R15": "No bytes crash the reader of svmlight files or make it hang or take all memory.",
+    "R16": "The reader agrees with scikit-learn's on valid files, bit for bit.",
+    "R17": "Its errors name file, line and column.",
+    "R18": "It is several times as fast as scikit-learn's.",
+    "R19": "A file enters the cache only once its size and checksum are right.",
+    "R20": "Downloads outlive passing failures and dead sources; what is cached needs no network.",
+    "R21": "Nothing is fetched over plain http but from this machine, not after a redirect either.",
+    "R22": "No name in a card, an archive or a config leads outside its folder.",
+    "R23": "What unpacks to more than was announced is stopped there.",
+    "R24": "YAML runs no code and exhausts no memory: a bomb ends in a short message.",
+    "R25": "A mistake in a config is found before any work, with its line and what was meant.",
+    "R26": "No pickle is read from results, models or the cache.",
+    "R27": "Names and labels are escaped in tables (a report in HTML is planned).",
+    "R28": "Exit codes are those of the help.",
+    "R29": "Standard output is clean for machines: JSON parses, and no colour enters a pipe.",
+    "R30": "Help appears without loading anything heavy.",
+    "R31": "Times are a solver's own: the clock stops for measuring; parallel ones are kept apart.",
+    "R32": "Published numbers hold: a verdict that gets worse fails the check.",
+    "R33": "Every experiment has a smoke size that is soon done.",
+    "R34": "It installs and runs from a wheel wherever that is claimed.",
+    "R35": "Equal results give equal tables and figures, byte for byte.",
+    "R36": "Results of earlier versions stay readable; those of later ones are refused.",
+    "R37": "Records hold no user name, host name or path.",
+    "R38": "What CI installs is locked by hashes; nothing at run time has a copyleft licence.",
+}
+# Commands that keep a promise beside tests, or instead of them.
+COMMANDS = {"R32": "make check"}
+
+
+class Kept(NamedTuple):
+    """What the tests of one promise saw."""
+
+    tests: int
+    failed: int
+    skipped: int
+    files: frozenset[str]
+    figures: dict[str, int | None]
+
+    @property
+    def state(self) -> str:
+        """Whether it holds."""
+        if self.failed:
+            return f"is BROKEN ({self.failed} of {self.tests} tests failed)"
+        if not self.tests:
+            return "has NO TEST"
+        return "was NOT TRIED (all tests were skipped)" if self.skipped == self.tests else "holds"
+
+    @property
+    def measured(self) -> str:
+        """The figures with the number of tests."""
+        ran = self.tests - self.skipped
+        said = [text if n is None else f"{n:,} {text}" for text, n in self.figures.items()]
+        return "; ".join([*said, f"{ran:,} test{'s' * (ran != 1)}"])
+
+
+def run_tests(marked: str, full: bool, folder: Path) -> list[Path]:
+    """Run the marked tests, those that must be alone after the others; return their reports."""
+    parts = {"not alone": ["--numprocesses", "2", "--dist", "worksteal"], "alone": []}
+    reports = []
+    for part, options in parts.items():
+        reports.append(folder / f"{part}.xml")
+        command = [sys.executable, "-m", "pytest", "-q", "-m", f"{marked} and {part}", *options]
+        command += ["--junitxml", str(reports[-1]), *["--full"] * full]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if code not in (0, 1, 5):  # all passed, some failed, none is marked so
+            sys.exit(code)
+    return reports
+
+
+def read(reports: list[Path]) -> dict[str, Kept]:
+    """Gather the outcomes of tests by promise; counts of the same thing are added up."""
+    found = {name: Kept(0, 0, 0, frozenset(), {}) for name in PROMISES}
+    cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
+    for case in cases:
+        properties = [(p.get("name"), p.get("value", "")) for p in case.iter("property")]
+        failed = any(case.find(end) is not None for end in ("failure", "error"))
+        skipped = case.find("skipped") is not None
+        for name in {value for kind, value in properties if kind == "promise"}:
+            kept = found[name]
+            for text in (value for kind, value in properties if kind == "figure"):
+                n, _, what = text.partition(" ")
+                if n.isdecimal():
+                    kept.figures[what] = (kept.figures.get(what) or 0) + int(n)
+                else:
+                    kept.figures[text] = None
+            found[name] = Kept(
+                kept.tests + 1,
+                kept.failed + failed,
+                kept.skipped + skipped,
+                kept.files | {case.get("classname", "").replace(".", "/") + ".py"},
+                kept.figures,
+            )
+    return found
+
+
+def write(found: dict[str, Kept], size: str) -> None:
+    """Put the figures of this size into the committed file, in the place of earlier ones."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    rows = [
+        (name, size, today, " ".join(sorted(kept.files)), kept.measured)
+        for name, kept in found.items()
+        if kept.tests
+    ]
+    table = pd.DataFrame(rows, columns=["promise", "size", "date", "tests", "figure"])
+    if FIGURES.exists():
+        others = pd.read_csv(FIGURES).query("size != @size")
+        table = pd.concat([others, table]) if len(others) else table
+    order = {name: place for place, name in enumerate(PROMISES)}
+    table = table.sort_values(["promise", "size"], key=lambda c: c.map(order).fillna(c == "full"))
+    table.to_csv(FIGURES, index=False)
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reports", type=Path, nargs="*", help="of tests that have just been run")
+    parser.add_argument("--full", action="store_true", help="as many rounds as for docs/trust.csv")
+    parser.add_argument("--write", action="store_true", help="write the figures to docs/trust.csv")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        marked = "promise and measured" if options.reports else "promise"
+        found = read([*options.reports, *run_tests(marked, options.full, Path(folder))])
+    for name, kept in found.items():
+        if not kept.tests and name in COMMANDS:
+            print(f"{name} is kept by `{COMMANDS[name]}`: {PROMISES[name]}")
+        else:
+            print(f"{name} {kept.state}: {PROMISES[name]} {kept.measured}")
+    broken = [n for n, kept in found.items() if kept.state != "holds" and n not in COMMANDS]
+    if broken:
+        sys.exit(f"not kept: {', '.join(broken)}")
+    if options.write:
+        write(found, "full" if options.full else "quick")
+
+
+if __name__ == "__main__":
+    main()
