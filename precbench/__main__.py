@@ -1,5 +1,15 @@
-"""``python -m precbench``."""
+"""The command ``precbench``, and ``python -m precbench``."""
 
-from precbench.cli import main
+from precbench import interrupts
 
-main()
+
+def main() -> None:
+    """Import and run the command line."""
+    interrupts.leave_at_once()
+    from precbench.cli import main
+
+    main()
+
+
+if __name__ == "__main__":
+    main()

@@ -487,13 +487,30 @@ def test_a_full_disk_while_saving(files, monkeypatch):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_fit(files, end):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(end)
     threading.Timer(0.5, os.kill, (os.getpid(), end)).start()
-    try:
-        assert refused(["fit", "mine.csv", *options], code=130) == "precbench: interrupted\n"
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    assert refused(["fit", "mine.csv", *options], code=130) == "precbench: interrupted\n"
+    assert signal.getsignal(end) is before
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize("module", ["typer", "precbench.cli.model", "numpy.random"])
+def test_an_interrupt_while_modules_are_imported(module):
+    program = f"""
+import signal, sys
+
+class Finder:
+    def find_spec(name, *_):
+        if name == {module!r}:
+            exec("signal.raise_signal(signal.SIGINT)")
+
+sys.meta_path.insert(0, Finder)
+sys.argv = ["precbench", "fit", "none.csv", "--label", "y", "--save", "top.npz"]
+from precbench.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "precbench: interrupted\n")
 
 
 # --- lists ---

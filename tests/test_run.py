@@ -1,7 +1,9 @@
 """Runs from config to figure: resumed, interrupted, killed, failing, in parallel."""
 
+import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
-from precbench.runner import run_plan, to_do
+from precbench.runner import run_plan, shared_memory, to_do
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.solvers import SGDAtK
@@ -116,16 +118,18 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
 
 @pytest.mark.promise("R3")
 @pytest.mark.alone
-@pytest.mark.parametrize("option", ["--force", "--timing"])
-def test_finished_trials_survive_an_interrupted_repetition(small, tmp_path, option):
+@pytest.mark.parametrize(("option", "delay"), [("--force", 0.02), ("--timing", 0.1)])
+def test_finished_trials_survive_a_repetition_interrupted_twice(small, tmp_path, option, delay):
     config, out = small(solvers=SLOW), tmp_path / "out"
     assert run(config, out, "--jobs", "2").exit_code == 0
     before = numbers(out / "small")
     process = subprocess.Popen(command(config, out, option), stderr=subprocess.PIPE, text=True)
     wait_for(lambda: list((out / "small" / "running").glob("*.json")))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
-    assert process.returncode == 130
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=20)[1]
+    assert process.returncode == 130 and "Traceback" not in errors
     statuses = [record["status"] for record in Store(out / "small").records()]
     assert statuses == ["ok"] * 6
     assert run(config, out).exit_code == 0
@@ -334,16 +338,19 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
     config, out = small(solvers=SLOW), tmp_path / "out"
     if not (undisturbed / "small").exists():
         assert run(config, undisturbed).exit_code == 0
-    process = subprocess.Popen(command(config, out), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(config, out), stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     trials = out / "small" / "trials"
     wait_for(lambda: len(list(trials.glob("*.json"))) >= 2)
-    process.send_signal(end)
+    os.killpg(process.pid, end)
     errors = process.communicate(timeout=20)[1]
     if end == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == 130
         assert "kept" in errors and "goes on from there" in errors
+        assert "Traceback" not in errors and not shared_memory_of(process.pid)
     for path in trials.glob("*.json"):
         json.loads(path.read_text())
     time.sleep(1)
@@ -351,9 +358,39 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
     assert 2 <= len(kept) < 6
     assert run(config, out).exit_code == 0
     assert kept.items() <= records(out / "small").items()
+    assert not shared_memory_of(process.pid)
     pd.testing.assert_frame_equal(
         numbers(out / "small"), numbers(undisturbed / "small"), check_exact=True
     )
+
+
+def shared_memory_of(process):
+    names = (path.stem for path in Path("/dev/shm").glob("*"))
+    return [name for name in names if str(process) in re.split("[-_]", name)]
+
+
+def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_memory, "_SHARED", tmp_path)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    marked, locked, alive = ended.pid, 2**22 + 1, os.getppid()  # no number exceeds 2**22
+    for number in (marked, locked, alive):
+        (tmp_path / f"precbench-{number}.lock").touch()
+    for number in (marked, locked, alive, 2**22 + 2):
+        (tmp_path / f"joblib_memmapping_folder_{number}_1_2").mkdir()
+        (tmp_path / f"joblib_memmapping_folder_{number}_1_2" / "a.pkl").touch()
+        (tmp_path / f"sem.loky-{number}-x").touch()
+    (tmp_path / "precbench-x.lock").touch()
+    before = {path.name for path in tmp_path.iterdir()}
+    with (tmp_path / f"precbench-{locked}.lock").open() as other_container:
+        fcntl.flock(other_container, fcntl.LOCK_EX)
+        shared_memory.claim()
+    left = {path.name for path in tmp_path.iterdir()} - {f"precbench-{os.getpid()}.lock"}
+    assert before - left == {
+        f"precbench-{marked}.lock",
+        f"joblib_memmapping_folder_{marked}_1_2",
+        f"sem.loky-{marked}-x",
+    }
 
 
 def status(path):

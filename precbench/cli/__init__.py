@@ -1,6 +1,5 @@
 """The command line; a command imports what it needs when it is run."""
 
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typer.core import TyperGroup
 
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
+from precbench.interrupts import INTERRUPTED, ignore, interruptible
 
 _EPILOG = """\
 Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, config or input;
@@ -21,24 +21,20 @@ class _Group(TyperGroup):
     """Reports an error in one sentence and ends with the documented exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        signal.signal(signal.SIGTERM, _interrupt)
         try:
-            return super().invoke(ctx)
+            with interruptible():
+                return super().invoke(ctx)
         except PrecbenchError as error:
             print(f"precbench: {error}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             print("precbench: interrupted", file=sys.stderr)
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if not is_full(error):
                 raise
             print(f"precbench: {disk_full(error.filename or 'a file')}", file=sys.stderr)
             raise typer.Exit(1) from None
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
 
 
 app = typer.Typer(
@@ -428,4 +424,7 @@ def info(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    finally:
+        ignore()

@@ -7,10 +7,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from joblib import Parallel, delayed, parallel_config
 
 from precbench.errors import PrecbenchError
+from precbench.runner import shared_memory
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
@@ -33,6 +36,7 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
         In the order in which they end. When a worker dies, the jobs that were running are repeated
         one at a time; a job that dies again is recorded as crashed or timed out.
     """
+    shared_memory.claim()
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
     while waiting:
@@ -68,7 +72,20 @@ def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
             batch_size=1,
             return_as="generator_unordered",
         )
-        yield from pool(delayed(_run)(job) for job in jobs)
+        with _no_interrupt():
+            results = pool(delayed(_run)(job) for job in jobs)
+        yield from results
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back from this thread, and from the processes that it starts for good."""
+    resource_tracker.ensure_running()  # which would let it through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _run(job: Job) -> tuple[str, str]:
@@ -98,8 +115,7 @@ def recorded(job: Job) -> str | None:
 
 
 def _start_worker(parent: int) -> None:
-    """End the worker when its parent dies, and leave Ctrl-C to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """End the worker when its parent dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died while this process was importing
