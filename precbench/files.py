@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from precbench.errors import PrecbenchError
+from precbench.errors import InputError, PrecbenchError
 
 
 @contextmanager
@@ -90,12 +90,12 @@ def writing(
     advice : str
         What to do besides freeing space.
     refused : type
-        The error for any other cause than a full disk.
+        The error for any other cause than a full disk or too long a name.
 
     Raises
     ------
     PrecbenchError
-        If the disk is full.
+        If the disk is full; an `InputError` if the name is too long.
     """
     try:
         yield
@@ -103,7 +103,8 @@ def writing(
         if is_full(error):
             raise PrecbenchError(disk_full(place, advice)) from error
         reason = error.strerror or str(error)
-        raise refused(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
+        kind = InputError if error.errno == errno.ENAMETOOLONG else refused
+        raise kind(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
 
 
 def is_full(error: OSError) -> bool:

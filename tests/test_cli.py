@@ -437,6 +437,22 @@ def test_invalid_files(files, name, content, what):
     assert not (files / "top.npz").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["fit PATH --save top.npz", "fit mine.csv --label churned --save PATH", "score PATH mine.csv",
+     "score mine.npz PATH", "run PATH", "run own.yaml --out PATH", "plot PATH", "check PATH",
+     "data add letter PATH", "run own.yaml --dry-run"],
+)  # fmt: skip
+def test_a_path_may_be_too_long(own, files, cache, arguments):
+    np.savez("mine.npz", X=np.eye(2), y=[0, 1])
+    assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
+    path = "x" * 256
+    own(f"[{{file: {path}, name: long}}]" if "dry" in arguments else "[{file: arrays.npz}]")
+    result = invoke(*arguments.replace("PATH", path).split())
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit), result.output
+    assert path in result.stderr.splitlines()[-1]
+
+
 def test_groups_few_and_too_few(files):
     for n_groups in (1, 2, 5):
         table = pd.DataFrame({"x": range(60), "g": [i % n_groups for i in range(60)]})

@@ -31,10 +31,13 @@ class _Group(TyperGroup):
             print("precbench: interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
-            if not is_full(error):
+            if is_full(error):
+                print(f"precbench: {disk_full(error.filename or 'a file')}", file=sys.stderr)
+                raise typer.Exit(1) from None
+            if error.filename is None:
                 raise
-            print(f"precbench: {disk_full(error.filename or 'a file')}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            print(f"precbench: {error.filename}: {error.strerror}", file=sys.stderr)
+            raise typer.Exit(2) from None
 
 
 app = typer.Typer(

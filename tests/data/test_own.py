@@ -1,12 +1,15 @@
 """Users' own files: formats, errors, and new rows encoded like the training rows."""
 
 import gzip
+import io
 import json
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 from sklearn.impute import SimpleImputer
 
@@ -336,7 +339,19 @@ def test_sparse_npz(tmp_path):
         ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "row 2, column 1: not a finite number"),
         ({"A": [1]}, "expected X, or data, indices, indptr and shape, found A"),
         ({"X": np.array([[object()]]), "y": [1]}, "not an npz file of plain arrays"),
-        ({"X": [["a"]], "y": [1]}, "not an npz file of plain arrays"),
+        ({"X": [["a"]], "y": [1]}, "not an npz file of plain arrays: X holds text"),
+        ({"X": [[1j], [2]], "y": [0, 1]}, "X.npy holds values of type complex128"),
+        ({"X": np.array([["2024"]] * 2, "M8[D]"), "y": [0, 1]}, "values of type datetime64"),
+        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X.npy holds values of type timedelta"),
+        (
+            {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
+            "data.npy holds values of type complex128",
+        ),
+        (
+            {"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33],
+             "y": [0, 1]},
+            "X has more than 2,147,483,647 rows or columns",
+        ),
         (
             {"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]},
             "not an npz file of plain arrays",
@@ -352,6 +367,23 @@ def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with pytest.raises(InputError, match=what):
         read_own_file(tmp_path / "own.npz")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@given(place=st.integers(0, 10**6), bits=st.integers(1, 255))
+def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, bits):
+    content = io.BytesIO()
+    save(content, data=[1.0, 2], indices=[0, 2], indptr=[0, 1, 2], shape=[2, 3], y=[0, 1])
+    damaged = bytearray(content.getvalue())
+    damaged[place % len(damaged)] ^= bits
+    path = tmp_path_factory.getbasetemp() / "damaged.npz"
+    path.write_bytes(damaged)
+    try:
+        dataset, _ = read_own_file(path)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert dataset.X.toarray().tolist() == [[1, 0, 0], [0, 0, 2]]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".svm", ".csv.gz"])

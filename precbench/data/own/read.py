@@ -7,7 +7,6 @@ import json
 import lzma
 import os
 import warnings
-import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +28,9 @@ from precbench.data.own.encoding import (
     number_groups,
     signs,
 )
-from precbench.data.svmlight import MOST_ENTRIES, read_svmlight
+from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, read_svmlight
 from precbench.errors import InputError
+from precbench.npz import DamagedError, unpack
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -373,12 +373,18 @@ def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
 
     parts = ("data", "indices", "indptr", "shape")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = unpack(path, kinds="fiubUS", packed=True)
+        texts = [
+            name for name in ("X", *parts) if name in arrays and arrays[name].dtype.kind in "US"
+        ]
+        if texts:
+            raise DamagedError(f"{texts[0]} holds text")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(arrays["X"], dtype=np.float64)
         elif set(parts) <= set(arrays):
             data, indices, indptr, shape = (arrays[part] for part in parts)
+            if max(shape, default=0) > LARGEST_INDEX:
+                raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
             X = csr_matrix((data, indices, indptr), shape=tuple(shape), dtype=np.float64)
             X.check_format(full_check=True)
             X.sum_duplicates()
@@ -388,7 +394,7 @@ def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
             )
     except InputError:
         raise
-    except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not an npz file of plain arrays: {error}") from error
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"{path}: X must have rows and columns, found the shape {X.shape}")
