@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 JOBS ?= 2
+# What one process compiles, the next need not compile again.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES = $(wildcard precbench/kernels/*.p[yx]x precbench/kernels/*.pxd precbench/kernels/*.h)
 
 # What can be measured in a few minutes, for the regression of published numbers: studies, which are

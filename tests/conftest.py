@@ -129,6 +129,7 @@ def small(tmp_path, isolated):
             "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
             "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
             "checkpoints": "5",
+            "plots": "[]",
             **changes,
         }
         path = tmp_path / "small.yaml"

@@ -17,6 +17,7 @@ from precbench.report.figures import (
     value_against_time,
     write_figures,
 )
+from precbench.report.folder import write_report
 from precbench.report.tables import (
     console_table,
     make_tables,
@@ -197,6 +198,21 @@ def swept(tmp_path):
     return write(tmp_path / "swept", sweep_results(), about)
 
 
+def figures_of(folder):
+    run = read_run(folder)
+    return write_figures(run, summarise(run.results, run.losses))
+
+
+def tables_of(folder):
+    run = read_run(folder)
+    return make_tables(run, summarise(run.results, run.losses))
+
+
+def files_of_tables(folder):
+    run = read_run(folder)
+    return write_tables(run, summarise(run.results, run.losses), tables_of(folder))
+
+
 def summary_of(folder, **key):
     summary = summarise(read_run(folder).results)
     for column, value in key.items():
@@ -263,7 +279,7 @@ def test_a_failed_metric_leaves_the_other_metrics():
 
 
 def test_table_of_a_dataset(small):
-    letter, ppi = make_tables(read_run(small))
+    letter, ppi = tables_of(small)
     assert letter.header[:3] == ["solver", "prec@0.25", "AUC"]
     assert letter.header[3:] == ["time to final (s)", "relative time", "time to 99 % (s)"]
     texts = [[cell.text for cell in row] for row in letter.rows]
@@ -291,7 +307,7 @@ def test_table_of_a_dataset(small):
 
 
 def test_tables_of_a_sweep(swept):
-    letter, seconds, *_ = make_tables(read_run(swept))
+    letter, seconds, *_ = tables_of(swept)
     assert letter.title == "Letter, smoke size: prec@k"
     assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
     assert [cell.text for cell in letter.rows[0]] == [
@@ -308,7 +324,7 @@ def test_tables_of_a_sweep(swept):
 
 
 def test_written_tables(small):
-    paths = write_tables(small)
+    paths = files_of_tables(small)
     assert [path.name for path in paths] == ["summary.csv", "summary.md", "summary.tex"]
     summary = pd.read_csv(paths[0])
     assert len(summary) == 2 * 2 * 4
@@ -330,12 +346,12 @@ def test_special_characters_are_escaped(tmp_path):
     results = small_results().replace({"mine_v2": "a|b & $x$ [red]<i>"})
     about = ABOUT | {"solvers": ["a|b & $x$ [red]<i>", "never run"]}
     folder = write(tmp_path / "odd", results, about, small_roc())
-    _, markdown, latex = write_tables(folder)
+    _, markdown, latex = files_of_tables(folder)
     assert r"| a\|b & $x$ \[red\]\<i\> |" in markdown.read_text()
     assert r"a|b \& \$x\$ [red]$<$i$>$ &" in latex.read_text()
     assert "| never run | – | – | – | – | – |" in markdown.read_text()
-    assert len(write_figures(folder)) == 6  # no ROC for these solvers
-    table = console_table(make_tables(read_run(folder))[0])
+    assert len(figures_of(folder)) == 6  # no ROC for these solvers
+    table = console_table(tables_of(folder)[0])
     assert [str(cell) for cell in table.columns[0].cells] == about["solvers"]
 
 
@@ -343,7 +359,7 @@ def test_console_table(small):
     from rich.console import Console
 
     console = Console(width=130, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
-    console.print(console_table(make_tables(read_run(small))[1]))
+    console.print(console_table(tables_of(small)[1]))
     shown = console.export_text()
     assert "stand-in: synthetic data" in shown
     assert "0.6000 ± 0.1000" in shown
@@ -410,7 +426,7 @@ def test_a_built_in_solver_has_one_style():
 
 
 def test_figures_and_their_numbers(small):
-    names = [path.name for path in write_figures(small)]
+    names = [path.name for path in figures_of(small)]
     assert names == [
         f"{kind}-{dataset}.{suffix}"
         for kind in ABOUT["plots"]
@@ -428,12 +444,12 @@ def test_figures_and_their_numbers(small):
 def test_fonts_are_embedded(small, complete_pdf):
     """As TrueType, which journals ask for."""
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
-    _, drawn, *_ = write_figures(small)
+    _, drawn, *_ = figures_of(small)
     assert b"/FontFile2" in drawn.read_bytes()
 
 
 def test_figures_of_a_sweep(swept):
-    names = [path.name for path in write_figures(swept) if path.suffix == ".png"]
+    names = [path.name for path in figures_of(swept) if path.suffix == ".png"]
     assert names == [
         *(f"accuracy-time-{d}-k-{k}.png" for d in TITLES for k in ("0.05", "0.25", "1.0")),
         *(f"accuracy-sweep-{d}.png" for d in TITLES),
@@ -452,16 +468,16 @@ def test_figure_of_a_sweep_over_strings(tmp_path):
     about["sweep"] |= {"metrics": labels, "written": written}
     results.loc[results["metric"] == PREC_AT[0.05].label, "metric"] = PREC
     folder = write(tmp_path / "words", results, about)
-    assert len(write_figures(folder)) == 6
+    assert len(figures_of(folder)) == 6
 
 
 def test_figures_without_results_are_removed(small):
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
-    before = write_figures(small)
+    before = figures_of(small)
     results = small_results()
     results = results[(results["dataset"] == "letter") | (results["status"] != "ok")]
     results.to_csv(small / "results.csv", index=False)
-    assert write_figures(small) == before[:3]
+    assert figures_of(small) == before[:3]
     assert [path.exists() for path in before] == [True] * 3 + [False] * 3
 
 
@@ -469,19 +485,18 @@ def test_results_without_any_finished_trial(small):
     results = small_results()
     results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)
     (small / "roc.csv").write_text("dataset,title,solver,split,sweep,fpr,tpr\n")
-    assert write_figures(small) == []
-    table = make_tables(read_run(small))[0]
+    assert figures_of(small) == []
+    table = tables_of(small)[0]
     assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
     results[:0].to_csv(small / "results.csv", index=False)
     with pytest.raises(InputError, match="has no rows"):
-        write_tables(small)
+        files_of_tables(small)
 
 
 WRITE = """
 import sys
-from precbench.report.figures import write_figures
-from precbench.report.tables import write_tables
-write_tables(sys.argv[1]), write_figures(sys.argv[1])
+from precbench.report.folder import write_report
+write_report(sys.argv[1])
 print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" not in m))
 """
 
@@ -489,7 +504,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 @pytest.mark.promise("R35")
 def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, complete_pdf):
     """Whatever the process, the time and the user's own matplotlib settings."""
-    once = {path: path.read_bytes() for path in write_tables(small) + write_figures(small)}
+    once = {path: path.read_bytes() for path in write_report(small).files}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")
     monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
@@ -504,7 +519,7 @@ def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, complete
 def test_missing_and_malformed_input_is_reported(small):
     def complaint():
         with pytest.raises(InputError) as caught:
-            write_figures(small)
+            figures_of(small)
         return str(caught.value)
 
     (small / "roc.csv").unlink()

@@ -27,7 +27,7 @@ from tests.helpers import invoke, numbers, records, refused, run
 
 
 def test_a_run_writes_tables_and_figures(small, tmp_path):
-    result = run(small(), tmp_path / "out")
+    result = run(small(plots="[accuracy-time, roc]"), tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
     for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "roc.csv"):

@@ -46,7 +46,7 @@ def streamed(small, tmp_path):
 
 
 def test_from_the_config_to_the_plot(streamed, tmp_path):
-    result = run(streamed(), tmp_path / "out")
+    result = run(streamed(plots="[accuracy-time]"), tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
     final = pd.read_csv(folder / "results.csv").query("final")

@@ -20,8 +20,7 @@ from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
 from precbench.locations import shipped
 from precbench.papers import STUDIES, kar2014
-from precbench.report.folder import folder_tables
-from precbench.report.studies import PRESENTATIONS
+from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.solvers import FTRL
 from precbench.yaml.document import load
 from tests.helpers import invoke
@@ -441,7 +440,7 @@ def test_every_study_runs_and_is_redrawn_identically(name, isolated, tmp_path):
     assert invoke("plot", tmp_path).exit_code == 0
     assert [path.read_bytes() for path in drawn] == before
     assert "smoke size" in drawn[0].read_text()
-    assert all(table.rows for table in folder_tables(folder))
+    assert all(table.rows for table in study_tables(folder))
     assert str(drawn[2]) in result.output
 
 

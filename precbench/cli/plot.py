@@ -20,7 +20,8 @@ def plot_results(results: Path, as_json: bool) -> None:
         )
     for folder in folders:
         Store(folder).refuse_newer()
-    written = {str(folder): [str(path) for path in write_report(folder)] for folder in folders}
+    reports = {str(folder): write_report(folder) for folder in folders}
+    written = {folder: [str(path) for path in report.files] for folder, report in reports.items()}
     if as_json:
         print(json.dumps(written, indent=1))
     else:

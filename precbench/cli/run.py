@@ -16,7 +16,7 @@ from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
-from precbench.report.folder import folder_tables, write_report
+from precbench.report.folder import Report, write_report
 from precbench.report.tables import console_table
 from precbench.runner import run_plan, to_do
 from precbench.runner.study import run_study
@@ -93,8 +93,8 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         _train(plan, store, trials, options)
         console.print("measuring the stored weights")
         results = write_results(plan, store)
-        written = write_report(store.folder) if len(results) else []
-    _present(store, written, console)
+        report = write_report(store.folder) if len(results) else Report([], [])
+    _present(store, report, console)
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
 
 
@@ -117,8 +117,8 @@ def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
     with store.lock():
         store.sweep_temporaries()
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
-        written = write_report(store.folder)
-    _present(store, written, console)
+        report = write_report(store.folder)
+    _present(store, report, console)
     return summary
 
 
@@ -203,11 +203,11 @@ def _announce(plan: Plan, console: Console) -> None:
             )
 
 
-def _present(store: Store, written: Sequence[Path], console: Console) -> None:
+def _present(store: Store, report: Report, console: Console) -> None:
     """Print the tables of a folder and the paths of its figures."""
-    for table in folder_tables(store.folder) if written else ():
+    for table in report.tables:
         console.print(console_table(table))
     console.print(f"tables and records: {store.folder}")
-    for path in written:
+    for path in report.files:
         if path.suffix == ".png":
             console.print(f"figure: {path}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import (
     Field,
     PositiveInt,
+    Strict,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
@@ -61,7 +62,9 @@ class Experiment(Section):
     checkpoints: Checkpoints = 20
     sweep: dict[str, Items[Any]] | None = None
     timeout: Annotated[float, Field(gt=0, le=366 * 24 * 3600)] = 3600.0
-    plots: Items[Plot] | None = Field(default=None, validate_default=True)
+    plots: Annotated[tuple[Plot, ...], Strict(False)] | None = Field(
+        default=None, validate_default=True
+    )
     smoke: Smoke = Smoke()
 
     @field_validator("datasets")

@@ -6,7 +6,6 @@ other label in those of an experiment.
 """
 
 import itertools
-import os
 import re
 import textwrap
 from collections import Counter
@@ -20,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.report.tables import notes, summarise
-from precbench.results import Run, read_csv, read_run
+from precbench.report.tables import notes
+from precbench.results import Run, read_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,14 +198,15 @@ def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.Dat
     )
 
 
-def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
+def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
     """Draw the figures that ``experiment.json`` asks for, into the subfolder ``figures``.
 
     Parameters
     ----------
-    folder : path-like
-        ``results/<experiment>``, with ``results.csv``, ``experiment.json`` and, for ROC curves,
-        ``roc.csv``.
+    run : Run
+        From `precbench.results.read_run`; its folder holds ``roc.csv`` for ROC curves.
+    summary : pandas.DataFrame
+        From `precbench.report.tables.summarise`.
 
     Returns
     -------
@@ -217,16 +217,14 @@ def write_figures(folder: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     InputError
-        If the folder lacks the results, they are malformed, or a kind of figure is unknown.
+        If a kind of figure is unknown, or ``roc.csv`` is missing or malformed.
     """
-    run = read_run(folder)
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
         raise InputError(
             f"{run.folder / 'experiment.json'} asks for {', '.join(unknown)}: "
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
-    summary = summarise(run.results, run.losses)
     written: list[Path] = []
     for kind in run.plots:
         for page in _KINDS[kind](run):

@@ -2,16 +2,24 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from precbench.report.figures import write_figures
 from precbench.report.studies import is_study, study_tables, write_study_report
-from precbench.report.tables import Table, make_tables, write_tables
+from precbench.report.tables import Table, make_tables, summarise, write_tables
 from precbench.results import read_run
 
-__all__ = ["folder_tables", "write_report"]
+__all__ = ["Report", "write_report"]
 
 
-def write_report(folder: str | os.PathLike[str]) -> list[Path]:
+class Report(NamedTuple):
+    """The tables of a results folder, and the files in which they and the figures are."""
+
+    tables: list[Table]
+    files: list[Path]
+
+
+def write_report(folder: str | os.PathLike[str]) -> Report:
     """Write all tables and figures of a results folder.
 
     Parameters
@@ -21,8 +29,8 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
 
     Returns
     -------
-    list of pathlib.Path
-        The files written.
+    Report
+        The same results give the same bytes.
 
     Raises
     ------
@@ -30,27 +38,8 @@ def write_report(folder: str | os.PathLike[str]) -> list[Path]:
         If a file is missing or malformed.
     """
     if is_study(folder):
-        return write_study_report(folder)
-    return write_tables(folder) + write_figures(folder)
-
-
-def folder_tables(folder: str | os.PathLike[str]) -> list[Table]:
-    """Return the tables of a results folder.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>``.
-
-    Returns
-    -------
-    list of Table
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed.
-    """
-    if is_study(folder):
-        return study_tables(folder)
-    return make_tables(read_run(folder))
+        return Report(study_tables(folder), write_study_report(folder))
+    run = read_run(folder)
+    summary = summarise(run.results, run.losses)
+    tables = make_tables(run, summary)
+    return Report(tables, write_tables(run, summary, tables) + write_figures(run, summary))

@@ -3,8 +3,7 @@
 `summarise` aggregates the trials, `make_tables` lays out tables; one function writes each format.
 """
 
-import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.files import write_whole
-from precbench.results import Run, read_run
+from precbench.results import Run
 
 if TYPE_CHECKING:
     import rich.table
@@ -156,30 +155,27 @@ def _outcomes(trials: pd.DataFrame) -> str:
     return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
 
 
-def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
+def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
     """Write ``summary.csv``, ``summary.md`` and ``summary.tex``.
 
     Parameters
     ----------
-    folder : path-like
-        ``results/<experiment>``, with ``results.csv`` and ``experiment.json``.
+    run : Run
+        From `precbench.results.read_run`.
+    summary : pandas.DataFrame
+        From `summarise`.
+    tables : sequence of Table
+        From `make_tables`.
 
     Returns
     -------
     list of pathlib.Path
         The files written; the same results give the same bytes.
-
-    Raises
-    ------
-    InputError
-        If the folder lacks the results or they are malformed.
     """
-    run = read_run(folder)
-    summary = summarise(run.results, run.losses)
-    tables = _tables(run, summary)
-    summary.insert(0, "experiment", run.name)
+    rows = summary.copy()
+    rows.insert(0, "experiment", run.name)
     contents = {
-        "summary.csv": summary.to_csv(index=False, lineterminator="\n"),
+        "summary.csv": rows.to_csv(index=False, lineterminator="\n"),
         "summary.md": _markdown(run, tables),
         "summary.tex": _latex(run, tables),
     }
@@ -188,13 +184,15 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
     return [run.folder / name for name in contents]
 
 
-def make_tables(run: Run) -> list[Table]:
+def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     """Lay out the tables of an experiment.
 
     Parameters
     ----------
     run : Run
         From `precbench.results.read_run`.
+    summary : pandas.DataFrame
+        From `summarise`.
 
     Returns
     -------
@@ -202,10 +200,6 @@ def make_tables(run: Run) -> list[Table]:
         One per data set, solvers by metrics and times. With a sweep, one per data set and metric,
         solvers by swept values, and one of the times.
     """
-    return _tables(run, summarise(run.results, run.losses))
-
-
-def _tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     make = _metric_table if run.sweep is None else _sweep_tables
     return [
         table
