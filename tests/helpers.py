@@ -51,12 +51,12 @@ def records(folder):
     return {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
 
 
-def printed_number(program, *arguments):
+def printed_numbers(program, *arguments):
     """Run a program, which may call ``peak()``, in a process of its own; return what it prints."""
     command = [sys.executable, "-c", PEAK + program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return float(done.stdout)
+    return [float(number) for number in done.stdout.split()]
 
 
 def make_card(**changes):

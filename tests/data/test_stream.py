@@ -17,7 +17,7 @@ from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 from precbench.experiment.division import in_share
 from precbench.solvers import OnePMB, SGDAtK
-from tests.helpers import printed_number
+from tests.helpers import printed_numbers
 
 RNG = np.random.default_rng(0)
 N_ROWS, N_FEATURES = 700, 5
@@ -293,7 +293,6 @@ import sys
 import numpy as np
 from precbench.data import open_stream
 from precbench.solvers import SGDAtK
-from tests.helpers import printed_number
 
 path, labels, block, buffer = sys.argv[1], sys.argv[2] or None, *map(int, sys.argv[3:])
 sizes = {"block_bytes": block, "buffer_bytes": buffer}
@@ -332,4 +331,5 @@ def test_memory_stays_under_the_bound(tmp_path, kind):
         entries = " ".join(f"{i}:0.{i % 10}{i % 7}1" for i in places)
         path.write_text("".join(f"{label} {entries}\n" for label in y))
     assert path.stat().st_size > 3 * (5 * buffer + 32 * block)
-    assert printed_number(PROGRAM, path, labels, block, buffer) <= 1
+    [share] = printed_numbers(PROGRAM, path, labels, block, buffer)
+    assert share <= 1
