@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from precbench.data import read_svmlight, svmlight
 from precbench.errors import InputError
+from tests.helpers import printed_number
 
 GOOD = b"+1 1:0.5 3:-2e-3\n-1 2:7 \n# a comment\n\n0\n1 1:1\t2:2 3:3 # another\r\n"
 
@@ -117,10 +119,11 @@ def test_agrees_with_scikit_learn(data, n_samples, n_features):
 @pytest.mark.parametrize(
     "name", ["adult/a9a.t", "w8a/w8a.t", "ijcnn1/ijcnn1.bz2", "german/german.numer"]
 )
-def test_agrees_with_scikit_learn_on_real_files(mirror, name):
+def test_agrees_with_scikit_learn_on_real_files(mirror, name, figure):
     if not (mirror / name).exists():
         pytest.skip(f"the mirror has no {name}")
     ours = read_svmlight(mirror / name)
+    figure(f"{ours[0].nnz} numbers of real files equal")
     assert same_bits(ours, load_svmlight_file(str(mirror / name), zero_based=False))
 
 
@@ -235,7 +238,7 @@ def test_any_bytes_give_a_matrix_or_an_input_error(text):
 
 @pytest.mark.promise("R18")
 @pytest.mark.alone
-def test_speed(mirror, tmp_path):
+def test_speed(mirror, tmp_path, figure):
     """At least 8 times scikit-learn's speed is the aim; half of that is never acceptable."""
     path = tmp_path / "ijcnn1"
     path.write_bytes(bz2.decompress((mirror / "ijcnn1/ijcnn1.bz2").read_bytes()))
@@ -245,4 +248,27 @@ def test_speed(mirror, tmp_path):
             start = time.process_time()
             read_file(str(path))
             times.append(time.process_time() - start)
+    figure(f"{min(theirs) / min(ours):.1f} times as fast")
+    figure(f"{path.stat().st_size / 1e6 / min(ours):.0f} MB/s")
     assert min(theirs) > 4 * min(ours)
+
+
+PEAK = """
+import sys
+from precbench.data import read_svmlight
+before = peak()
+X, y = read_svmlight(sys.argv[1])
+print((peak() - before) * 1024 / (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes))
+"""
+
+
+@pytest.mark.promise("R15")
+@pytest.mark.measured
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
+def test_peak_memory_is_a_small_multiple_of_the_matrix(tmp_path, size, figure):
+    path = tmp_path / "large"
+    line = b"1 " + b" ".join(b"%d:0.%06d" % (i, i * 7919) for i in range(1, 100)) + b"\n"
+    path.write_bytes(line * size(30_000, 300_000))
+    ratio = printed_number(PEAK, path)
+    figure(f"memory at most {ratio:.1f} times the matrix")
+    assert ratio <= 3

@@ -1,0 +1,241 @@
+"""Promises that are measured over rounds, and are no matter of one module."""
+
+import json
+import os
+import pty
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.experiment import load_config
+from precbench.experiment.plan import make_plan
+from precbench.runner import run_plan, to_do
+from precbench.solvers import SOLVERS
+from precbench.store import Store
+from tests import laws
+from tests.helpers import ROOT, numbers, records, run
+from tests.test_processes import session, wait_until
+
+PRECBENCH = [sys.executable, "-m", "precbench"]
+
+
+def finished(folder):
+    """Read every record whole; return the files of those that are done."""
+    store = Store(folder)
+    for record in store.records():
+        store.arrays(record["key"])
+    for path in folder.rglob("*.json"):
+        if "running" not in path.parts:  # marks are of no use after a kill
+            json.loads(path.read_text())
+    done = [record["key"] for record in store.records() if record["status"] == "ok"]
+    return {path: t for path, t in records(folder).items() if path.stem in done}
+
+
+@pytest.mark.promise("R1", "R2", "R4")
+@pytest.mark.alone
+@pytest.mark.measured
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.timeout(3600)
+def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
+    small, tmp_path, size, figure
+):
+    """Every second time the parent alone is killed, which its workers must not outlive."""
+    config = small(
+        solvers="{perceptron-avg: {epochs: 1500}, sgd-avg: {epochs: 1501}, cutting-plane: }",
+        protocol="{n_splits: 4}",
+    )
+    start = time.monotonic()
+    subprocess.run([*PRECBENCH, "run", config, "--out", tmp_path / "whole"], check=True)
+    length = time.monotonic() - start
+    whole = numbers(tmp_path / "whole" / "small")
+    rng, kills, kept_in_all = random.Random(0), size(4, 50), 0
+    for kill in range(kills):
+        out = tmp_path / str(kill)
+        jobs = str(kill % 4 // 2 + 1)
+        process = subprocess.Popen(
+            [*PRECBENCH, "run", config, "--out", out, "--jobs", jobs],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(rng.uniform(0, length))
+        end = os.killpg if kill % 2 else os.kill
+        end(process.pid, signal.SIGKILL)
+        process.wait()
+        wait_until(lambda leader=process.pid: not session(leader), 60)
+        kept = finished(out / "small")
+        assert run(config, out).exit_code == 0
+        assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
+        pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
+        kept_in_all += len(kept)
+    figure(f"{kills} kills at random moments")
+    figure(f"{kept_in_all} finished trials kept")
+    figure("0 repeated")
+    figure("0 processes left")
+
+
+HARD = {"epochs": 10**8, "max_iter": 10**8, "tol": 1e-300, "n_pairs": 10**8}
+
+
+@pytest.mark.promise("R3")
+@pytest.mark.alone
+@pytest.mark.measured
+@pytest.mark.timeout(1200)
+def test_every_solver_hears_an_interrupt(size, figure):
+    """`fit` trains in the process that the terminal interrupts."""
+    X, y = laws.problem(n=size(4_000, 20_000), d=50)
+    waits = {}
+    for name, factory in SOLVERS.items():
+        solver, rung = laws.quick(factory, **HARD), []
+
+        def ring(rung=rung):
+            rung.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.3, ring)
+        timer.start()
+        try:
+            solver.fit(X, y)
+            timer.cancel()
+            timer.join()
+        except KeyboardInterrupt:
+            waits[name] = time.monotonic() - rung[0]
+    slowest = max(waits, key=waits.get)
+    assert waits[slowest] < 60
+    figure(f"{len(waits)} solvers interrupted")
+    figure(f"the slowest to hear it, {slowest}, after {waits[slowest]:.2f} s")
+
+
+COMMANDS = [
+    "list solvers --json",
+    "list configs --json",
+    "list claims --json",
+    "data info letter --json",
+    "run small.yaml --out out --jobs 2 --json",
+    "fit mine.csv --label label --save top.npz --json",
+    "check out --json",
+    "run small.yaml --out out",
+    "plot out/small",
+    "score top.npz mine.csv",
+    "list solvers",
+    "--help",
+]
+
+
+@pytest.mark.promise("R29")
+@pytest.mark.measured
+def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, figure):
+    """A terminal is announced, but the output goes into a pipe."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    small()
+    for command in COMMANDS:
+        done = subprocess.run([*PRECBENCH, *command.split()], capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
+        assert "\x1b" not in done.stdout + done.stderr, command
+        if "--json" in command:
+            json.loads(done.stdout)
+    figure(f"{len(COMMANDS)} commands into a pipe")
+
+
+@pytest.mark.promise("R29")
+@pytest.mark.measured
+def test_no_colour_where_none_is_wanted(small, tmp_path):
+    """On a terminal, with NO_COLOR."""
+    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PRECBENCH, "run", config, "--out", tmp_path / "out"],
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"NO_COLOR": "1", "TERM": "xterm-256color"},
+    )
+    os.close(theirs)
+    shown = b""
+    with open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123
+        try:
+            while chunk := terminal.read(65536):
+                shown += chunk
+        except OSError:  # the other end is closed
+            pass
+    assert process.wait() == 1
+    assert b"small" in shown
+    assert not re.search(rb"\x1b\[[\d;]*\b(3|4|9|10)\d(;[\d;]*)?m", shown)
+
+
+@pytest.mark.promise("R31")
+@pytest.mark.alone
+@pytest.mark.measured
+def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
+    plan = make_plan(
+        load_config(small(solvers="{sgd-avg: {epochs: 3000}}", protocol="{n_splits: 1}"))
+    )
+    store, wall, cpu = Store(tmp_path / "out"), [], []
+    for _ in range(rounds := size(10, 50)):
+        [(job, status)] = run_plan(plan, store, to_do(plan, store, force=True), n_workers=1)
+        assert status == "ok"
+        times = store.arrays(job.key)
+        wall.append(times["wall_seconds"][-1])
+        cpu.append(times["cpu_seconds"][-1])
+    low, middle, high = np.quantile(wall, [0.25, 0.5, 0.75])
+    share, ratio = (high - low) / middle, np.sum(wall) / np.sum(cpu)
+    assert share < 1
+    assert 0.95 < ratio < 20
+    figure(f"interquartile range of {rounds} runs of one trial {share:.1%} of the median")
+    figure(f"wall time {ratio:.2f} of CPU time")
+
+
+@pytest.mark.promise("R34")
+@pytest.mark.measured
+@pytest.mark.timeout(1200)
+def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
+    tmp_path, isolated, size, figure
+):
+    """At full size in an environment of its own, with dependencies from the package index."""
+
+    def python(*arguments, executable=sys.executable, **options):
+        command = [executable, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    environment, empty, dist = (tmp_path / name for name in ("env", "empty", "dist"))
+    empty.mkdir()
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    python("-m", "venv", environment)
+    own = environment / "bin" / "python"
+    python(*pip, "build", executable=own)
+    python("-m", "build", "--outdir", dist, ROOT, executable=own)
+    [wheel], [_] = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    path = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": "1"}
+    if size(False, True):
+        python(*pip, wheel, executable=own)
+        figure("with its dependencies in an environment of its own")
+    else:
+        python(*pip, "--no-deps", "--target", environment / "installed", wheel)
+        own, path["PYTHONPATH"] = sys.executable, str(environment / "installed")
+    where = partial(python, executable=own, env=path, cwd=empty)
+    assert str(environment) in where("-c", "import precbench; print(precbench.__file__)")
+    where("-m", "precbench", "run", "letter", "--smoke")
+    where("-m", "precbench", "plot", "results/letter-smoke")
+    figure(f"on Python {sys.version_info.major}.{sys.version_info.minor}")
+
+
+@pytest.mark.promise("R26")
+def test_the_package_reads_no_pickle():
+    for path in (ROOT / "precbench").rglob("*.py"):
+        text = path.read_text()
+        assert not re.search(r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text), (
+            path
+        )
+        for call in re.findall(r"np\.load\(.*", text):
+            assert "allow_pickle=False" in call, path
