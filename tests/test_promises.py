@@ -5,16 +5,19 @@ import os
 import pty
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
@@ -22,7 +25,7 @@ from precbench.runner import run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
 from tests import laws
-from tests.helpers import ROOT, numbers, records, run
+from tests.helpers import ROOT, invoke, numbers, records, run
 from tests.test_processes import session, wait_until
 
 PRECBENCH = [sys.executable, "-m", "precbench"]
@@ -36,6 +39,8 @@ def finished(folder):
     for path in folder.rglob("*.json"):
         if "running" not in path.parts:  # marks are of no use after a kill
             json.loads(path.read_text())
+    for path in folder.rglob("*.png"):
+        Image.open(path).load()
     done = [record["key"] for record in store.records() if record["status"] == "ok"]
     return {path: t for path, t in records(folder).items() if path.stem in done}
 
@@ -52,6 +57,7 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
     config = small(
         solvers="{perceptron-avg: {epochs: 1500}, sgd-avg: {epochs: 1501}, cutting-plane: }",
         protocol="{n_splits: 4}",
+        plots=size("[]", "[accuracy-time]"),
     )
     start = time.monotonic()
     subprocess.run([*PRECBENCH, "run", config, "--out", tmp_path / "whole"], check=True)
@@ -113,6 +119,21 @@ def test_every_solver_hears_an_interrupt(size, figure):
     assert waits[slowest] < 60
     figure(f"{len(waits)} solvers interrupted")
     figure(f"the slowest to hear it, {slowest}, after {waits[slowest]:.2f} s")
+
+
+SCHEMA_1 = Path(__file__).parent / "schema-1"
+
+
+@pytest.mark.promise("R36")
+def test_results_and_models_of_schema_1_stay_readable(tmp_path, monkeypatch, figure):
+    """Files as 0.1.0 wrote them; a new schema gets a folder of its own beside this one."""
+    monkeypatch.chdir(shutil.copytree(SCHEMA_1, tmp_path / "schema-1"))
+    found = finished(Path("small"))
+    assert len(found) == 4
+    assert invoke("plot", "small").exit_code == 0
+    ranked = invoke("score", "model.npz", "mine.csv")
+    assert ranked.exit_code == 0 and len(ranked.stdout.splitlines()) == 61
+    figure(f"{len(found)} records and a model of 0.1.0")
 
 
 COMMANDS = [

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from precbench.data import read_svmlight, svmlight
 from precbench.errors import InputError
-from tests.helpers import printed_number
+from tests.helpers import printed_numbers
 
 GOOD = b"+1 1:0.5 3:-2e-3\n-1 2:7 \n# a comment\n\n0\n1 1:1\t2:2 3:3 # another\r\n"
 
@@ -269,6 +269,6 @@ def test_peak_memory_is_a_small_multiple_of_the_matrix(tmp_path, size, figure):
     path = tmp_path / "large"
     line = b"1 " + b" ".join(b"%d:0.%06d" % (i, i * 7919) for i in range(1, 100)) + b"\n"
     path.write_bytes(line * size(30_000, 300_000))
-    ratio = printed_number(PEAK, path)
+    [ratio] = printed_numbers(PEAK, path)
     figure(f"memory at most {ratio:.1f} times the matrix")
     assert ratio <= 3
