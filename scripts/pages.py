@@ -1,9 +1,9 @@
 """Make the tables, drawings and pictures of README and docs from what they show.
 
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
-script makes: tables of the committed reference, of the ledger and of the documented deviations, and
-the layers of the package with their imports. The whole of ``docs/api.md`` is made from docstrings.
-A test fails when a page drifts from its sources.
+script makes: tables of the committed reference, of the ledger, of the documented deviations and of
+the promises, and the layers of the package with their imports. The whole of ``docs/api.md`` is made
+from docstrings. A test fails when a page drifts from its sources.
 
 ``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
 run there agrees with the committed reference.
@@ -27,6 +27,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
+from promises import COMMANDS, FIGURES, PROMISES
 from reference import LEDGER, README, REFERENCE, ROOT, differences, ledger_table, table
 
 from precbench.claims.ledger import read_ledger
@@ -58,6 +59,7 @@ def filled_in(text: str) -> str:
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "deviations": deviations,
+        "promises": promises,
         "layers": layers,
         "modules": modules,
     }
@@ -106,6 +108,21 @@ def deviations(paper: str) -> str:
         if about["paper"] == paper
     ]
     return laid_out(["id", "where", "the paper says", "ours", "shown by"], rows)
+
+
+def promises() -> str:
+    """List the promises, what keeps each, and the figures that were seen at both sizes."""
+    seen = pd.read_csv(FIGURES, index_col=["promise", "size"])
+    rows = []
+    for name, sentence in PROMISES.items():
+        of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
+        files = sorted({file for files in of["tests"] for file in files.split()})
+        kept = [*(f"`{file}`" for file in files), *(f"`{c}`" for c in COMMANDS.get(name, ()))]
+        figures = [of["figure"].get(size, "") for size in ("quick", "full")]
+        rows.append([f"{name}. {sentence}", ", ".join(kept), *figures])
+    dates = seen.groupby("size")["date"].max()
+    columns = [f"{size} ({dates[size]})" if size in dates else size for size in ("quick", "full")]
+    return laid_out(["promise", "kept by", *columns], rows)
 
 
 def layered() -> list[list[str]]:

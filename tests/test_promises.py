@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import promises
 import pytest
 from PIL import Image
 
@@ -134,6 +135,33 @@ def test_results_and_models_of_schema_1_stay_readable(tmp_path, monkeypatch, fig
     ranked = invoke("score", "model.npz", "mine.csv")
     assert ranked.exit_code == 0 and len(ranked.stdout.splitlines()) == 61
     figure(f"{len(found)} records and a model of 0.1.0")
+
+
+REPORT = """<testsuite>
+<testcase classname="tests.test_a" name="a"><properties>
+<property name="promise" value="R1" /><property name="promise" value="R2" />
+<property name="figure" value="3 kills" /><property name="figure" value="half a second" />
+</properties></testcase>
+<testcase classname="tests.test_b" name="b[1]"><properties>
+<property name="promise" value="R1" /><property name="figure" value="2 kills" />
+</properties></testcase>
+<testcase classname="tests.test_b" name="c"><properties>
+<property name="promise" value="R2" /></properties><failure message="" /></testcase>
+<testcase classname="tests.test_b" name="d"><properties>
+<property name="promise" value="R3" /></properties><skipped message="" /></testcase>
+<testcase classname="tests.test_b" name="e" />
+</testsuite>"""
+
+
+def test_a_promise_is_held_to_what_its_tests_saw(tmp_path):
+    (tmp_path / "report.xml").write_text(REPORT)
+    found = promises.read([tmp_path / "report.xml"])
+    assert found["R1"].state == "holds"
+    assert found["R1"].measured == "5 kills; half a second; 2 tests"
+    assert found["R1"].files == {"tests/test_a.py", "tests/test_b.py"}
+    assert found["R2"].state == "is BROKEN (1 of 2 tests failed)"
+    assert found["R3"].state == "was NOT TRIED (all tests were skipped)"
+    assert found["R4"].state == "has NO TEST"
 
 
 COMMANDS = [
