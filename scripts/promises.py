@@ -24,7 +24,7 @@ PROMISES = {
     "R1": "A run killed at any moment loses at most the trials it was at; no file is half written.",
     "R2": "A resumed run repeats nothing that had finished.",
     "R3": "Ctrl-C ends a run at once with exit code 130, finished trials kept, no process left.",
-    "R4": "SIGTERM does as Ctrl-C; the workers of a run that is killed end with it.",
+    "R4": "SIGTERM does as Ctrl-C; no process of a killed run stays, and no shared memory of it.",
     "R5": "A worker that dies costs the one trial it was at; all others finish.",
     "R6": "Want of memory fails one trial with a sentence, and ends no run.",
     "R7": "A full disk is one sentence and exit code 1; what was finished stays.",

@@ -53,7 +53,7 @@ def dense_equals_sparse(make):
     atol = 1e-10 if "epochs" in make().get_params() else 1e-6
     dense = weights(make().fit(X, y))
     for rows in (sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_matrix(X),
-                 sparse.csc_array(X), wide):  # fmt: skip
+                 sparse.csc_array(X), wide, X.astype(np.float32)):  # fmt: skip
         assert_allclose(weights(make().fit(rows, y)), dense, atol=atol)
 
 

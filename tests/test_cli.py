@@ -512,6 +512,7 @@ def test_an_interrupted_fit(files, end):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+@pytest.mark.promise("R3")
 @pytest.mark.parametrize("module", ["typer", "precbench.cli.model", "numpy.random"])
 def test_an_interrupt_while_modules_are_imported(module):
     program = f"""

@@ -28,6 +28,7 @@ from precbench.store import Store
 from tests import laws
 from tests.helpers import ROOT, invoke, numbers, records, run
 from tests.test_processes import session, wait_until
+from tests.test_run import shared_memory_of
 
 PRECBENCH = [sys.executable, "-m", "precbench"]
 
@@ -83,11 +84,12 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         assert run(config, out).exit_code == 0
         assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
         pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
+        assert not shared_memory_of(process.pid)
         kept_in_all += len(kept)
     figure(f"{kills} kills at random moments")
     figure(f"{kept_in_all} finished trials kept")
     figure("0 repeated")
-    figure("0 processes left")
+    figure("0 processes and 0 entries of shared memory left")
 
 
 HARD = {"epochs": 10**8, "max_iter": 10**8, "tol": 1e-300, "n_pairs": 10**8}

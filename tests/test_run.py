@@ -382,6 +382,7 @@ def shared_memory_of(process):
     return [name for name in names if str(process) in re.split("[-_]", name)]
 
 
+@pytest.mark.promise("R4")
 def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_memory, "_SHARED", tmp_path)
     ended = subprocess.Popen(["true"])
