@@ -5,6 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -40,10 +41,13 @@ def figure(request):
     return lambda text: request.node.user_properties.append(("figure", text))
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Take interrupts even where a shell without job control started the tests with ``&``."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    full = config.getoption("--full")
+    hypothesis.settings.register_profile("ours", max_examples=1000 if full else 50, deadline=None)
+    hypothesis.settings.load_profile("ours")
 
 
 def mirror_folder():
@@ -70,18 +74,30 @@ def session_cache(tmp_path_factory):
 
 
 @pytest.fixture
-def complete_pdf():
-    """Figures as a user gets them; without it, the fonts are left out of PDFs."""
+def drawn():
+    """Figures as a user gets them; elsewhere they are laid out, which finds most mistakes."""
+
+
+@pytest.fixture
+def drawn_without_fonts(monkeypatch):
+    """Figures with PDFs that lack their fonts, which take longer than all the rest."""
+    monkeypatch.setattr(
+        "matplotlib.backends.backend_pdf.PdfFile.writeFonts",
+        lambda pdf: pdf.writeObject(pdf.fontObject, {}),
+    )
 
 
 @pytest.fixture(autouse=True)
-def pdf_without_fonts(request, monkeypatch):
-    """Leave out the fonts, which take longer than all the rest of a figure."""
-    if "complete_pdf" not in request.fixturenames:
-        monkeypatch.setattr(
-            "matplotlib.backends.backend_pdf.PdfFile.writeFonts",
-            lambda pdf: pdf.writeObject(pdf.fontObject, {}),
-        )
+def laid_out(request, monkeypatch):
+    """Lay figures out and leave their files empty, unless a test asks for more."""
+
+    def save(figure, path, **_):
+        if path.suffix == ".pdf":  # once a figure
+            figure.draw_without_rendering()
+        path.touch()
+
+    if not {"drawn", "drawn_without_fonts"} & set(request.fixturenames):
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
 
 
 @pytest.fixture

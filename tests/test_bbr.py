@@ -350,7 +350,7 @@ def assert_optimal(second, mean, radius, w):
 
 
 @pytest.mark.promise("R14")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_conditions_of_optimality(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from precbench.errors import InputError
@@ -142,7 +142,6 @@ BRUTE = {
 
 @pytest.mark.promise("R14")
 @each_loss
-@settings(deadline=None)
 @given(problem=problems(max_size=8))
 def test_value_by_enumeration(name, problem):
     s, y, k = problem
@@ -152,7 +151,6 @@ def test_value_by_enumeration(name, problem):
         assert SURROGATES[name].value(*problem) == value
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_struct_accepts_any_k_and_rows_of_one_class(data):
     n = data.draw(st.integers(1, 7))
@@ -386,7 +384,6 @@ def test_a_negative_at_minus_one_half_is_never_predicted_positive():
 # Margins
 
 
-@settings(deadline=None)
 @given(problems(max_size=8))
 def test_margins_by_enumeration_of_subsets(problem):
     scores, y, k = problem

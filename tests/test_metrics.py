@@ -123,7 +123,7 @@ def test_resolve_k_reports_both_numbers_when_k_is_too_large():
 
 
 @pytest.mark.promise("R14")
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rankings(max_size=6), st.data())
 def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
     y, scores = ranking
@@ -296,7 +296,6 @@ def test_all_scores_tied():
 # scikit-learn
 
 
-@settings(deadline=None)
 @given(rankings(), st.floats(0.01, 1))
 def test_metrics_agree_with_scikit_learn(ranking, beta):
     y, scores = ranking
@@ -307,7 +306,6 @@ def test_metrics_agree_with_scikit_learn(ranking, beta):
     assert f1(y, scores) == pytest.approx(reference)
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_roc_curve_agrees_with_scikit_learn(ranking):
     reference = sklearn.metrics.roc_curve(*ranking, drop_intermediate=False)

@@ -44,7 +44,7 @@ def saved(tmp_path_factory):
     ("layout", "scaling"),
     [(layout, s) for layout in LAYOUTS for s in SCALINGS if (layout, s) != ("csr", "standardise")],
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), solver=st.sampled_from(sorted(SOLVERS)), k=st.floats(0.1, 1))
 def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling, seed, solver, k):
     X, y = rows(seed)
@@ -65,7 +65,7 @@ def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling,
 TEXTS = st.text("ab1 0é,;\"'", min_size=1, max_size=4).filter(str.strip)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), missing=st.sampled_from(["mean", "median", "most-frequent"]))
 def test_a_saved_encoding_gives_the_same_features(tmp_path_factory, data, missing):
     n = data.draw(st.integers(6, 20))
@@ -109,7 +109,7 @@ def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     np.testing.assert_allclose(model.decision_function(X), by_hand, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**20), n=st.integers(2, 40), d=st.integers(1, 20))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_ties_keep_the_order_of_rows(layout, seed, n, d):
@@ -295,7 +295,7 @@ def test_damaged_files(saved, tmp_path):
         Model.load(tmp_path / "none.npz")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
 def test_a_damaged_byte_is_reported_or_harmless(saved, tmp_path_factory, place, bits):
     content = bytearray(saved[0].read_bytes())

@@ -517,7 +517,7 @@ def test_theorem_1(seed, n, p):
     assert zero_one <= pnorm_risk(y, scores, p, loss="logistic") / np.log(2) ** p * above
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0, 8.0, 64.0]))
 def test_theorem_4_the_minimiser_is_unique_in_the_pairs(seed, p):
     """Other features that span the same functions lead to the same M lambda on another way."""

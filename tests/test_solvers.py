@@ -87,7 +87,7 @@ def test_twin_follows_the_kernel(name, k, average, radius):
         assert piece.n_mistakes_ == mistakes
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_twin_follows_the_kernel_through_ties(data):
     """Few small integers: ties everywhere, and scores are exact, so no rounding may decide.

@@ -425,7 +425,7 @@ def test_misspelt_key_is_reported(name, complaints):
 @pytest.mark.parametrize(
     "name", [name for name in list_configs() if isinstance(load_config(name), Study)]
 )
-def test_every_study_runs_and_is_redrawn_identically(name, isolated, tmp_path):
+def test_every_study_runs_and_is_redrawn_identically(name, isolated, tmp_path, drawn_without_fonts):
     result = invoke("run", name, "--smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()

@@ -101,7 +101,7 @@ def test_invalid_arguments(dataset, arguments, what):
         split_rows(dataset, arguments.pop("kind"), arguments.pop("index"), **arguments)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(2, 50), st.integers(2, 50), st.floats(0.01, 0.99))
 def test_validation_split(n_pos, n_neg, share):
     y = np.array([1.0] * n_pos + [-1.0] * n_neg)

@@ -74,7 +74,7 @@ SIZES = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(sizes=SIZES, batch_size=st.integers(1, 900), seed=st.integers(0, 9))
 def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
     stream = opened(folder, kind, **sizes)

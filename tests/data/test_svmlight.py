@@ -101,7 +101,6 @@ def test_repr_of_any_double_round_trips(values):
 
 
 @pytest.mark.promise("R16")
-@settings(deadline=None)
 @given(data=st.data(), n_samples=st.integers(1, 20), n_features=st.integers(1, 30))
 def test_agrees_with_scikit_learn(data, n_samples, n_features):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
