@@ -6,23 +6,18 @@ double nearest to the printed number. The grammar is in ``precbench/kernels/svml
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.packed import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-Source = str | os.PathLike[str] | IO[bytes]
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 28
@@ -84,7 +79,7 @@ def read_svmlight(
         n_entries += len(rows.data)
         if n_entries > MOST_ENTRIES:
             raise InputError(
-                f"{_name(source)}: the file has more than 2**31 - 1 entries; "
+                f"{name_of(source)}: the file has more than 2**31 - 1 entries; "
                 "read it in pieces with open_stream"
             )
         pieces.append(rows)
@@ -112,11 +107,11 @@ def joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArra
 
 def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
     """Parse the source block by block."""
-    name = _name(source)
+    name = name_of(source)
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
     n_rows = 0
     scratch = Scratch(0)
-    with _opened(source) as stream:
+    with opened(source) as stream:
         for text, stop, n_lines in _whole_lines(stream, name):
             if scratch.n_bytes < stop:
                 scratch = Scratch(len(text))
@@ -218,52 +213,5 @@ def _read_into(stream: Any, buffer: bytearray, start: int, name: str) -> int:
     with memoryview(buffer) as view:
         try:
             return stream.readinto(view[start:-1])
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        except (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError) as error:
             raise InputError(f"{name}: the file cannot be read: {error}") from error
-
-
-def _name(source: Source) -> str:
-    if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
-    return str(getattr(source, "name", "<stream>"))
-
-
-@contextmanager
-def _opened(source: Source) -> Iterator[IO[bytes]]:
-    """Open the source, through the decompressor that its first bytes ask for."""
-    if isinstance(source, (str, os.PathLike)):
-        try:
-            with Path(source).open("rb") as file, _decompressed(file) as stream:
-                yield stream
-        except OSError as error:
-            raise InputError(f"{source}: the file cannot be read: {error.strerror}") from error
-        return
-    buffered = source if hasattr(source, "peek") else io.BufferedReader(cast("Any", source))
-    try:
-        with _decompressed(buffered) as stream:
-            yield stream
-    finally:
-        if buffered is not source:
-            cast("Any", buffered).detach()  # or closing it would close the caller's file
-
-
-@contextmanager
-def _decompressed(file: Any) -> Iterator[Any]:
-    head = file.peek(6)
-    if head.startswith(b"\x1f\x8b"):
-        import gzip
-
-        with gzip.open(file) as stream:
-            yield stream
-    elif head.startswith(b"BZh"):
-        import bz2
-
-        with bz2.open(file) as stream:
-            yield stream
-    elif head.startswith(b"\xfd7zXZ\x00"):
-        import lzma
-
-        with lzma.open(file) as stream:
-            yield stream
-    else:
-        yield file

@@ -141,10 +141,16 @@ def test_a_damaged_array_cache_is_rebuilt(cache):
     first = load_dataset("margin")
     content = np.array(first.X)
     (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
-    for keep in (0, 1000):
-        whole = damaged.read_bytes()
+    whole = damaged.read_bytes()
+    for content_then in (
+        b"",
+        whole[:1000],
+        whole.replace(b"<f8", b"<i8", 1),
+        whole[:8] + b"\x6e" + whole[9:],  # the numbers begin 8 bytes earlier
+        whole.replace(b"{'descr", b"{'desc\0", 1),
+    ):
         damaged.unlink()
-        damaged.write_bytes(whole[:keep])
+        damaged.write_bytes(content_then)
         again = load_dataset("margin")
         assert np.array_equal(again.X, content)
         assert is_mapped(again.X)

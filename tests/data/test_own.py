@@ -1,8 +1,11 @@
 """Users' own files: formats, errors, and new rows encoded like the training rows."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -367,6 +370,30 @@ def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with pytest.raises(InputError, match=what):
         read_own_file(tmp_path / "own.npz")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("suffix", [".csv", ".svm"])
+def test_packed_text_is_limited(tmp_path, monkeypatch, pack, suffix):
+    monkeypatch.setattr("precbench.data.packed.ALWAYS", 1 << 16)
+    path = tmp_path / f"own{suffix}"
+    path.write_bytes(pack(b"\n" * (1 << 23)))
+    read_own_file(csv(tmp_path, "1 1:1\n0 1:2\n", "small.svm"))  # imports what it needs
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"own\..*: the text is more than 200 times as large"):
+            read_own_file(path, **({"label": "y"} if suffix == ".csv" else {}))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24  # xz alone has a window of 8 MiB
+    finally:
+        tracemalloc.stop()
+    line, option = (b"1 1:1\n0 1:2\n", {}) if suffix == ".svm" else (b"1,0\n2,1\n", {"label": "y"})
+    head = b"" if suffix == ".svm" else b"x,y\n"
+    path.write_bytes(pack(head + line * 5000))
+    assert len(read_own_file(path, **option)[0].y) == 10000
+
+
+def test_a_name_is_no_packed_text(tmp_path):
+    assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

@@ -19,6 +19,12 @@ from precbench.data.dataset import Arrays
 from precbench.files import publish, temporary
 from precbench.locations import cache_folder
 
+_DTYPES = {
+    **dict.fromkeys(("X", "data", "y", "optimum"), np.float64),
+    **dict.fromkeys(("indices", "indptr"), np.int32),
+    "groups": np.int64,
+}
+
 
 def load_prepared(name: str, sha256: str) -> Arrays | None:
     """Map the arrays of a data set into memory, read-only.
@@ -32,7 +38,7 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
     Returns
     -------
     Arrays or None
-        None if there are none, or if they are damaged.
+        None if there are none, or if they are not as they were written.
     """
     folder = _folder(name, sha256)
     parts: dict[str, Any]
@@ -47,7 +53,7 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
         arrays = Arrays(**parts)
         whole = (arrays.X.shape, arrays.y.shape) == (tuple(shape), (shape[0],))
         return arrays if whole else None
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
+    except Exception:  # a damaged file has many ways to fail
         return None
 
 
@@ -80,5 +86,8 @@ def _folder(name: str, sha256: str) -> Path:
 
 
 def _mapped(path: Path) -> NDArray:
-    # A plain view: the class memmap costs time in every small operation.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    whole = array.offset + array.nbytes == path.stat().st_size
+    if not whole or array.dtype != _DTYPES[path.stem]:  # the kernels trust both
+        raise ValueError(f"{path} is damaged")
+    return np.asarray(array)  # a plain view: memmap costs time in every small operation
