@@ -18,7 +18,7 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes adult ijcnn1 w8a cod
     kar2014/fig1-pauc kar2014/fig2-prec kar2014/table1-kdd08 kar2014/fig3-buffer kar2014/fmeasure \
     kar2014/zigzag kar2014/stream kar2014/regret gultekin/fig1 gultekin/fig2 gultekin/fourier
 
-.PHONY: help build run test promises lint check bench reproduce docs clean
+.PHONY: help build run test promises sanitize lint check bench reproduce docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,31 @@ test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside t
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
 	$(BIN)/python scripts/promises.py $(if $(FULL),--full --write) $(REPORTS)
+
+# In packages of their own, so that the ordinary kernels stay; without the tests that watch the memory,
+# the speed and the limits of their process.
+KERNEL_TESTS = $(foreach t,laws solvers intercept push online_auc cutting_plane ftrl bbr model,\
+    tests/test_$(t).py) tests/data/test_svmlight.py tests/data/test_stream.py
+CASES ?= 5000
+SEED ?= 0
+OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site
+SANITIZED = $(call OTHER,sanitize) UBSAN_OPTIONS=print_stacktrace=1 \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048 \
+    LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)"
+KERNEL_TEST = $(BIN)/python -m pytest --import-mode=append --capture=sys -q $(KERNEL_TESTS) \
+    -m "not alone and not measured" -k "not memory and not speed and not limit_of" \
+    -W error::pytest.PytestUnraisableExceptionWarning
+
+sanitize: $(VENV)/.dev  ## Test kernels and readers under sanitizers, with CASES=5000 mutated files.
+	for build in checked sanitize; do \
+	    PRECBENCH_BUILD=$$build $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	        --no-deps --upgrade --target build/$$build/site . || exit; \
+	done
+	$(call OTHER,checked) $(BIN)/python scripts/fuzz.py --overflow IndexError
+	$(SANITIZED) $(BIN)/python scripts/fuzz.py --overflow AddressSanitizer
+	$(call OTHER,checked) $(KERNEL_TEST)
+	$(SANITIZED) $(KERNEL_TEST)
+	$(SANITIZED) $(BIN)/python scripts/fuzz.py --cases $(CASES) --seed $(SEED)
 
 lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .

@@ -1,5 +1,10 @@
-"""Build the kernels; everything else is declared in pyproject.toml."""
+"""Build the kernels; everything else is declared in pyproject.toml.
 
+``PRECBENCH_BUILD=sanitize`` (address and undefined-behaviour sanitizers) or ``checked`` (every
+index compared with its bounds) makes a package for tests; see ``make sanitize``.
+"""
+
+import os
 import shutil
 from pathlib import Path
 
@@ -16,6 +21,15 @@ DIRECTIVES = {
     "initializedcheck": False,
     "language_level": 3,
 }
+BUILD = os.environ.get("PRECBENCH_BUILD", "")
+LINK: list[str] = []
+if BUILD == "sanitize":
+    LINK = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-ffp-contract=off", *LINK]
+elif BUILD == "checked":
+    DIRECTIVES |= {"boundscheck": True, "initializedcheck": True}
+elif BUILD:
+    raise SystemExit(f"PRECBENCH_BUILD is sanitize or checked, found {BUILD!r}")
 
 
 class BuildWithData(build_py):
@@ -40,10 +54,15 @@ setup(
                 include_dirs=["precbench/kernels"],
                 depends=["precbench/kernels/dense.h"],
                 extra_compile_args=FLAGS,
+                extra_link_args=LINK,
             )
             for source in sorted(Path("precbench/kernels").glob("*.pyx"))
         ],
         compiler_directives=DIRECTIVES,
+        build_dir=f"build/{BUILD}/c" if BUILD else None,
     ),
-    options={"build_ext": {"parallel": 2}},
+    options={
+        "build_ext": {"parallel": 2},
+        "build": {"build_base": f"build/{BUILD}" if BUILD else "build"},
+    },
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from precbench.errors import InputError
 
@@ -133,6 +134,43 @@ class Run:
         return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Sweep(_Part):
+    name: str
+    values: list[int | float | str]
+    metrics: list[list[str]]
+    written: list[str]
+
+
+class _Measure(_Part):
+    name: str
+    parameters: dict[str, Any]
+    written: str
+    smaller_is_better: bool
+
+
+class _Sizes(_Part):
+    rows: int
+    features: int
+    positives: int
+    stand_in: bool
+
+
+_PARTS: dict[str, Any] = {
+    "sweep": _Sweep | None,
+    "measures": dict[str, _Measure],
+    "data": dict[str, _Sizes],
+}
+_About = create_model(  # type: ignore[call-overload]
+    "_About",
+    __base__=_Part,
+    **{field.name: (_PARTS.get(field.name, field.type), ...) for field in fields(Run)[2:]},
+)
+
+
 def read_run(folder: str | os.PathLike[str]) -> Run:
     """Read ``experiment.json`` and ``results.csv``.
 
@@ -151,13 +189,28 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         If a file, a key or a column is missing or malformed, or there are no results yet.
     """
     folder = Path(folder)
-    required = [field.name for field in fields(Run)[2:]]
-    about = _read_json(folder / "experiment.json", required)
+    about_path = folder / "experiment.json"
+    try:
+        about = _About.model_validate(_read_json(about_path, list(_About.model_fields)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{about_path}, {place}: {first['msg']}; {_RUN_AGAIN}") from None
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
-    return Run(folder, results, **{key: about[key] for key in required})
+    run = Run(folder, results, **about.model_dump())
+    points = [run.metrics] if run.sweep is None else run.sweep["metrics"]
+    unknown = set(run.metrics).union(*points) - set(run.measures)
+    if unknown:
+        raise InputError(f"{about_path} has no measure {min(unknown)!r}; {_RUN_AGAIN}")
+    if {len(point) for point in points} != {len(run.metrics)} or (
+        run.sweep is not None
+        and (len(points), len(run.metrics)) != (len(run.sweep["values"]), len(run.sweep["written"]))
+    ):
+        raise InputError(f"{about_path}: metrics and sweep differ in length; {_RUN_AGAIN}")
+    return run
 
 
 def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:

@@ -153,10 +153,10 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
         "sweep": trial.sweep_point,
         "part": "test",
         "status": record["status"],
-        "reason": record["reason"],
+        "reason": record.get("reason", ""),
         "stopped": record.get("stopped", ""),
-        "timing": record["timing"],
-        "run": record["run"],
+        "timing": record.get("timing", ""),
+        "run": record.get("run", ""),
         "chosen": " ".join(f"{n}={v:g}" for n, v in record.get("chosen", {}).items()),
         "tuning_seconds": record.get("tuning_seconds"),
     }

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
@@ -37,6 +38,26 @@ _PACKAGES = (
     "scipy",
     "threadpoolctl",
 )
+
+
+class _Record(BaseModel):
+    """What is read from a record has these types; it may lack all but the first three."""
+
+    model_config = ConfigDict(strict=True)
+
+    schema_: int = Field(alias="schema")
+    key: str
+    status: Literal[*STATUSES]  # type: ignore[valid-type]
+    arrays: list[str] = []
+    reason: str = ""
+    run: str = ""
+    timing: str = ""
+    stopped: str = ""
+    chosen: dict[str, float] = {}
+    limit: dict[str, float | None] | None = None
+    seconds: float | None = None
+    tuning_seconds: float | None = None
+    limit_seconds: float | None = None
 
 
 def key_of(description: Mapping[str, Any]) -> str:
@@ -161,15 +182,19 @@ class Store:
             schema, found = record["schema"], record["key"]
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(path) from error
-        if not isinstance(schema, int):
-            raise _damaged(path)
-        if schema > SCHEMA:
+        if isinstance(schema, int) and schema > SCHEMA:
             raise InputError(
                 f"{path} was written by a newer precbench (schema {schema}, this one knows "
                 f"{SCHEMA}): update precbench, or write elsewhere with --out"
             )
         if found != key:
             raise _damaged(path)
+        try:
+            _Record.model_validate(record)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise _damaged(path, f"{place}: {first['msg']}") from error
         return record
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:

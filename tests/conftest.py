@@ -9,6 +9,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from precbench.data.cards import registry
 from tests.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -121,6 +122,20 @@ def cache(tmp_path, monkeypatch, no_network):
     monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
     monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
     return folder
+
+
+@pytest.fixture
+def add_card(monkeypatch):
+    """Add a card to the registry."""
+
+    def add(card, path="no such file"):
+        paths = registry._paths() | {card.name: path}
+        monkeypatch.setattr(registry, "_paths", lambda: paths)
+        read = registry._card
+        monkeypatch.setattr(registry, "_card", lambda p: card if p == path else read(p))
+        return card
+
+    return add
 
 
 @pytest.fixture

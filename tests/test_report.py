@@ -539,6 +539,14 @@ def test_missing_and_malformed_input_is_reported(small):
     assert "lacks name, title" in complaint()
     about.write_text(json.dumps({key: of for key, of in ABOUT.items() if key != "measures"}))
     assert "lacks measures; run the experiment again" in complaint()  # of an older version
+    for changes, what in [
+        ({"metrics": [["auc"]]}, "metrics.0: Input should be a valid string"),
+        ({"measures": {"auc": {}}}, "measures.auc.name: Field required"),
+        ({"sweep": 2**63}, "sweep: Input should be"),
+        ({"metrics": ["x"]}, "experiment.json has no measure 'x'"),
+    ]:
+        about.write_text(json.dumps(ABOUT | changes))
+        assert what in complaint() and "run the experiment again" in complaint()
     about.write_text("{")
     assert "is not JSON" in complaint()
     about.unlink()

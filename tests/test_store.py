@@ -113,7 +113,13 @@ def test_a_newer_schema_is_rejected(store):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"schema": 1}', '{"schema": NaN, "key": 1}']
+    "content",
+    [
+        *("", "{", "[]", "{}", '{"schema": 1}', '{"schema": NaN, "key": 1}'),
+        f'{{"schema": 1, "key": "{KEY}", "status": "fine"}}',
+        f'{{"schema": 1, "key": "{KEY}", "status": []}}',
+        f'{{"schema": 1, "key": "{KEY}", "status": "ok", "seconds": "5"}}',
+    ],
 )
 def test_a_damaged_file_is_named(store, content):
     store.write({"key": KEY, "status": "ok"})

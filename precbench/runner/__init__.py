@@ -49,7 +49,7 @@ def to_do(
         if (
             record is None
             or record["status"] in _RETRIED
-            or (timing and record["timing"] != "sequential")
+            or (timing and record.get("timing") != "sequential")
             or _limit_has_changed(plan, store, trial, record)
         ):
             missing[key] = trial
@@ -59,9 +59,9 @@ def to_do(
 def _limit_has_changed(plan: Plan, store: Store, trial: Trial, record: dict[str, Any]) -> bool:
     """Return whether a limit that stopped a trial, or would have stopped it, has changed."""
     if record.get("stopped"):
-        return record["limit"] != (None if trial.limit is None else trial.limit.model_dump())
+        return record.get("limit") != (None if trial.limit is None else trial.limit.model_dump())
     ran_without = record.get("limit_seconds") is None
-    return ran_without and record.get("seconds", 0.0) > _limit(plan, store, trial)
+    return ran_without and (record.get("seconds") or 0.0) > _limit(plan, store, trial)
 
 
 def run_plan(
@@ -143,7 +143,7 @@ def _limit(plan: Plan, store: Store, trial: Trial) -> float:
             and (other.dataset, other.split, other.sweep)
             == (trial.dataset, trial.split, trial.sweep)
         ]
-        seconds = [r["seconds"] for r in rivals if r is not None and r["status"] == "ok"]
+        seconds = [r.get("seconds") or 0.0 for r in rivals if r and r["status"] == "ok"]
         if seconds:
             limits.append(trial.limit.times_slowest * max(seconds))
     return min(limits)

@@ -11,27 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precbench.data.cards import file_cache, registry
+from precbench.data.cards import file_cache
 from precbench.data.cards.fetch import add_files, fetch, info, parse_cached
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card
 
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
-
-
-@pytest.fixture
-def add_card(monkeypatch):
-    """Add a card to the registry."""
-
-    def add(card, path="no such file"):
-        paths = registry._paths() | {card.name: path}
-        monkeypatch.setattr(registry, "_paths", lambda: paths)
-        read = registry._card
-        monkeypatch.setattr(registry, "_card", lambda p: card if p == path else read(p))
-        return card
-
-    return add
 
 
 @pytest.fixture

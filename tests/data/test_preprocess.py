@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from precbench.data.preprocess import Scaler
@@ -11,7 +11,7 @@ from precbench.errors import InputError
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7)) * 10.0 ** np.arange(-3, 4) + 5
 DENSE[:, 2] = 4.25
-SPARSE = csr_matrix(random_array((9000, 11), density=0.2, rng=0, data_sampler=RNG.standard_normal))
+SPARSE = csr_matrix(np.where(RNG.random((9000, 11)) < 0.2, RNG.standard_normal((9000, 11)), 0.0))
 
 
 def test_standardise():

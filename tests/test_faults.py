@@ -1,0 +1,297 @@
+"""After any fault, the same command ends with the numbers of an undisturbed run."""
+
+import builtins
+import errno
+import importlib
+import io
+import os
+import random
+import sys
+import time
+
+import pandas as pd
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+from precbench.runner.worker import run_job
+from precbench.store import Store
+from tests.helpers import TOY_SVM, make_card, numbers, run
+
+
+@pytest.fixture(autouse=True)
+def no_report(monkeypatch):
+    """Leave out tables and figures, which are made from the files that are tested here."""
+    command = importlib.import_module("precbench.cli.run")
+    monkeypatch.setattr(command, "write_report", lambda folder: command.Report([], []))
+
+
+@pytest.fixture
+def tiny(small):
+    """A config of two trials."""
+    return small(solvers="{perceptron-avg: }", common="{k: 0.5, epochs: 1}", checkpoints="2")
+
+
+def run_in_this_process(monkeypatch):
+    """Run trials where they meet the faults too."""
+    dispatch = importlib.import_module("precbench.runner.dispatch")
+    monkeypatch.setattr(
+        dispatch, "_pool", lambda jobs, _: ((job.key, run_job(job)) for job in jobs)
+    )
+    monkeypatch.setattr("precbench.runner.environment", lambda: {"os": "none"})
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    run_in_this_process(monkeypatch)
+
+
+def assert_same(folder, other):
+    pd.testing.assert_frame_equal(numbers(folder), numbers(other), check_exact=True)
+
+
+# --- writing ---
+
+
+class Disk:
+    """Counts what is done to files below a folder, and lets the n-th deed fail.
+
+    A full disk stays full; any other fault passes.
+    """
+
+    def __init__(self, folder, monkeypatch):
+        self._folder, self._n, self._error, self.n_calls = str(folder), 0, 0, 0
+        for name in ("mkdir", "replace"):
+            monkeypatch.setattr(os, name, self._guarded(getattr(os, name)))
+        monkeypatch.setattr(os, "fsync", lambda _: self.touch())
+        for module in (io, builtins):
+            monkeypatch.setattr(module, "open", self._open(open))
+
+    def fail(self, n, error):
+        self._n, self._error, self.n_calls = n, error, 0
+
+    def touch(self):
+        self.n_calls += 1
+        stays = self._error == errno.ENOSPC and self.n_calls > self._n > 0
+        if self.n_calls == self._n or stays:
+            raise OSError(self._error, os.strerror(self._error))
+
+    def _guarded(self, function):
+        def guarded(path, *arguments, **options):
+            if str(path).startswith(self._folder):
+                self.touch()
+            return function(path, *arguments, **options)
+
+        return guarded
+
+    def _open(self, function):
+        def opened(path, mode="r", *arguments, **options):
+            if not str(path).startswith(self._folder) or not set(mode) & set("wax+"):
+                return function(path, mode, *arguments, **options)
+            self.touch()
+            return Stream(function(path, mode, *arguments, **options), self)
+
+        return opened
+
+
+class Stream:
+    """A stream that writes half of what it is given before it fails."""
+
+    def __init__(self, stream, disk):
+        self._stream, self._disk = stream, disk
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stream.close()
+
+    def write(self, content):
+        try:
+            self._disk.touch()
+        except OSError:
+            self._stream.write(content[: len(content) // 2])
+            raise
+        return self._stream.write(content)
+
+
+@pytest.mark.promise("R1", "R7")
+def test_a_fault_of_the_disk_at_any_moment(
+    tiny, tmp_path, in_this_process, monkeypatch, size, figure
+):
+    disk = Disk(tmp_path / "out", monkeypatch)
+    assert run(tiny, tmp_path / "out").exit_code == 0
+    n_calls = disk.n_calls
+    assert n_calls > 40
+    errors = [errno.ENOSPC, errno.EIO, errno.EINTR]
+    faults = [(n, errors[n // 5 % 3]) for n in range(1, n_calls + 1, 5)]
+    faults = size(faults, [(n, error) for n in range(1, n_calls + 1) for error in errors])
+    for n, error in faults:
+        out = tmp_path / "out" / f"{n} {error}"
+        disk.fail(n, error)
+        result = run(tiny, out)
+        assert result.exit_code in (0, 1), (n, error, result.output)
+        assert not isinstance(result.exception, Exception) and "Traceback" not in result.output
+        assert error != errno.ENOSPC or (result.exit_code == 1 and "disk full" in result.output)
+        assert disk.n_calls >= n
+        disk.fail(0, 0)
+        kept = len(Store(out / "small").keys())
+        again = run(tiny, out)
+        assert again.exit_code == 0, (n, error, again.output)
+        assert f"2 trials, {kept} of them done already" in again.output
+        assert_same(out / "small", tmp_path / "out" / "small")
+        assert not [*out.glob("**/*.tmp"), *(out / "small" / "running").glob("*")]
+    figure(f"{len(faults)} faults of the disk")
+
+
+# --- dying workers ---
+
+KILLER = """
+import functools, os, signal, sys
+
+def die():
+    for number in range(int(os.environ["KILLS"])):
+        try:
+            os.open(os.path.join(os.path.dirname(__file__), str(number)), os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            continue
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Finder:
+    # Puts a function that dies in its n-th call into a module when that is imported.
+    def find_spec(self, name, path, target=None):
+        if name != module:
+            return None
+        sys.meta_path.remove(self)
+        if not function:
+            die()
+        spec = next(s for f in sys.meta_path if (s := f.find_spec(name, path, target)))
+        execute = spec.loader.exec_module
+
+        def exec_module(loaded):
+            execute(loaded)
+            *owners, last = function.split(".")
+            owner = functools.reduce(getattr, owners, loaded)
+            real, calls = getattr(owner, last), [0]
+
+            def deadly(*arguments, **options):
+                calls[0] += 1
+                if calls[0] == n:
+                    die()
+                return real(*arguments, **options)
+
+            setattr(owner, last, deadly)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+if any("popen_loky" in argument for argument in sys.orig_argv):
+    module, function, n = os.environ["KILL_AT"].split(":")
+    n = int(n)
+    sys.meta_path.insert(0, Finder()) if module else die()
+"""
+PHASES = {
+    "start": "::0",
+    "import": "precbench.runner.worker::0",
+    "data": "precbench.experiment.samples:training:1",
+    "training": "precbench.runner.recorder:Recorder.__call__:2",
+    "writing": "precbench.files:_sync:1",
+    "between arrays and mark": "precbench.files:os.replace:2",
+    "after the mark": "precbench.files:_sync:3",
+}
+ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
+
+
+@pytest.mark.alone
+@pytest.mark.measured
+@pytest.mark.promise("R1", "R5")
+@pytest.mark.timeout(1200)
+def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size, figure):
+    with monkeypatch.context() as patch:
+        run_in_this_process(patch)
+        assert run(tiny, tmp_path / "undisturbed").exit_code == 0
+    cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
+    request.addfinalizer(lambda: get_reusable_executor().shutdown(wait=True))
+    for phase, n_kills in cases:
+        out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
+        killer.mkdir(parents=True)
+        (killer / "sitecustomize.py").write_text(KILLER)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(killer), *sys.path]))
+        monkeypatch.setenv("KILL_AT", PHASES[phase])
+        monkeypatch.setenv("KILLS", str(n_kills))
+        get_reusable_executor().shutdown(wait=True)
+        result = run(tiny, out)
+        assert not isinstance(result.exception, Exception), (phase, result.output)
+        assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase
+        assert result.exit_code == 0 or n_kills > 1, (phase, result.output)
+        again = run(tiny, out)
+        assert again.exit_code == 0, (phase, again.output)
+        assert_same(out / "small", tmp_path / "undisturbed" / "small")
+    figure(f"{sum(n_kills for _, n_kills in cases)} workers killed in a chosen phase")
+
+
+# --- the rest of the world ---
+
+
+def test_a_lock_that_is_held(tiny, tmp_path, in_this_process):
+    out = tmp_path / "out"
+    with Store(out / "small").lock():
+        assert run(tiny, out).exit_code == 2
+    assert run(tiny, out).exit_code == 0
+    assert run(tiny, tmp_path / "undisturbed").exit_code == 0
+    assert_same(out / "small", tmp_path / "undisturbed" / "small")
+
+
+@pytest.mark.parametrize("jump", [-1e6, 1e6])
+def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
+    assert run(tiny, tmp_path / "undisturbed").exit_code == 0
+    rng = random.Random(0)
+
+    def jumping(clock):
+        offsets = [0.0]
+
+        def read():
+            if rng.random() < 0.2:
+                offsets.append(offsets[-1] + jump)
+            return clock() + offsets[-1]
+
+        return read
+
+    for name in ("time", "monotonic", "perf_counter", "process_time"):
+        monkeypatch.setattr(time, name, jumping(getattr(time, name)))
+    result = run(tiny, tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert_same(tmp_path / "out" / "small", tmp_path / "undisturbed" / "small")
+
+
+LIES = {
+    "other content": TOY_SVM[::-1],
+    "cut": TOY_SVM[:-1],
+    "longer": TOY_SVM * 3,
+    "nothing": b"",
+    "a web page": b"<!DOCTYPE html><html>not found</html>",
+}
+
+
+@pytest.mark.promise("R19")
+def test_a_mirror_that_lies(tmp_path, cache, add_card, in_this_process, monkeypatch):
+    add_card(make_card())
+    config = tmp_path / "small.yaml"
+    config.write_text(
+        "name: small\ntitle: A small experiment\ndatasets: [toy]\nprotocol: {n_splits: 2}\n"
+        "solvers: {perceptron-avg: {k: 0.5, epochs: 1}}\nmetrics: [auc]\n"
+    )
+    file = tmp_path / "mirror" / "toys" / "toy.svm"
+    file.parent.mkdir(parents=True)
+    options = ["--mirror", tmp_path / "mirror"]
+    for lie in LIES.values():
+        file.write_bytes(lie)
+        result = run(config, tmp_path / "out", *options)
+        assert result.exit_code == 3 and "cannot be obtained" in result.output
+    file.write_bytes(TOY_SVM)
+    assert run(config, tmp_path / "out", *options).exit_code == 0
+    monkeypatch.setenv("PRECBENCH_CACHE", str(tmp_path / "other cache"))
+    assert run(config, tmp_path / "undisturbed", *options).exit_code == 0
+    assert_same(tmp_path / "out" / "small", tmp_path / "undisturbed" / "small")
