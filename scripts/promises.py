@@ -35,10 +35,10 @@ PROMISES = {
     "R12": "Every solver keeps the contract of scikit-learn's estimators, without exception.",
     "R13": "NaN, wrong shapes, one class, k out of range, empty data: errors with a sentence.",
     "R14": "Solvers reach what brute force, slow twins and general solvers reach.",
-    "R15": "No bytes crash the reader of svmlight files or make it hang or take all memory.",
-    "R16": "The reader agrees with scikit-learn's on valid files, bit for bit.",
-    "R17": "Its errors name file, line and column.",
-    "R18": "It is several times as fast as scikit-learn's.",
+    "R15": "No bytes crash a reader of data, models or records, make it hang or take all memory.",
+    "R16": "The reader of svmlight agrees with scikit-learn's on valid files, bit for bit.",
+    "R17": "Errors in svmlight files name file, line and column.",
+    "R18": "The reader of svmlight is several times as fast as scikit-learn's.",
     "R19": "A file enters the cache only once its size and checksum are right.",
     "R20": "Downloads outlive passing failures and dead sources; what is cached needs no network.",
     "R21": "Nothing is fetched over plain http but from this machine, not after a redirect either.",
@@ -58,7 +58,7 @@ PROMISES = {
     "R35": "Equal results give equal tables and figures, byte for byte.",
     "R36": "Results of earlier versions stay readable; those of later ones are refused.",
     "R37": "Records hold no user name, host name or path.",
-    "R38": "What CI installs is locked by hashes; nothing at run time has a copyleft licence.",
+    "R38": "No package at run time is copyleft, but for certifi's file of certificates (MPL).",
 }
 # Commands that keep a promise beside the tests.
 COMMANDS = {"R32": ["make check"], "R33": [".ci/run"]}

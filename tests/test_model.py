@@ -295,6 +295,7 @@ def test_damaged_files(saved, tmp_path):
         Model.load(tmp_path / "none.npz")
 
 
+@pytest.mark.promise("R15")
 @settings(max_examples=150)
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
 def test_a_damaged_byte_is_reported_or_harmless(saved, tmp_path_factory, place, bits):

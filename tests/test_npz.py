@@ -74,6 +74,7 @@ def npy(shape, content=b""):
     return stream.getvalue() + content
 
 
+@pytest.mark.promise("R15")
 @pytest.mark.parametrize("shape", [(10**15,), (2**40, 2**40), (3,), (0, 4)])
 def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
     path = tmp_path / "lies.npz"
@@ -83,6 +84,7 @@ def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
         unpack(path)
 
 
+@pytest.mark.promise("R15")
 def test_flipped_bytes_are_refused_or_change_nothing(file):
     content = file.read_bytes()
     rng = np.random.default_rng(0)
