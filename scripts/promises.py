@@ -61,7 +61,7 @@ PROMISES = {
     "R38": "No package at run time is copyleft, but for certifi's file of certificates (MPL).",
 }
 # Commands that keep a promise beside the tests.
-COMMANDS = {"R32": ["make check"], "R33": [".ci/run"]}
+COMMANDS = {"R15": ["make sanitize"], "R32": ["make check"], "R33": [".ci/run"]}
 
 
 class Kept(NamedTuple):

@@ -235,6 +235,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
 # --- the rest of the world ---
 
 
+@pytest.mark.promise("R8")
 def test_a_lock_that_is_held(tiny, tmp_path, in_this_process):
     out = tmp_path / "out"
     with Store(out / "small").lock():
