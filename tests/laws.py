@@ -207,14 +207,18 @@ def equal_rows_have_equal_scores(make):
 
 
 def an_overflow_is_reported(make):
-    """Weights are finite without a warning, or lost with one."""
+    """Where squares do not overflow at once, weights are finite, or lost with a warning."""
     X, y = problem()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = weights(make().fit(X * 1e200, y))
-    reported = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    reported = [w for w in reported if "overflow" in str(w.message)]
-    assert np.isnan(found).all() if reported else np.isfinite(found).all()
+    with pytest.raises(InputError, match=r"values up to .*e\+200, .* overflow: scale the features"):
+        make().fit(X * 1e200, y)
+    for scale in (1e75, 1e-310):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = weights(make().fit(X * scale, y))
+        assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
+        reported = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+        reported = [w for w in reported if "overflow" in str(w.message)]
+        assert np.isnan(found).all() if reported else np.isfinite(found).all()
 
 
 SOLVER_LAWS = [

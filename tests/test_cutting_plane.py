@@ -219,6 +219,14 @@ def test_too_few_iterations_are_reported():
     assert not solver.converged_
 
 
+@pytest.mark.parametrize("objective", ["pauc", "prec@k"])
+def test_a_fit_ends_where_the_digits_do_not_suffice(objective):
+    X, y = noisy(100, 3)
+    with pytest.warns(ConvergenceWarning, match="digits of the numbers do not suffice"):
+        solver = CuttingPlane(objective, k=1.0, at_least_k=True).fit(X * 1e60, y)
+    assert np.isfinite(solver.coef_).all() and not solver.converged_
+
+
 @pytest.mark.parametrize("solver", [CuttingPlane("pauc"), ProjectedSubgradient()])
 @pytest.mark.parametrize("beta", [0.0, -0.1, 1.1])
 def test_beta_outside_is_refused(solver, beta):

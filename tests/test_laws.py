@@ -56,7 +56,6 @@ def test_scikit_learn_compatible(estimator, check):
 
 EXCEPTIONS = {
     ("adaoam-ball", laws.separable_rows_are_ranked_without_mistake): "the ball is small",
-    ("linear-svm", laws.an_overflow_is_reported): "LIBLINEAR never ends",
     ("spam", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
     ("spam-l1", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
 }

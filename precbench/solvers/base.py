@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -70,6 +71,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     algorithm_version: int | str = 1
     """Increased by every change that alters the numbers; part of the key of a trial."""
 
+    row_cost: float = 1.0
+    """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
+
     allowed = Allowed()
 
     classes_: NDArray[Any]
@@ -106,11 +110,12 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If y does not have two classes, or a parameter does not fit the rows, such as a k
-            above the number of positives.
+            If y does not have two classes, a parameter does not fit the rows, such as a k above the
+            number of positives, or squares of products of rows overflow.
         """
         X, labels = self._checked(X, y, reset=True)
-        self._fit(X, labels, trace or untraced)
+        with np.errstate(all="ignore"):
+            self._fit(X, labels, trace or untraced)
         self._warn_of_overflow()
         return self
 
@@ -203,6 +208,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
         )
         check_classification_targets(y)
+        _check_size(X.data if sparse.issparse(X) else X.ravel())
         if reset:
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:
@@ -228,3 +234,14 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
         return tags
+
+
+def _check_size(values: NDArray[np.float64]) -> None:
+    """Refuse values so large that the squares of products of rows overflow, in any solver."""
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(np.square(values @ values))
+    if not is_finite:
+        raise InputError(
+            f"X has values up to {np.abs(values).max():.3g}, and squares of products of its rows "
+            "overflow: scale the features"
+        )

@@ -41,6 +41,9 @@ class Bundle:
     _PATIENCE = 50
     """Number of solutions without weight after which a plane is dropped."""
 
+    _MOST_IDLE_CALLS = 20
+    """Calls of `improve` that improve nothing, after which the digits do not suffice."""
+
     _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
 
     def __init__(self, C: float, n_weights: int):
@@ -49,6 +52,7 @@ class Bundle:
         self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
         self._gram = np.empty((0, 0))
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
+        self._best_dual, self._idle_calls = -np.inf, 0
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add the plane that touches the risk at a point."""
@@ -59,6 +63,12 @@ class Bundle:
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = self._slopes[: m + 1] @ slope
         self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
         self._n_planes += 1
+        self._best_dual, self._idle_calls = -np.inf, 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether `improve` has gone on for long without any effect but rounding."""
+        return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
         """Go on solving for the weights of the planes; return whether their gap is at most tol."""
@@ -69,6 +79,9 @@ class Bundle:
         )
         if steps == _MASTER_STEPS:
             self._newton_step(gradient)
+            dual = self._dual(self._alpha[:m])
+            self._idle_calls = 0 if dual > self._best_dual else self._idle_calls + 1
+            self._best_dual = max(self._best_dual, dual)
             return False
         idle = self._idle[:m]
         idle[:] = np.where(alpha > 0, 0, idle + 1)

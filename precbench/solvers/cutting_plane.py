@@ -98,6 +98,7 @@ class CuttingPlane(LinearRanker):
     """
 
     algorithm_version = 2
+    row_cost = 4.0
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),
@@ -183,10 +184,17 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Find the best w against all planes; return False if the trace ends the search."""
+        """Find the best w against all planes; return False if there is none, or the trace ends."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
+            if bundle.is_stuck:
+                warn(
+                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and the "
+                    "digits of the numbers do not suffice to go on: scale the features, or take a "
+                    "smaller C"
+                )
+                return False
             if trace(self):
                 return False
         return True

@@ -47,9 +47,8 @@ class IncrementalLoss(ABC):
     def __init__(self, X: Any, positive: NDArray[np.bool_]):
         self.X, self.positive = X, positive
         self._all = as_rows(X)
-        with np.errstate(over="ignore"):
-            squares = X.multiply(X) if sparse.issparse(X) else X * X
-            self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
+        squares = X.multiply(X) if sparse.issparse(X) else X * X
+        self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
 
     @abstractmethod
     def lipschitz(self) -> NDArray[np.float64]:

@@ -54,8 +54,7 @@ class PushRanker(LinearRanker):
         if trace(self):
             return
         minimise = self._by_newton if self.method == "newton" else self._by_coordinates
-        with np.errstate(over="ignore", invalid="ignore"):
-            minimise(risk, trace)
+        minimise(risk, trace)
         if self.unbounded_:
             warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
@@ -129,6 +128,9 @@ class PushRanker(LinearRanker):
             w = self.coef_.copy()
             w[j] += step
             point = risk.at(w)
+            if not np.isfinite(point.value):
+                self.coef_ = np.full_like(w, np.nan)
+                return
             if self._move(w, point, risk, trace) or low > 0 or high < 0:
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
@@ -261,7 +263,8 @@ class PairPushRanker(PushRanker):
         above = PairLists.of_matrix(relation)
         sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
-        self._train(risk, trace or untraced)
+        with np.errstate(all="ignore"):
+            self._train(risk, trace or untraced)
         self._warn_of_overflow()
         return self
 
