@@ -25,18 +25,24 @@ help:  ## Show the targets.
 
 build: $(VENV)/.built  ## Make the environment and compile the kernels.
 
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# With LOCK=.github/requirements.txt exactly the versions there, by their hashes; else the newest.
+LOCK ?=
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED = $(if $(LOCK),$(INSTALL) --require-hashes --requirement $(LOCK))
+ALONE = $(if $(LOCK),--no-deps --no-build-isolation)
 NEEDS = pyproject.toml setup.py $(SOURCES)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.built: $(NEEDS) | $(BIN)/python
-	$(INSTALL) .
+	$(LOCKED)
+	$(INSTALL) $(ALONE) --editable .
 	touch $@
 
 $(VENV)/.dev: $(NEEDS) | $(BIN)/python
-	$(INSTALL) '.[dev]'
+	$(LOCKED)
+	$(INSTALL) $(ALONE) --editable '.[dev]'
 	touch $(VENV)/.built $@
 
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
@@ -67,8 +73,8 @@ KERNEL_TEST = $(BIN)/python -m pytest --import-mode=append --capture=sys -q $(KE
 
 sanitize: $(VENV)/.dev  ## Test kernels and readers under sanitizers, with CASES=5000 mutated files.
 	for build in checked sanitize; do \
-	    PRECBENCH_BUILD=$$build $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	        --no-deps --upgrade --target build/$$build/site . || exit; \
+	    PRECBENCH_BUILD=$$build $(INSTALL) $(ALONE) --no-deps --upgrade \
+	        --target build/$$build/site . || exit; \
 	done
 	$(call OTHER,checked) $(BIN)/python scripts/fuzz.py --overflow IndexError
 	$(SANITIZED) $(BIN)/python scripts/fuzz.py --overflow AddressSanitizer

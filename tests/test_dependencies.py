@@ -1,0 +1,61 @@
+"""What is installed: locked by hashes in CI, without copyleft at run time."""
+
+import re
+import tomllib
+from importlib import metadata
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.helpers import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+DIRECT = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["parquet"]]]
+COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|Eclipse|CDDL|EUPL|CC-BY-SA", re.I)
+# The list of certificate authorities that requests uses: copyleft for changes to its own files
+# only, of which there are none here.
+WEAK = {"certifi": "MPL-2.0"}
+
+
+@pytest.mark.promise("R38")
+def test_the_lock_of_ci_has_all_dependencies_with_hashes():
+    text = (ROOT / ".github" / "requirements.txt").read_text()
+    pins = text.replace("\\\n", " ").splitlines()
+    pins = [line for line in pins if line and not line.startswith("#")]
+    assert "://" not in text and not any(line.startswith("-") for line in pins)
+    assert all(re.search(r"==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in pins)
+    versions = {}
+    for line in pins:
+        [pin, version] = re.match(r"(\S+)==(\S+)", line).groups()
+        versions.setdefault(canonicalize_name(pin), []).append(version)
+    development = [Requirement(text) for text in EXTRAS["dev"]]
+    for needed in [*DIRECT, *(r for r in development if r.name != PROJECT["name"])]:
+        found = versions[canonicalize_name(needed.name)]
+        assert all(needed.specifier.contains(version) for version in found), needed
+
+
+def licence(distribution):
+    """Return what a package says of its licence; a text of many lines by its first."""
+    about = distribution.metadata
+    classifiers = [c for c in about.get_all("Classifier", []) if c.startswith("License ::")]
+    first = (about.get("License") or "").strip().partition("\n")[0]
+    return about.get("License-Expression") or " ".join([first, *classifiers])
+
+
+@pytest.mark.promise("R38")
+def test_no_dependency_at_run_time_has_a_copyleft_licence():
+    todo, licences = list(DIRECT), {}
+    while todo:
+        needed = todo.pop()
+        name = canonicalize_name(needed.name)
+        if name in licences or (needed.marker and not needed.marker.evaluate({"extra": ""})):
+            continue
+        distribution = metadata.distribution(name)
+        licences[name] = licence(distribution)
+        todo += map(Requirement, distribution.requires or [])
+    assert len(licences) >= len(DIRECT)
+    assert all(text.strip() for text in licences.values())
+    copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
+    assert copyleft <= set(WEAK), {name: licences[name] for name in copyleft}
