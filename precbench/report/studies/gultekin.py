@@ -57,7 +57,9 @@ def _by_components(
     """Lay out the problems beside each other."""
     rows = rows.assign(pairs=[f"{s:,.0f}" if s > 0 else "" for s in rows["pairs"]])
     keys = keys or ["method", "pairs", "statistic"]
-    wide = rows.set_index([*keys, "components"])["value"].unstack(sort=False)
+    wide = rows.set_index([*keys, "components"])["value"].unstack()  # sort=False: wrong in pandas 2
+    order = pd.MultiIndex.from_frame(rows[keys].drop_duplicates())
+    wide = wide.reindex(order, columns=rows["components"].unique())
     return Table(
         title=f"{result.title}: {name}",
         header=["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
