@@ -89,7 +89,7 @@ lint: $(VENV)/.dev  ## Check style, types and layers.
 	PATH="$(BIN):$$PATH" cython-lint precbench
 	$(BIN)/lint-imports
 
-# Of w8a all but the cutting plane, which a clock stops.
+# Of w8a all but the cutting plane, which takes longer than the others together.
 check: build  ## Compare what takes minutes with the published numbers.
 	$(BIN)/precbench run $(CHECKED_STUDIES) > /dev/null & studies=$$!; \
 	$(BIN)/precbench run $(CHECKED) --jobs $(JOBS) > /dev/null && \

@@ -58,6 +58,9 @@ class _Record(BaseModel):
     seconds: float | None = None
     tuning_seconds: float | None = None
     limit_seconds: float | None = None
+    limit_passes: float | None = None
+    n_train: int | None = None
+    fitted: dict[str, bool | float | None] = {}
 
 
 def key_of(description: Mapping[str, Any]) -> str:

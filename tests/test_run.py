@@ -149,7 +149,8 @@ def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
 
 def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     config = small(
-        solvers="{sgd-avg: {epochs: 2, batch_size: 16}, cutting-plane: {max_iter: 5}}",
+        common="{k: 0.5, epochs: 2, batch_size: 16}",
+        solvers="{sgd-avg: , cutting-plane: {limit: {times_slowest: 8}}}",
         checkpoints="every",
         plots="[accuracy-rows]",
     )
@@ -159,7 +160,8 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     for solver, rows in table[table["metric"] == table["metric"].iloc[0]].groupby("solver"):
         n_train = 420
         if solver == "cutting-plane":
-            expected = n_train * np.arange(1, 6)
+            expected = n_train * np.arange(1, 5)  # of which each counts as 4 passes
+            assert set(rows["stopped"]) == {"limit"}
         else:
             ends = [*range(16, n_train, 16), n_train]
             expected = [*ends, *(n_train + end for end in ends)]
@@ -167,6 +169,11 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     drawn = pd.read_csv(folder / "figures" / "accuracy-rows-mine.csv")
     of_metric = table[(table["metric"] == table["metric"].iloc[0]) & (table["rows_seen"] > 0)]
     assert drawn["value"].tolist() == of_metric["value"].tolist()
+    plan, store = make_plan(load_config(config)), Store(folder)
+    assert len(to_do(plan, store)) == 2  # of the other split
+    [stopped] = (record for record in store.records() if record["stopped"])
+    store.write(stopped | {"limit_seconds": 0.1, "limit_passes": None})  # as of a clock
+    assert len(to_do(plan, store)) == 3
 
 
 def test_checkpoints_at_shares_are_rounded_up(small, tmp_path):
@@ -582,6 +589,7 @@ def test_run_job_in_process(small, tmp_path):
         folder=str(tmp_path / "out"),
         dataset=plan.datasets["mine"],
         limit=float("inf"),
+        passes=float("inf"),
         timing="sequential",
         environment="none",
         run="none",

@@ -257,10 +257,13 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 
 
 class Limit(Section):
-    """The training time after which a solver is stopped, with its last iterate as the result."""
+    """When a solver is stopped, with its last iterate as the result."""
 
     times_slowest: PositiveFloat | None = None
+    """About that many times the time of the solver with most epochs, counted in rows, so that no
+    number depends on a clock: the rows that it visits, divided by `LinearRanker.row_cost`."""
     seconds: PositiveFloat | None = None
+    """Training time, for runs that only measure time: such numbers cannot be repeated."""
 
 
 class Fourier(Section):

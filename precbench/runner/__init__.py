@@ -2,12 +2,14 @@
 
 import secrets
 from collections.abc import Collection, Generator, Mapping
+from math import inf, isinf
 from typing import Any
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.runner.dispatch import dispatch
 from precbench.runner.worker import Job, base_record
+from precbench.solvers import SOLVERS
 from precbench.store import Store, environment
 
 __all__ = ["Job", "run_plan", "to_do"]
@@ -50,18 +52,21 @@ def to_do(
             record is None
             or record["status"] in _RETRIED
             or (timing and record.get("timing") != "sequential")
-            or _limit_has_changed(plan, store, trial, record)
+            or _limit_has_changed(plan, trial, record)
         ):
             missing[key] = trial
     return missing
 
 
-def _limit_has_changed(plan: Plan, store: Store, trial: Trial, record: dict[str, Any]) -> bool:
+def _limit_has_changed(plan: Plan, trial: Trial, record: dict[str, Any]) -> bool:
     """Return whether a limit that stopped a trial, or would have stopped it, has changed."""
+    seconds, passes = _limits(plan, trial)
     if record.get("stopped"):
-        return record.get("limit") != (None if trial.limit is None else trial.limit.model_dump())
-    ran_without = record.get("limit_seconds") is None
-    return ran_without and (record.get("seconds") or 0.0) > _limit(plan, store, trial)
+        known = record.get("limit_seconds"), record.get("limit_passes")
+        return known != tuple(None if isinf(limit) else limit for limit in (seconds, passes))
+    n_rows = record.get("fitted", {}).get("n_rows_seen_") or 0
+    most_rows = passes * (record.get("n_train") or inf)
+    return (record.get("seconds") or 0.0) > seconds or n_rows > most_rows
 
 
 def run_plan(
@@ -72,8 +77,6 @@ def run_plan(
     n_workers: int = 1,
 ) -> Generator[tuple[Job, str]]:
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
-
-    Trials limited to a multiple of the time of others run after them.
 
     Parameters
     ----------
@@ -90,30 +93,31 @@ def run_plan(
     """
     machine = store.add_environment(environment())
     run = secrets.token_hex(8)
-    for last_round in (False, True):
-        jobs = [
+    jobs = []
+    for key, trial in trials.items():
+        seconds, passes = _limits(plan, trial)
+        jobs.append(
             Job(
                 trial=trial,
                 key=key,
                 folder=str(store.folder.resolve()),
                 dataset=plan.datasets[trial.dataset.name],
-                limit=_limit(plan, store, trial),
+                limit=seconds,
+                passes=passes,
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine,
                 run=run,
             )
-            for key, trial in trials.items()
-            if _runs_last(trial) == last_round
-        ]
-        try:
-            yield from dispatch(jobs, n_workers)
-        except (KeyboardInterrupt, GeneratorExit):
-            for job in jobs:
-                if job.mark.exists() and not _is_done(store, job.key):
-                    reason = "interrupted while it ran"
-                    store.write(base_record(job) | {"status": "interrupted", "reason": reason})
-                job.mark.unlink(missing_ok=True)
-            raise
+        )
+    try:
+        yield from dispatch(jobs, n_workers)
+    except (KeyboardInterrupt, GeneratorExit):
+        for job in jobs:
+            if job.mark.exists() and not _is_done(store, job.key):
+                reason = "interrupted while it ran"
+                store.write(base_record(job) | {"status": "interrupted", "reason": reason})
+            job.mark.unlink(missing_ok=True)
+        raise
 
 
 def _is_done(store: Store, key: str) -> bool:
@@ -122,28 +126,18 @@ def _is_done(store: Store, key: str) -> bool:
     return record is not None and record["status"] not in _RETRIED
 
 
-def _runs_last(trial: Trial) -> bool:
-    return trial.limit is not None and trial.limit.times_slowest is not None
-
-
-def _limit(plan: Plan, store: Store, trial: Trial) -> float:
-    """Return the limit on the training time of a trial, in seconds.
-
-    ``times_slowest`` is a multiple of the time of the slowest solver with epochs on the same
-    split of the same data.
-    """
-    if trial.limit is None:
-        return float("inf")
-    limits = [trial.limit.seconds or float("inf")]
-    if trial.limit.times_slowest is not None:
-        rivals = [
-            store.read(key)
-            for other, key in plan.trials
-            if "epochs" in other.params
-            and (other.dataset, other.split, other.sweep)
-            == (trial.dataset, trial.split, trial.sweep)
-        ]
-        seconds = [r.get("seconds") or 0.0 for r in rivals if r and r["status"] == "ok"]
-        if seconds:
-            limits.append(trial.limit.times_slowest * max(seconds))
-    return min(limits)
+def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
+    """Return the limits of a trial: training time in seconds, and passes over the rows."""
+    seconds, passes = inf, inf
+    if trial.limit is not None:
+        seconds = trial.limit.seconds or inf
+        if trial.limit.times_slowest is not None:
+            epochs = [
+                other.params["epochs"]
+                for other, _ in plan.trials
+                if "epochs" in other.params
+                and (other.dataset, other.sweep) == (trial.dataset, trial.sweep)
+            ]
+            cost = SOLVERS[trial.solver]().row_cost
+            passes = trial.limit.times_slowest * max(epochs, default=inf) / cost
+    return seconds, passes

@@ -28,6 +28,8 @@ class Recorder:
         Row counts of the checkpoints, ascending, in place of growing distances.
     limit : float, default=inf
         Training time in seconds after which the solver is stopped.
+    most_rows : float, default=inf
+        Number of rows after which the solver is stopped.
     beat : callable, optional
         Called a few times a second with the solver and the training time so far in seconds.
 
@@ -46,6 +48,7 @@ class Recorder:
         factor: float = 2.0,
         places: Sequence[int] = (),
         limit: float = np.inf,
+        most_rows: float = np.inf,
         beat: Callable[[LinearRanker, float], None] | None = None,
     ):
         self._places = places
@@ -56,6 +59,7 @@ class Recorder:
         self.seconds = 0.0
         self.stopped = ""
         self._limit = limit
+        self._most_rows = most_rows
         self._beat = beat
         self._next_beat = 0.0
         self._cpu_seconds = 0.0
@@ -80,7 +84,7 @@ class Recorder:
         if self._beat is not None and self.seconds >= self._next_beat:
             self._beat(solver, self.seconds)
             self._next_beat = self.seconds + _BEAT_SECONDS
-        if self.seconds >= self._limit:
+        if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
         self._cpu = time.process_time()
         self._wall = time.perf_counter()

@@ -46,6 +46,8 @@ class Job:
     limit : float
         Training time in seconds after which the solver is stopped, its last iterate being the
         result.
+    passes : float
+        Passes over the rows after which it is stopped likewise.
     timing : {"sequential", "parallel"}
     environment : str
         Id of the machine record.
@@ -58,6 +60,7 @@ class Job:
     folder: str
     dataset: Dataset
     limit: float
+    passes: float
     timing: str
     environment: str
     run: str
@@ -116,13 +119,14 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     rows = training(trial, job.dataset)
     whole = rows.whole
     _warm_up()
-    tuning = _tune(trial, rows, job.limit)
+    tuning = _tune(job, rows)
     params = {**trial.params, **tuning.chosen}
     solver = _solver(trial, params)
     total = params["epochs"] * whole.n_rows if "epochs" in params else None
     recorder = Recorder(
         **_checkpoint_schedule(trial, params, whole.n_rows),
         limit=job.limit,
+        most_rows=job.passes * whole.n_rows,
         beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
     )
     gc.collect()
@@ -147,6 +151,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "stopped": recorder.stopped or tuning.stopped,
         "seconds": recorder.seconds,
         "limit_seconds": job.limit,
+        "limit_passes": job.passes,
         "fitted": _scalars(solver),
         "warnings": sorted({str(warning.message) for warning in caught}),
     }, arrays
@@ -178,11 +183,12 @@ class _Tuning(NamedTuple):
     stopped: str
 
 
-def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
+def _tune(job: Job, rows: Training) -> _Tuning:
     """Choose the best parameters on the validation part; among ties, the middle one.
 
     All candidates together have the limit of one training.
     """
+    trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     start = time.perf_counter()
@@ -194,7 +200,7 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
     for values in grid:
         candidate = dict(zip(names, values, strict=True))
         solver = _solver(trial, {**trial.params, **candidate})
-        deadline = _Deadline(limit / len(grid))
+        deadline = _Deadline(job.limit / len(grid), job.passes * fitting.n_rows / len(grid))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitting.train(solver, deadline)
@@ -213,14 +219,15 @@ def _tune(trial: Trial, rows: Training, limit: float) -> _Tuning:
 
 
 class _Deadline:
-    """A trace that ends a fit after a number of seconds."""
+    """A trace that ends a fit after a number of seconds or rows."""
 
-    def __init__(self, seconds: float):
+    def __init__(self, seconds: float, most_rows: float):
         self._end = time.perf_counter() + seconds
+        self._most_rows = most_rows
         self.passed = False
 
-    def __call__(self, _: LinearRanker) -> bool:
-        self.passed = time.perf_counter() > self._end
+    def __call__(self, solver: LinearRanker) -> bool:
+        self.passed = time.perf_counter() > self._end or solver.n_rows_seen_ >= self._most_rows
         return self.passed
 
 
