@@ -128,6 +128,7 @@ class Model:
         """
         unfitted = make_solver(solver, params)
         X = _matrix(X)
+        unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
         try:

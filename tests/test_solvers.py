@@ -19,15 +19,19 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.errors import InputError
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max
+from precbench.model import Model
 from precbench.solvers import (
     BBR,
     LCBR,
     OAM,
     PGD,
+    SOLVERS,
     AdaOAM,
+    IRPush,
     LinearRanker,
     OnePMB,
     PerceptronAtK,
+    PNormPush,
     SGDAtK,
     TwoPMB,
 )
@@ -143,6 +147,8 @@ def test_a_batch_of_positives_only(name):
         (PGD(), r"the second moments take 7,450\.6"),
         (AdaOAM(), r"the second moments of both classes take 14,901\.2"),
         (OAM(reservoir_size=100_000), r"two reservoirs of 100,000 rows take 1,490\.1"),
+        (IRPush(), r"9 matrices of n_features x n_features take 67,055\.2"),
+        (PNormPush(method="newton"), r"9 matrices of n_features x n_features take 67,055\.2"),
     ],
 )
 def test_too_many_features_are_reported_with_both_sizes(solver, needed):
@@ -153,6 +159,21 @@ def test_too_many_features_are_reported_with_both_sizes(solver, needed):
     if hasattr(solver, "partial_fit"):
         with pytest.raises(InputError, match=says):
             clone(solver).partial_fit(X, [1, -1])
+
+
+@pytest.mark.promise("R6")
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
+    monkeypatch.setattr(memory_module, "memory_limit", lambda: 2**33)
+    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2**31 - 2])), shape=(2, 2**31 - 1))
+    solver, says = SOLVERS[name](), r"2,147,483,647 features: .* may use 8\.0 GiB; select or"
+    with pytest.raises(InputError, match=says):
+        solver.fit(X, [1, -1])
+    with pytest.raises(InputError, match=says):
+        Model.fit(X, [1, -1], name, scaling="unit")
+    if hasattr(solver, "fit_pieces"):
+        with pytest.raises(InputError, match=says):
+            solver.fit_pieces(2**31 - 1, list)
 
 
 @pytest.mark.promise("R6")

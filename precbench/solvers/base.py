@@ -15,10 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
+from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters
 from precbench.solvers.rows import as_rows, linear_scores
 
 __all__ = ["LinearRanker", "Trace", "untraced", "warn"]
+
+_VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
 Trace = Callable[["LinearRanker"], bool | None]
 """Called with the solver at the start of training and between slices of work.
@@ -111,7 +114,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         ------
         InputError
             If y does not have two classes, a parameter does not fit the rows, such as a k above the
-            number of positives, or squares of products of rows overflow.
+            number of positives, squares of products of rows overflow, or the memory is too small
+            for the number of features.
         """
         X, labels = self._checked(X, y, reset=True)
         with np.errstate(all="ignore"):
@@ -134,6 +138,24 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
             -1 or +1.
         trace : callable
         """
+
+    def _held(self, n_features: int) -> tuple[int, str]:
+        """Return the number of values in the largest arrays of a fit, and what to call these."""
+        return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
+
+    def require_memory(self, n_features: int) -> None:
+        """Refuse rows for whose number of features the memory is too small.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Raises
+        ------
+        InputError
+        """
+        n_values, what = self._held(n_features)
+        require_memory(n_values, n_features, what)
 
     def _start(self, n_features: int) -> None:
         """Set the weights and the counters to 0."""
@@ -210,6 +232,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
         if reset:
+            self.require_memory(X.shape[1])
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:
             raise InputError(

@@ -13,7 +13,7 @@ from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.solvers.ball import minimise_along_axes
 from precbench.solvers.base import LinearRanker, Trace, untraced
-from precbench.solvers.memory import require_memory
+from precbench.solvers.memory import MATRICES
 from precbench.solvers.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,
@@ -28,8 +28,6 @@ from precbench.topk import ceil_share
 __all__ = ["BBR", "LCBR"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_MATRICES = 9  # of n_features x n_features in memory at once, at most: five are LAPACK's
-_HELD = f"{_MATRICES} matrices of n_features x n_features"
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
 _BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
@@ -63,8 +61,10 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
+    def _held(self, n_features: int) -> tuple[int, str]:
+        return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
+
     def _reset(self, n_features: int) -> None:
-        require_memory(_MATRICES * n_features**2, n_features, _HELD)
         self._start(n_features)
 
     def _minimise(
@@ -243,12 +243,14 @@ class BBR(SquaredPairRanker):
         self._warn_of_overflow()
         return self
 
+    def _held(self, n_features: int) -> tuple[int, str]:
+        held, what = super()._held(n_features)
+        if self.accumulate == "pairs":
+            return held, what
+        length = _block_length(n_features)
+        return held + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
+
     def _reset(self, n_features: int) -> None:
-        if self.accumulate == "moments":
-            length = _block_length(n_features)
-            held = _MATRICES * n_features**2 + 2 * length * n_features
-            what = f"{_HELD} and two blocks of {length:,} rows"
-            require_memory(held, n_features, what)
         super()._reset(n_features)
         self._moments: ClassMoments | None = None
 

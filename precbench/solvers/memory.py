@@ -6,7 +6,11 @@ from pathlib import Path
 
 from precbench.errors import InputError
 
-__all__ = ["memory_limit", "require_memory"]
+__all__ = ["MATRICES", "memory_limit", "require_memory"]
+
+MATRICES = 9
+"""Matrices of n_features x n_features that `numpy.linalg.eigh` and its caller hold at once, at
+most: five are LAPACK's."""
 
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 

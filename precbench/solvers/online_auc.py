@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import online_auc
-from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
 from precbench.solvers.passes import PassRanker, Shuffle
 from precbench.solvers.rows import VALUES_PER_SLICE, Rows
@@ -98,11 +97,12 @@ class OAM(OnlineAUCRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _reset(self, n_features: int) -> None:
+    def _held(self, n_features: int) -> tuple[int, str]:
         size = self.reservoir_size
-        what = f"two reservoirs of {size:,} rows"
-        require_memory(2 * size * n_features, n_features, what)
-        reservoirs = np.zeros((2, size, n_features))
+        return 2 * size * n_features, f"two reservoirs of {size:,} rows"
+
+    def _reset(self, n_features: int) -> None:
+        reservoirs = np.zeros((2, self.reservoir_size, n_features))
         super()._reset(n_features)
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
         self._reservoirs = reservoirs
@@ -198,8 +198,10 @@ class PGD(OnlineAUCRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    def _held(self, n_features: int) -> tuple[int, str]:
+        return n_features**2, "the second moments"
+
     def _reset(self, n_features: int) -> None:
-        require_memory(n_features**2, n_features, "the second moments")
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
@@ -289,8 +291,10 @@ class AdaOAM(OnlineAUCRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    def _held(self, n_features: int) -> tuple[int, str]:
+        return 2 * n_features**2, "the second moments of both classes"
+
     def _reset(self, n_features: int) -> None:
-        require_memory(2 * n_features**2, n_features, "the second moments of both classes")
         sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
         moments = np.zeros((2, n_features, n_features))
         super()._reset(n_features)

@@ -243,6 +243,7 @@ class PassRanker(LinearRanker):
         -------
         self
         """
+        self.require_memory(n_features)
         self.n_features_in_ = n_features
         self.classes_ = np.array([-1.0, 1.0])
         self._reset(n_features)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from precbench.errors import InputError
 from precbench.solvers.base import LinearRanker, Trace, untraced, warn
+from precbench.solvers.memory import MATRICES
 from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
     Classes,
@@ -39,6 +40,11 @@ class PushRanker(LinearRanker):
     tol: float
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
+
+    def _held(self, n_features: int) -> tuple[int, str]:
+        if self.method != "newton":
+            return super()._held(n_features)
+        return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     @abstractmethod
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:

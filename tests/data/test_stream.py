@@ -247,6 +247,7 @@ def test_the_content_determines_the_hash(folder, tmp_path):
         ("a.csv", "a,b\n", {}, "only svmlight .* can be streamed"),
         ("a.npz", "", {}, "archive"),
         ("a.npy", "nothing", {"label": 0}, "not an npy file"),
+        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {"label": 0}, "not an npy file"),
         ("a.npy", np.eye(3), {}, "say where the labels are"),
         ("a.npy", np.eye(3), {"label": 3}, "no column 3"),
         ("a.npy", np.eye(3, 1), {"label": 0}, "no column is left"),

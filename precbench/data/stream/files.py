@@ -317,7 +317,7 @@ class _Npy:
             stamp = _Stamp.of(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        except Exception as error:  # a damaged header has many ways to fail
             raise InputError(f"{path}: not an npy file of plain numbers: {error}") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
             raise InputError(f"{path}: not an npy file of plain numbers")
