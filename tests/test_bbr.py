@@ -526,7 +526,7 @@ def test_a_config_tunes_the_radius(small, tmp_path):
     chosen = {}
     for trial in load_config(config).trials():
         place = tmp_path / trial.label
-        job = Job(trial, "0" * 64, str(place), data, np.inf, "sequential", "none", "none")
+        job = Job(trial, "0" * 64, str(place), data, np.inf, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"
         chosen[trial.label] = Store(place).read("0" * 64)["chosen"]["radius"]
     assert chosen == {"bbr": 10.0, "bbr-pairs": 10.0, "lcbr": 10.0}

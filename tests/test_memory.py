@@ -10,6 +10,7 @@ from tests.helpers import printed_numbers
 PROGRAM = """
 import os
 import sys
+from math import inf
 import numpy as np
 from precbench.data import Dataset
 from precbench.experiment import load_config
@@ -25,7 +26,7 @@ for i, trial in enumerate(load_config(config).trials()):
         assert os.wait()[1] == 0
         continue
     key = f"{i:064}"
-    job = Job(trial, key, folder, data, float("inf"), "sequential", "none", "none")
+    job = Job(trial, key, folder, data, inf, inf, "sequential", "none", "none")
     before = peak()
     assert run_job(job) == "ok", Store(folder).read(key)["reason"]
     print((peak() - before) * 1024 / X.nbytes)

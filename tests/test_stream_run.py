@@ -209,6 +209,7 @@ def test_a_part_without_positives_is_a_sentence(streamed, tmp_path):
 
 PROGRAM = """
 import sys
+from math import inf
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner.worker import Job, run_job
@@ -221,7 +222,7 @@ def whole_run(config, folder):
     machine = store.add_environment(environment())
     for trial, key in plan.trials:
         data = plan.datasets[trial.dataset.name]
-        job = Job(trial, key, folder, data, float("inf"), "sequential", machine, "none")
+        job = Job(trial, key, folder, data, inf, inf, "sequential", machine, "none")
         assert run_job(job) == "ok", store.read(key)["reason"]
     write_results(plan, store)
     return plan
