@@ -45,7 +45,7 @@ def licence(distribution):
 
 
 @pytest.mark.promise("R38")
-def test_no_dependency_at_run_time_has_a_copyleft_licence():
+def test_no_dependency_at_run_time_has_a_copyleft_licence(figure):
     todo, licences = list(DIRECT), {}
     while todo:
         needed = todo.pop()
@@ -59,3 +59,4 @@ def test_no_dependency_at_run_time_has_a_copyleft_licence():
     assert all(text.strip() for text in licences.values())
     copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
     assert copyleft <= set(WEAK), {name: licences[name] for name in copyleft}
+    figure(f"{len(licences)} packages at run time")

@@ -12,15 +12,12 @@ import sys
 import threading
 import time
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import promises
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from PIL import Image
 
 from precbench.experiment import load_config
@@ -293,40 +290,3 @@ def test_the_package_reads_no_pickle():
         )
         for call in re.findall(r"np\.load\(.*", text):
             assert "allow_pickle=False" in call, path
-
-
-# Of one file of certificates, which is not linked with anything.
-WEAK_COPYLEFT = {"certifi"}
-
-
-def needed(name, extras=()):
-    """Yield the names of what a package needs at run time, however indirectly."""
-    seen, open_ends = set(), [Requirement(f"{name}[{','.join(extras)}]")]
-    while open_ends:
-        wanted = open_ends.pop()
-        found = canonicalize_name(wanted.name)
-        if found not in seen:
-            seen.add(found)
-            yield found
-            for line in metadata.requires(found) or ():
-                other = Requirement(line)
-                asked = [{"extra": extra} for extra in (*wanted.extras, "")]
-                if other.marker is None or any(map(other.marker.evaluate, asked)):
-                    open_ends.append(other)
-
-
-@pytest.mark.promise("R38")
-def test_nothing_at_run_time_has_a_copyleft_licence(figure):
-    """As the packages declare it; a word like GPL in a licence of another library is not seen."""
-    packages = sorted(needed("precbench", ["parquet"]))
-    copyleft = set()
-    for name in packages:
-        about = metadata.metadata(name)
-        first_line = about.get("License", "").strip().partition("\n")[0]
-        classified = [c for c in about.get_all("Classifier", []) if c.startswith("License")]
-        declared = " ".join([about.get("License-Expression", ""), first_line, *classified])
-        assert declared.strip(), f"{name} declares no licence"
-        if re.search(r"GPL|MPL|EPL|EUPL|CDDL|General Public|Mozilla", declared):
-            copyleft.add(name)
-    assert copyleft <= WEAK_COPYLEFT
-    figure(f"{len(packages)} packages")
