@@ -58,7 +58,7 @@ PROMISES = {
     "R35": "Equal results give equal tables and figures, byte for byte.",
     "R36": "Results of earlier versions stay readable; those of later ones are refused.",
     "R37": "Records hold no user name, host name or path.",
-    "R38": "CI installs what is locked by hashes; at run time only certifi's list is copyleft (MPL).",
+    "R38": "CI installs what is locked by hashes; at run time only certifi is copyleft (MPL).",
 }
 # Commands that keep a promise beside the tests.
 COMMANDS = {"R15": ["make sanitize"], "R32": ["make check"], "R33": [".ci/run"]}
