@@ -24,6 +24,8 @@ class DataUnavailableError(PrecbenchError):
 def did_you_mean(name: object, valid: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or nothing.
 
+    A name that is one slip away is always near: a letter too many, missing, wrong, or two swapped.
+
     Parameters
     ----------
     name : object
@@ -37,5 +39,20 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     import difflib
 
     spelt = {other.lower(): other for other in valid}
-    near = difflib.get_close_matches(str(name).lower(), spelt, n=1)
+    found = str(name).lower()
+    slips = [other for other in spelt if _is_one_slip(found, other)]
+    near = difflib.get_close_matches(found, slips or spelt, n=1, cutoff=0.0 if slips else 0.6)
     return f" (did you mean {spelt[near[0]]!r}?)" if near else ""
+
+
+def _is_one_slip(one: str, other: str) -> bool:
+    pairs = enumerate(zip(one, other, strict=False))
+    start = next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    rest, others = one[start:], other[start:]
+    swapped = rest[1::-1] == others[:2]
+    return (
+        rest[1:] == others
+        or rest == others[1:]
+        or rest[1:] == others[1:]
+        or (swapped and rest[2:] == others[2:])
+    )

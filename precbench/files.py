@@ -107,6 +107,33 @@ def writing(
         raise kind(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
 
 
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder, perhaps of a stranger, that leads elsewhere when read or written.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        May be a link itself, or absent.
+
+    Raises
+    ------
+    InputError
+        If something in it is neither a file nor a folder.
+    """
+    waiting = [folder] if folder.is_dir() else []
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry))
+                elif not entry.is_file(follow_symlinks=False):
+                    kind = "a symbolic link" if entry.is_symlink() else "not a regular file"
+                    raise InputError(
+                        f"{entry.path} is {kind}: a results folder holds files only; remove it, "
+                        "or copy what it leads to"
+                    )
+
+
 def is_full(error: OSError) -> bool:
     """Whether the disk, or the user's share of it, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

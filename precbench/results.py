@@ -3,17 +3,22 @@
 Tables, figures and verdicts are made from these files alone, without data set, solver or kernel.
 """
 
-import json
+import itertools
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self, TypeVar
 
+import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import Field, model_validator
 
 from precbench.errors import InputError
+from precbench.files import refuse_links
+from precbench.metrics import METRICS, Metric
+from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.text import visible
 
 __all__ = ["Run", "read_csv", "read_description", "read_run", "read_values"]
 
@@ -26,8 +31,80 @@ _NUMBERS = (
     *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
 )
 _FLAGS = ("stand_in", "final")
+_LATER = ("run", "chosen", "tuning_seconds")
+"""Columns that the first versions did not write."""
 
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
+
+_Kind = TypeVar("_Kind", bound=Fields)
+_Labels = Annotated[list[Text], Field(min_length=1)]
+_Positive = Annotated[Count, Field(ge=1)]
+
+
+class _Measure(Fields):
+    name: Text
+    parameters: dict[Text, Any]
+    written: Text
+    smaller_is_better: bool
+
+
+class _Sweep(Fields):
+    name: Text
+    values: Annotated[list[bool | Count | Number | Text], Field(min_length=1)]
+    metrics: list[_Labels] = Field(default_factory=list)
+    written: list[Text] = Field(default_factory=list)
+
+
+class _Sizes(Fields):
+    rows: _Positive
+    features: Count
+    positives: Count
+    stand_in: bool
+
+
+class _Experiment(Fields):
+    """``experiment.json``; former versions wrote no key that has a default here."""
+
+    name: Text
+    title: Text
+    source: Text | None
+    plots: list[Text]
+    metrics: _Labels
+    measures: dict[Text, _Measure] = Field(default_factory=dict)
+    solvers: _Labels
+    built_in_solvers: list[Text] = Field(default_factory=list)
+    datasets: _Labels
+    sweep: _Sweep | None
+    protocol: Text
+    scaling: Text
+    folds: _Positive | None = None
+    data: dict[Text, _Sizes] = Field(default_factory=dict)
+    smoke: bool
+
+    @model_validator(mode="after")
+    def _measures_every_label(self) -> Self:
+        labels, sweep = [self.metrics], self.sweep
+        if sweep is not None and sweep.metrics:
+            labels += sweep.metrics
+            shape = [len(self.metrics)] * (len(sweep.values) + 1)
+            if [*map(len, sweep.metrics), len(sweep.written)] != shape:
+                raise ValueError("the metrics of the sweep are not those of its values")
+        missing = set(itertools.chain(*labels)) - set(self.measures)
+        if missing and self.measures:
+            raise ValueError(f"measures lacks {', '.join(sorted(missing))}")
+        return self
+
+
+class _Study(Fields):
+    """``illustration.json``."""
+
+    version: Count = Field(alias="schema")
+    name: Text
+    title: Text
+    source: Text | None
+    kind: Text
+    parameters: dict[Text, Any]
+    smoke: bool
 
 
 @dataclass(frozen=True)
@@ -134,43 +211,6 @@ class Run:
         return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-
-class _Sweep(_Part):
-    name: str
-    values: list[int | float | str]
-    metrics: list[list[str]]
-    written: list[str]
-
-
-class _Measure(_Part):
-    name: str
-    parameters: dict[str, Any]
-    written: str
-    smaller_is_better: bool
-
-
-class _Sizes(_Part):
-    rows: int
-    features: int
-    positives: int
-    stand_in: bool
-
-
-_PARTS: dict[str, Any] = {
-    "sweep": _Sweep | None,
-    "measures": dict[str, _Measure],
-    "data": dict[str, _Sizes],
-}
-_About = create_model(  # type: ignore[call-overload]
-    "_About",
-    __base__=_Part,
-    **{field.name: (_PARTS.get(field.name, field.type), ...) for field in fields(Run)[2:]},
-)
-
-
 def read_run(folder: str | os.PathLike[str]) -> Run:
     """Read ``experiment.json`` and ``results.csv``.
 
@@ -189,28 +229,58 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         If a file, a key or a column is missing or malformed, or there are no results yet.
     """
     folder = Path(folder)
-    about_path = folder / "experiment.json"
-    try:
-        about = _About.model_validate(_read_json(about_path, list(_About.model_fields)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{about_path}, {place}: {first['msg']}; {_RUN_AGAIN}") from None
+    about = _completed(_read_json(folder / "experiment.json", _Experiment))
     path = folder / "results.csv"
-    results = read_csv(path, _TEXT, _NUMBERS, _FLAGS)
+    results = read_csv(path, _TEXT, _NUMBERS, _FLAGS, _LATER)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
-    run = Run(folder, results, **about.model_dump())
-    points = [run.metrics] if run.sweep is None else run.sweep["metrics"]
-    unknown = set(run.metrics).union(*points) - set(run.measures)
-    if unknown:
-        raise InputError(f"{about_path} has no measure {min(unknown)!r}; {_RUN_AGAIN}")
-    if {len(point) for point in points} != {len(run.metrics)} or (
-        run.sweep is not None
-        and (len(points), len(run.metrics)) != (len(run.sweep["values"]), len(run.sweep["written"]))
-    ):
-        raise InputError(f"{about_path}: metrics and sweep differ in length; {_RUN_AGAIN}")
-    return run
+    whole = results["split"].between(0, 2**53) & results["seed"].notna()
+    if not whole.all() or not (results["part"] == "test").any():
+        raise InputError(
+            f"{path}: every row needs a split and a seed, and some the part test; {_RUN_AGAIN}"
+        )
+    return Run(folder, results, **about)
+
+
+def _completed(about: _Experiment) -> dict[str, Any]:
+    """Return all keys; those that former versions did not write follow from the others."""
+    metrics, sweep = list(map(_metric, about.metrics)), about.sweep
+    points = [] if sweep is None else [{sweep.name: value} for value in sweep.values]
+    at_points = [[_replaced(metric, point) for metric in metrics] for point in points]
+    found = about.model_dump()
+    if sweep is not None and not sweep.metrics:
+        labels = [[metric.label for metric in at_point] for at_point in at_points]
+        over_all = [_replaced(metric, {sweep.name: sweep.name}) for metric in metrics]
+        written = [_measure(metric)["written"] for metric in over_all]
+        found["sweep"] |= {"metrics": labels, "written": written}
+    if not about.measures:
+        everywhere = itertools.chain(metrics, *at_points)
+        found["measures"] = {metric.label: _measure(metric) for metric in everywhere}
+    if about.folds is None:
+        folds = re.search(r"(\d{1,6})-fold", about.protocol)
+        found["folds"] = max(int(folds[1]), 1) if folds else 1
+    return found
+
+
+def _metric(label: str) -> Metric:
+    """Return the metric with a label such as ``precision_at_k(k=0.25)``, its values as text."""
+    name, _, rest = label.partition("(")
+    pairs = (pair.partition("=") for pair in rest.removesuffix(")").split(", ") if pair)
+    return Metric(name, {parameter: value for parameter, _, value in pairs})
+
+
+def _replaced(metric: Metric, point: dict[str, Any]) -> Metric:
+    return metric.replace(**point) if metric.name in METRICS else metric
+
+
+def _measure(metric: Metric) -> dict[str, Any]:
+    known = metric.name in METRICS  # or a package has it that is not installed
+    return {
+        "name": metric.name,
+        "parameters": metric.params,
+        "written": metric.written if known else metric.label,
+        "smaller_is_better": known and metric.smaller_is_better,
+    }
 
 
 def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -259,12 +329,16 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         If the file is missing or malformed.
     """
-    required = ("schema", "name", "title", "source", "kind", "parameters", "smoke")
-    return _read_json(Path(folder) / "illustration.json", required)
+    about = _read_json(Path(folder) / "illustration.json", _Study)
+    return about.model_dump(by_alias=True)
 
 
 def read_csv(
-    path: Path, text: tuple[str, ...], numbers: tuple[str, ...], flags: tuple[str, ...] = ()
+    path: Path,
+    text: tuple[str, ...],
+    numbers: tuple[str, ...],
+    flags: tuple[str, ...] = (),
+    later: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """Read a table whose columns are known: empty texts are ``""``, empty flags False.
 
@@ -272,7 +346,9 @@ def read_csv(
     ----------
     path : pathlib.Path
     text, numbers, flags : tuple of str
-        The required columns.
+        The columns.
+    later : tuple of str
+        Those of them that may be missing, and then are empty.
 
     Returns
     -------
@@ -283,30 +359,32 @@ def read_csv(
     InputError
         If the file or a column is missing, or a number is malformed.
     """
-    table = _read_table(path, dtype=str)
+    known = {*text, *numbers, *flags}
+    table = _read_table(path, dtype=str, usecols=lambda column: column in known)
+    table = table.assign(**{column: "" for column in later if column not in table})
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
+    for column in text:
+        table[column] = table[column].map(visible)
     for column in numbers:
         try:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}") from None
+        if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
+            raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     for column in flags:
         table[column] = table[column].str.lower() == "true"
     return table
 
 
-def _read_json(path: Path, required: Sequence[str]) -> dict[str, Any]:
-    """Read an object that has the required keys."""
+def _read_json(path: Path, kind: type[_Kind]) -> _Kind:
+    refuse_links(path.parent)
     try:
-        about = json.loads(_existing(path).read_text(encoding="utf-8"))
+        return checked(load(_existing(path).read_bytes()), kind)
     except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
-    missing = [key for key in required if not isinstance(about, dict) or key not in about]
-    if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}; {_RUN_AGAIN}")
-    return about
+        raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 
 
 def _read_table(path: Path, **options: Any) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from precbench.experiment.samples import Sample, sample
 from precbench.metrics import roc_curve
 from precbench.solvers import SOLVERS
 from precbench.store import Store
+from precbench.text import visible
 
 __all__ = ["write_results"]
 
@@ -153,7 +154,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
         "sweep": trial.sweep_point,
         "part": "test",
         "status": record["status"],
-        "reason": record.get("reason", ""),
+        "reason": visible(record.get("reason", "")),
         "stopped": record.get("stopped", ""),
         "timing": record.get("timing", ""),
         "run": record.get("run", ""),

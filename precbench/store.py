@@ -16,17 +16,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from precbench.errors import InputError
-from precbench.files import write_whole, writing
+from precbench.files import refuse_links, write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
+from precbench.strict_json import Count, Fields, Number, Text, checked, load
 
 SCHEMA = 1
-STATUSES = ("ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted")
+Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
+STATUSES: tuple[str, ...] = get_args(Status)
 
 _PACKAGES = (
     "precbench",
@@ -38,29 +40,6 @@ _PACKAGES = (
     "scipy",
     "threadpoolctl",
 )
-
-
-class _Record(BaseModel):
-    """What is read from a record has these types; it may lack all but the first three."""
-
-    model_config = ConfigDict(strict=True)
-
-    schema_: int = Field(alias="schema")
-    key: str
-    status: Literal[*STATUSES]  # type: ignore[valid-type]
-    arrays: list[str] = []
-    reason: str = ""
-    run: str = ""
-    timing: str = ""
-    stopped: str = ""
-    chosen: dict[str, float] = {}
-    limit: dict[str, float | None] | None = None
-    seconds: float | None = None
-    tuning_seconds: float | None = None
-    limit_seconds: float | None = None
-    limit_passes: float | None = None
-    n_train: int | None = None
-    fitted: dict[str, bool | float | None] = {}
 
 
 def key_of(description: Mapping[str, Any]) -> str:
@@ -84,6 +63,30 @@ def key_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(description)).hexdigest()
 
 
+class _Head(Fields):
+    version: Count = Field(alias="schema")
+
+
+class _Record(Fields):
+    """What is read of a record; those of trials that failed, or of former versions, have less."""
+
+    key: Text
+    status: Status
+    reason: Text = ""
+    timing: Text = ""
+    run: Text = ""
+    stopped: Text = ""
+    limit: dict[Text, Number | None] | None = None
+    limit_seconds: Number | None = None
+    limit_passes: Number | None = None
+    n_train: Count | None = None
+    fitted: dict[Text, bool | Number | None] = Field(default_factory=dict)
+    seconds: Number | None = None
+    chosen: dict[Text, bool | Number] = Field(default_factory=dict)
+    tuning_seconds: Number | None = None
+    arrays: tuple[Text, ...] = Field(default=(), strict=False)
+
+
 class Store:
     """The records of one experiment.
 
@@ -104,8 +107,9 @@ class Store:
         Raises
         ------
         InputError
-            If another run holds it; the message names the process.
+            If another run holds it (the message names the process), or it holds a link.
         """
+        refuse_links(self.folder)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             stream = (self.folder / ".lock").open("a+")
@@ -181,23 +185,17 @@ class Store:
         except FileNotFoundError:
             return None
         try:
-            record = json.loads(content, parse_constant=_no_constant)
-            schema, found = record["schema"], record["key"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise _damaged(path) from error
-        if isinstance(schema, int) and schema > SCHEMA:
+            record = load(content)
+            schema = checked(record, _Head).version
+            if schema <= SCHEMA and checked(record, _Record).key != key:
+                raise ValueError("it has another key than name")
+        except ValueError as error:
+            raise _damaged(path, str(error)) from error
+        if schema > SCHEMA:
             raise InputError(
                 f"{path} was written by a newer precbench (schema {schema}, this one knows "
                 f"{SCHEMA}): update precbench, or write elsewhere with --out"
             )
-        if found != key:
-            raise _damaged(path)
-        try:
-            _Record.model_validate(record)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise _damaged(path, f"{place}: {first['msg']}") from error
         return record
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
@@ -233,7 +231,14 @@ class Store:
                 yield record
 
     def refuse_newer(self) -> None:
-        """Read every record, so that one of a newer precbench is refused whatever its key."""
+        """Read every record, so that one of a newer precbench is refused whatever its key.
+
+        Raises
+        ------
+        InputError
+            If there is one, or a damaged one, or a link.
+        """
+        refuse_links(self.folder)
         for _ in self.records():
             pass
 
@@ -342,10 +347,6 @@ def _write(contents: Mapping[Path, bytes]) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(contents)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:

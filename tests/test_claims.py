@@ -269,7 +269,12 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
         "plots": [],
         "metrics": list(dict.fromkeys(metric for _, _, metric, _ in cells)),
         "measures": {
-            metric: {"smaller_is_better": metric.startswith("pnorm_risk")}
+            metric: {
+                "name": metric.partition("(")[0],
+                "parameters": {},
+                "written": metric,
+                "smaller_is_better": metric.startswith("pnorm_risk"),
+            }
             for _, _, metric, _ in cells
         },
         "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
@@ -1412,7 +1417,8 @@ def test_mistakes_in_other_files(with_mistake):
     assert "tables[0].rows.swap-none: unknown deviation 'x'" in message
     both = "  - id: figure-8/most-cases\n    where"
     _, message = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
-    assert "claims[0].whre" in message and "claims[0].where" in message
+    assert "claims[0].whre: figure-8/most-cases: unknown key (did you mean 'where'?)" in message
+    assert "is missing" not in message
 
 
 # --- precbench check ---

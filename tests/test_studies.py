@@ -18,11 +18,9 @@ from precbench.claims.kinds import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
-from precbench.locations import shipped
 from precbench.papers import STUDIES, kar2014
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.solvers import FTRL
-from precbench.yaml.document import load
 from tests.helpers import invoke
 
 CONFIGS = [
@@ -402,22 +400,6 @@ def test_parameters_invalid_together_are_reported(complaints):
     assert found == "c.yaml:4:1: parameters: z_max = 2 should exceed z_min = 3"
 
 
-@pytest.mark.parametrize("name", CONFIGS + TIMED)
-def test_misspelt_key_is_reported(name, complaints):
-    document = load(shipped("configs") / f"{name}.yaml")
-    free = set(document.data["parameters"].get("lists", ()))
-    text = Path(document.file).read_text()
-    for path, (line, column) in document.where.items():
-        key = path[-1] if path else 0
-        if isinstance(key, int) or key in free:
-            continue
-        lines = text.splitlines()
-        lines[line - 1] = f"{lines[line - 1][: column - 1]}{key[0]}{lines[line - 1][column - 1 :]}"
-        found = complaints("\n".join(lines))
-        [told] = [told for told in found if f"did you mean '{key}'?" in told]
-        assert told.startswith(f"c.yaml:{line}:"), found
-
-
 # Running
 
 
@@ -490,7 +472,7 @@ def test_selection_options_are_refused(option, tmp_path):
     [
         ({"kind": "unheard-of"}, "newer precbench"),
         ({"schema": 99}, "newer precbench"),
-        ({"schema": "1"}, "newer precbench"),
+        ({"schema": "1"}, "schema: Input should be a valid integer"),
         ({"parameters": None}, None),
     ],
 )

@@ -33,7 +33,7 @@ class Outcomes:
     def __init__(self, run: Run):
         self.run = run
         self._ok = run.results[run.results["status"] == "ok"]
-        self._values = _cells(self._ok[self._ok["final"]])
+        self._values = _Cells(self._ok[self._ok["final"]])
 
     def values(
         self,
@@ -50,7 +50,8 @@ class Outcomes:
         rows = self._cell(dataset, solver, metric, part)
         if checkpoint is not None:
             there = self._ok[self._ok["checkpoint"] == checkpoint]
-            rows = _cells(there).get((dataset, solver, metric, part), rows[:0])
+            cells, key = _Cells(there), (dataset, solver, metric, part)
+            rows = cells[key] if key in cells else rows[:0]
         folds = self.run.folds
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
@@ -97,11 +98,18 @@ class Outcomes:
         return self.run.data[dataset]
 
 
-def _cells(results: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
-    return {
-        tuple(map(str, key)): rows.set_index("split")
-        for key, rows in results.groupby(_CELL, sort=False)
-    }
+class _Cells:
+    """The rows of each cell, by number of the split; a frame for each would fill the memory."""
+
+    def __init__(self, results: pd.DataFrame):
+        self._results = results
+        self._places = results.groupby(_CELL, sort=False).indices
+
+    def __contains__(self, key: tuple[str, ...]) -> bool:
+        return key in self._places
+
+    def __getitem__(self, key: tuple[str, ...]) -> pd.DataFrame:
+        return self._results.iloc[self._places[key]].set_index("split")
 
 
 @dataclass

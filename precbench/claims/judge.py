@@ -238,7 +238,8 @@ def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.S
 
 
 def _refuse_different_runs(dataset: str, solvers: Sequence[str], outcomes: Outcomes) -> None:
-    if len(outcomes.runs(dataset, solvers)) > 1:
+    runs = outcomes.runs(dataset, solvers)
+    if len(runs) > 1 or "" in runs:  # the first versions did not note the run
         raise MissingError("timed in different runs: run it again with --timing --force")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from precbench.cli.streams import harmless_streams
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
 from precbench.interrupts import INTERRUPTED, ignore, interruptible
@@ -19,6 +20,10 @@ Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, conf
 
 class _Group(TyperGroup):
     """Reports an error in one sentence and ends with the documented exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with harmless_streams():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -22,6 +22,7 @@ from precbench.runner import run_plan, to_do
 from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
+from precbench.text import one_line
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _announce(plan: Plan, console: Console) -> None:
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
         share = dataset.n_pos / n
-        text = f"{dataset.title}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
+        text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
         console.print(text, style="bold" if dataset.stand_in else None)
         if dataset.stand_in:
             console.print(

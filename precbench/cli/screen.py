@@ -3,23 +3,47 @@
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+from rich.segment import Segment
 
 from precbench.runner import Job
+from precbench.text import one_line, visible
 
 _REFRESH_SECONDS = 0.25
 _WIDTH_IN_A_PIPE = 140
 _MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
 
 
+class Screen(Console):
+    """A console without markup, on which control characters of others become visible.
+
+    Parameters
+    ----------
+    stderr : bool, default=False
+    **options
+        Of `rich.console.Console`.
+    """
+
+    def __init__(self, *, stderr: bool = False, **options: Any):
+        stream = sys.stderr if stderr else sys.stdout
+        stream = getattr(stream, "rich_proxied_file", stream)
+        super().__init__(file=stream, highlight=False, markup=False, **options)
+
+    def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+        """Render text; what rich itself tells the terminal stays."""
+        for segment in super().render(*args, **kwargs):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
 def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Console:
     """Return a console as wide as the terminal, or of the given width in a pipe."""
-    console = Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True)
+    console = Screen(quiet=quiet, soft_wrap=True)
     if not console.is_terminal:
         console.width = width_in_a_pipe
     return console
@@ -43,7 +67,7 @@ class Progress:
         self._done = 0
         self._running = running
         self._closed = threading.Event()
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Screen(stderr=True)
         self._bars: Bars | None = None
 
     def __enter__(self) -> Self:
@@ -75,11 +99,15 @@ class Progress:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
         self._done += 1
         name = job.trial.title
-        outcome = f"{record.get('seconds', 0):.3g} s" if status == "ok" else record.get("reason")
+        outcome = (
+            f"{record.get('seconds') or 0:.3g} s"
+            if status == "ok"
+            else one_line(record.get("reason") or "")
+        )
         if self._bars is not None:
             self._bars.update(self._overall, completed=self._done)
             if status != "ok":
-                self._bars.console.print(f"{name}: {status}: {outcome}", markup=False)
+                self._bars.console.print(f"{name}: {status}: {outcome}")
         elif status != "ok" or self._done % (1 + self._total // _MOST_LINES) == 0:
             text = f"[{self._done}/{self._total}] {name}: {status}: {outcome}"
             print(text, file=sys.stderr, flush=True)

@@ -41,15 +41,25 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
 from precbench.yaml.document import Document, Keys, load
-from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
+from precbench.yaml.models import (
+    Items,
+    Line,
+    Name,
+    Problem,
+    Section,
+    at,
+    refuse,
+    unknown,
+    validated,
+)
 
 
 class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
     name: Name
-    title: str
-    source: str | None = None
+    title: Line
+    source: Line | None = None
     datasets: Items[DataEntry]
     scaling: Scaling | None = None
     scaling_fitted_on: FittedOn = "train"
@@ -97,6 +107,16 @@ class Experiment(Section):
             label: {"solver": label, **entry} if isinstance(entry, dict) else entry
             for label, entry in full.items()
         }
+
+    @field_validator("solvers")
+    @classmethod
+    def _are_no_formulas(cls, solvers: dict[str, SolverEntry]) -> dict[str, SolverEntry]:
+        refuse(
+            ((label,), "a label may not begin with = + - @: a spreadsheet would run it")
+            for label in solvers
+            if label.startswith(("=", "+", "-", "@"))
+        )
+        return solvers
 
     @field_validator("solvers")
     @classmethod

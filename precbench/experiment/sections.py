@@ -6,6 +6,7 @@ is checked, so that importing this module is cheap.
 """
 
 import inspect
+import os
 import reprlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -91,12 +92,16 @@ class NamedData(Section):
     split: Literal["provided"] | None = None
     """The provided training and test parts, in place of the split of the protocol."""
 
+    @classmethod
+    def _keys(cls) -> list[str]:
+        return [*super()._keys(), "file", "stream"]  # either makes it another kind
+
 
 def _existing(file: Any, info: ValidationInfo) -> Any:
     if not isinstance(file, str):
         return file
     path = Path(info.context or "", file).expanduser()
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
         beside = [other.name for other in path.parent.glob("*")]
         refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
     return path
@@ -117,6 +122,10 @@ class FileData(Section):
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean", "median", "most-frequent"] | None = None
+
+    @classmethod
+    def _keys(cls) -> list[str]:
+        return [*super()._keys(), "stream"]
 
 
 class StreamedCard(Section):

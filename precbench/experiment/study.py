@@ -17,7 +17,7 @@ from pydantic import (
 
 from precbench.experiment.sections import MetricEntry
 from precbench.metrics import Metric
-from precbench.yaml.models import Items, Name, Section, at, refuse, unknown
+from precbench.yaml.models import Items, Line, Name, Section, at, refuse, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +43,8 @@ class Study(Section):
     """
 
     name: Name
-    title: str
-    source: str | None = None
+    title: Line
+    source: Line | None = None
     kind: str = Field(validation_alias=AliasChoices(*STUDY_KEYS))
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)
     smoke: dict[str, Any] = Field(default_factory=dict)

@@ -53,6 +53,8 @@ _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
 _LINE = 0.15  # inches for a line of small print
 _TITLE_LINE = 0.2
 _MARGIN = 0.08
+_MOST_LINES = 20  # of one text
+_MOST_VALUES = 1_000_000  # at a time
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _RC_PARAMS: dict[str, Any] = {
@@ -112,7 +114,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
         if label not in styles:
             used = Counter(style.color for style in styles.values())
             left = [style for style in _STYLES[len(own) :] if style not in styles.values()]
-            styles[label] = min(left, key=lambda style: used[style.color])
+            styles[label] = min(left or _STYLES, key=lambda style: used[style.color])
     return styles
 
 
@@ -142,8 +144,11 @@ def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
     start = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps["wall_seconds"].to_numpy())
     grid = grid[grid >= start]
-    values = [values[np.searchsorted(times, grid, "right") - 1] for times, values in curves]
-    return _quartiles("seconds", grid, values)
+    return _in_pieces("seconds", grid, curves, _last_step)
+
+
+def _last_step(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return values[np.searchsorted(times, at, "right") - 1]
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
@@ -162,10 +167,10 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
         ``fpr``, ``n_splits``, ``q25``, ``median`` and ``q75`` of the true positive rate.
     """
     curves = [
-        np.interp(fpr, curve["fpr"], curve["tpr"])
+        (curve["fpr"].to_numpy(), curve["tpr"].to_numpy())
         for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
     ]
-    return _quartiles("fpr", fpr if curves else fpr[:0], curves)
+    return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
 
 
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
@@ -188,6 +193,20 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
         for x, values in groups
     ]
     return pd.concat(points or [_quartiles(parameter, np.empty(0), [])], ignore_index=True)
+
+
+def _in_pieces(
+    name: str,
+    x: np.ndarray,
+    curves: Sequence[tuple[np.ndarray, np.ndarray]],
+    read: Callable[..., Any],
+) -> pd.DataFrame:
+    """Return the quartiles of curves read at `x`; all readings at once might fill the memory."""
+    pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
+    return pd.concat(
+        [_quartiles(name, piece, [read(piece, *curve) for curve in curves]) for piece in pieces],
+        ignore_index=True,
+    )
 
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
@@ -300,7 +319,7 @@ def _draw_time(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
     lines.draw(axes, data, "seconds", step=True)
     axes.set_xscale("log")
     axes.set_xlabel("training time (wall seconds, log scale)")
-    axes.set_ylabel(f"{metric} on the test part")
+    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
 def _rows_pages(run: Run) -> Iterator[_Page]:
@@ -330,7 +349,7 @@ def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
         )
     axes.set_xscale("log")
     axes.set_xlabel("rows visited (each time counted, log scale)")
-    axes.set_ylabel(f"{metric} on the test part")
+    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
@@ -381,9 +400,10 @@ def _draw_shares(
     panels = figure.subplots(1, len(shown), squeeze=False)
     for axes, dataset in zip(panels[0], shown, strict=True):
         lines.draw(axes, data[data["dataset"] == dataset], "share")
-        axes.set_title("\n".join(textwrap.wrap(run.dataset_title(dataset), 60 // len(shown))))
+        title = _wrapped(run.dataset_title(dataset), max(60 // len(shown), 8))
+        axes.set_title("\n".join(title), parse_math=False)
         axes.set_xlabel("rows visited (%)")
-    panels[0, 0].set_ylabel(f"{metric} on the test part")
+    panels[0, 0].set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
 def _roc_pages(run: Run) -> Iterator[_Page]:
@@ -506,9 +526,9 @@ def _draw_sweep(
         axes.set_xscale("log")
         axes.minorticks_off()
         label += ", log scale"
-    axes.set_xticks(list(places.values()), [str(value) for value in values])
-    axes.set_xlabel(label)
-    axes.set_ylabel(f"{metric} on the test part")
+    axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
+    axes.set_xlabel(label, parse_math=False)
+    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
 _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
@@ -579,9 +599,9 @@ def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     if not page.spread:
         spread = "The curves of the first split."
     of = run.dataset_title(page.dataset) if page.dataset else run.title
-    title = textwrap.wrap(f"{of}: {page.what}{at}", 72)
-    protocol = textwrap.wrap(f"{run.protocol_sentence} {spread}", 104)
-    below = [line for note in notes(here, page.timed) for line in textwrap.wrap(note, 104)]
+    title = _wrapped(f"{of}: {page.what}{at}", 72)
+    protocol = _wrapped(f"{run.protocol_sentence} {spread}", 104)
+    below = [line for note in notes(here, page.timed) for line in _wrapped(note, 104)]
 
     head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
     foot = _MARGIN + _LINE * len(below)
@@ -603,6 +623,11 @@ def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     for i, text in enumerate(below):
         _add_line(under, 1 - i * _LINE / foot, text)
     return figure
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return lines, no more than a figure has room for."""
+    return textwrap.wrap(text, width, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:

@@ -13,11 +13,21 @@ import pandas as pd
 
 from precbench.files import write_whole
 from precbench.results import Run
+from precbench.text import one_line
 
 if TYPE_CHECKING:
     import rich.table
 
-__all__ = ["Cell", "Table", "console_table", "make_tables", "notes", "summarise", "write_tables"]
+__all__ = [
+    "Cell",
+    "Table",
+    "console_table",
+    "make_tables",
+    "markdown_page",
+    "notes",
+    "summarise",
+    "write_tables",
+]
 
 _GROUP = ["dataset", "sweep", "metric", "solver"]
 _TRIAL = ["split", "seed"]
@@ -176,7 +186,7 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
     rows.insert(0, "experiment", run.name)
     contents = {
         "summary.csv": rows.to_csv(index=False, lineterminator="\n"),
-        "summary.md": _markdown(run, tables),
+        "summary.md": markdown_page(run.title, run.source, tables),
         "summary.tex": _latex(run, tables),
     }
     for name, content in contents.items():
@@ -360,8 +370,8 @@ def _mean(row: pd.Series) -> str:
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5
-    decimals = int(np.clip(4 - np.floor(np.log10(max(abs(row["mean"]), 1))), 0, 4))
-    form = f".{decimals}f" if fixed else ".4e"
+    decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
+    form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
     text = f"{row['mean']:{form}}"
     if not np.isnan(row["std"]):
         text += f" ± {row['std']:{form}}"
@@ -416,27 +426,41 @@ def console_table(table: Table) -> "rich.table.Table":
     import rich.table
     from rich.text import Text
 
-    title = Text(table.title, style="bold")
+    title = Text(one_line(table.title), style="bold")
     if table.stand_in:
         title.append(f"\n{_STAND_IN}", style="bold yellow")
     shown = rich.table.Table(
         title=title,
-        caption=Text("\n".join(table.notes)),
+        caption=Text("\n".join(map(one_line, table.notes))),
         box=rich.box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
     )
     for i, heading in enumerate(table.header):
-        shown.add_column(Text(heading), justify="right" if i else "left", no_wrap=i == 0)
+        shown.add_column(Text(one_line(heading)), justify="right" if i else "left", no_wrap=i == 0)
     for row in table.rows:
-        shown.add_row(*(Text(cell.text, style="bold" if cell.bold else "") for cell in row))
+        texts = (Text(one_line(c.text), style="bold" if c.bold else "") for c in row)
+        shown.add_row(*texts)
     return shown
 
 
-def _markdown(run: Run, tables: Iterable[Table]) -> str:
-    lines = [f"# {_escaped_markdown(run.title)}", ""]
-    if run.source:
-        lines += [f"After {_escaped_markdown(run.source)}.", ""]
+def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
+    """Return tables as a page of Markdown.
+
+    Parameters
+    ----------
+    title : str
+    source : str or None
+        The figure or table of a paper that the numbers reproduce.
+    tables : iterable of Table
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"# {_escaped_markdown(title)}", ""]
+    if source:
+        lines += [f"After {_escaped_markdown(source)}.", ""]
     for table in tables:
         lines += markdown_table(table)
     return "\n".join(lines)
@@ -476,7 +500,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _latex(run: Run, tables: Iterable[Table]) -> str:
-    lines = [f"% {' '.join(run.title.split())}; needs \\usepackage{{booktabs}}"]
+    lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
         stand_in = f"\\textbf{{{_escaped_latex(_STAND_IN)}.}} " if table.stand_in else ""
         notes = _escaped_latex(" ".join(table.notes))
@@ -508,10 +532,10 @@ def _latex_cell(cell: Cell) -> str:
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
     table = str.maketrans(replacements)
-    return lambda text: " ".join(text.split()).translate(table)
+    return lambda text: one_line(text).translate(table)
 
 
-_escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|"})
+_escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|$&~"})
 _escaped_latex = _escaper(
     {mark: f"\\{mark}" for mark in "&%$#_{}"}
     | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}

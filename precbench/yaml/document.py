@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from precbench.errors import InputError
+from precbench.text import visible
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
@@ -166,6 +167,7 @@ class _Builder:
             self._refuse(event, f"the alias *{event.anchor} (write the value out)", fatal=True)
         elif isinstance(event, yaml.ScalarEvent):
             self._refuse_labels(event)
+            self._refuse_unseen(event)
             if self._awaits_key():
                 self._take_key(event)
             else:
@@ -243,6 +245,11 @@ class _Builder:
             self._refuse(event, f"the anchor &{event.anchor} (write values out where needed)")
         if event.tag:
             self._refuse(event, f"the tag {event.tag}")
+
+    def _refuse_unseen(self, event: yaml.ScalarEvent) -> None:
+        text = event.value
+        if visible(text) != text or (self._awaits_key() and {"\n", "\t"} & set(text)):
+            self._refuse(event, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, what: str, fatal: bool = False) -> None:
         place = _place(event.start_mark)

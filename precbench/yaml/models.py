@@ -21,12 +21,14 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from precbench.errors import did_you_mean
+from precbench.text import one_line
 from precbench.yaml.document import Document, Keys
 
 Problem = tuple[Keys, str]
 """The place, relative to the section that is checked, and the message."""
 
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+Line = Annotated[str, AfterValidator(one_line)]
 _Item = TypeVar("_Item")
 
 
@@ -110,7 +112,13 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             found = error.errors()
-        return refuse((cls._path(e["loc"]), in_plain_words(e, cls._keys())) for e in found)
+        problems = [(e, in_plain_words(e, cls._keys())) for e in found]
+        hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
+        return refuse(
+            (cls._path(e["loc"]), text)
+            for e, text in problems
+            if e["type"] != "missing" or f"did you mean {e['loc'][-1]!r}?" not in hints
+        )
 
     @classmethod
     def _keys(cls) -> list[str]:

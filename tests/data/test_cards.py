@@ -86,7 +86,7 @@ def test_invalid_cards(tmp_path, change, what):
     [
         ({"name": "../x"}, "files[0].name: should hold letters"),
         ({"name": "/etc/passwd"}, "files[0].name: should hold letters"),
-        ({"name": "a\0b"}, "files[0].name: should hold letters"),
+        ({"name": "a\0b"}, "files[0].name: not allowed here: a control character"),
         ({"name": ".hidden"}, "files[0].name: should hold letters"),
         ({"urls": ["http://example.org/x"]}, "files[0].urls[0]: an official address must be https"),
         ({"urls": ["file:///etc/passwd"]}, "files[0].urls[0]: an official address must be https"),

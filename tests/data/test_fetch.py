@@ -67,7 +67,7 @@ def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
 
 @pytest.mark.promise("R21")
 @pytest.mark.parametrize(
-    "address", ["http://example.org/data", "ftp://example.org", "file://host/x"]
+    "address", ["http://example.org/data", "ftp://example.org", "file://host/x", "http://["]
 )
 def test_other_mirrors_are_rejected(address):
     with pytest.raises(InputError, match="must be a folder"):
@@ -112,6 +112,8 @@ def test_a_broken_connection_is_retried(server):
         (TEXT + b"x", f"larger than the {len(TEXT):,} bytes"),
         ((302, {"Location": "http://example.org/toy.svm"}, b""), "not https"),
         ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
+        ((302, {"Location": "http://["}, b""), "malformed"),
+        ((200, {"Content-Length": "²"}, TEXT[:100]), "wrong checksum"),
     ],
 )
 def test_server_errors(cache, server, answer, what):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -95,10 +96,10 @@ def download(address: str, path: Path, limit: int) -> None:
 
 def is_plain_loopback(address: str) -> bool:
     """Whether an address is http on this machine."""
-    parts = urlsplit(address)
-    if parts.scheme != "http":
-        return False
     try:
+        parts = urlsplit(address)
+        if parts.scheme != "http":
+            return False
         host = parts.hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -123,7 +124,7 @@ def _received(address: str) -> Iterator[bytes]:
             yield from _with_progress(
                 answer.iter_content(CHUNK),
                 f"fetching {name}",
-                int(size) if size.isdigit() else None,
+                int(size) if re.fullmatch("[0-9]{1,18}", size) else None,
             )
     except requests.HTTPError as error:
         assert error.response is not None
@@ -137,6 +138,8 @@ def _received(address: str) -> Iterator[bytes]:
         if isinstance(cause, MaxRetryError):  # not even a connection
             raise Rejected(f"no connection: {cause.reason}") from error
         raise Rejected(f"the connection broke: {cause}", transient=True) from error
+    except ValueError as error:
+        raise Rejected(f"the address or the answer is malformed: {error}") from error
 
 
 def _stay_secure(response: requests.Response, **_: object) -> None:
@@ -165,7 +168,8 @@ def _with_progress(
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stderr=False) as progress:
         task = progress.add_task(description, total=n_bytes)
         for chunk in chunks:
             progress.advance(task, len(chunk))

@@ -7,6 +7,7 @@ published checksum is checked by the arrays that it gives (see `precbench.data.c
 from __future__ import annotations
 
 import bz2
+import contextlib
 import os
 import zipfile
 import zlib
@@ -243,11 +244,12 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str | None:
         return None
     if "://" not in text:
         return str(Path(text).expanduser())
-    parts = urlsplit(text)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return unquote(parts.path)
-    if parts.scheme == "https" or is_plain_loopback(text):
-        return text.rstrip("/")
+    with contextlib.suppress(ValueError):  # of an address that is none
+        parts = urlsplit(text)
+        if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+            return unquote(parts.path)
+        if parts.scheme == "https" or is_plain_loopback(text):
+            return text.rstrip("/")
     raise InputError(
         f"the mirror {text!r} must be a folder, or an address with file:// or https:// (http:// "
         "only on this machine)"

@@ -2,18 +2,22 @@
 
 import os
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
+from precbench.files import write_whole
 from precbench.report.figures import save_figure
 from precbench.report.studies import gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
-from precbench.report.tables import Table, markdown_table
+from precbench.report.tables import Table, markdown_page
 from precbench.results import read_csv, read_description
 from precbench.store import SCHEMA
+from precbench.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +53,8 @@ def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
         If a file is missing, malformed or of a newer precbench.
     """
     result = _read(folder)
-    return list(PRESENTATIONS[result.kind].tables(result))
+    with _showing(folder):
+        return list(PRESENTATIONS[result.kind].tables(result))
 
 
 def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
@@ -70,17 +75,26 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     InputError
         As for `study_tables`.
     """
-    folder, result = Path(folder), _read(folder)
-    lines = [f"# {result.title}", ""]
-    lines += [f"After {result.source}.", ""] if result.source else []
-    for table in PRESENTATIONS[result.kind].tables(result):
-        lines += markdown_table(table)
+    folder, result, tables = Path(folder), _read(folder), study_tables(folder)
     text = folder / "tables.md"
-    text.write_text("\n".join(lines), encoding="utf-8")
+    write_whole({text: markdown_page(result.title, result.source, tables).encode()})
     paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
     paths[0].parent.mkdir(exist_ok=True)
-    save_figure(partial(_drawn, result), *paths)
+    with _showing(folder):
+        save_figure(partial(_drawn, result), *paths)
     return [text, *paths]
+
+
+@contextmanager
+def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Report numbers and parameters that the study's own table or figure cannot show."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise InputError(
+            f"{Path(folder) / 'values.csv'} and illustration.json do not hold what this kind of "
+            f"study shows ({type(error).__name__}: {one_line(str(error))}); run it again"
+        ) from error
 
 
 def _read(folder: str | os.PathLike[str]) -> Result:
@@ -111,7 +125,8 @@ def _drawn(result: Result) -> "Figure":
     parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0, frameon=False)
     body, under = parts
     edge = 0.08 / width
-    body.suptitle(result.title, x=edge, ha="left", fontsize=10, fontweight="bold")
+    title = textwrap.shorten(result.title, 200, placeholder=" …")
+    body.suptitle(title, x=edge, ha="left", fontsize=10, fontweight="bold", parse_math=False)
     kind.draw(body, result)
     under.text(edge, 1, "\n".join(caption), va="top", fontsize=8, parse_math=False)
     return figure

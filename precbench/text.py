@@ -1,0 +1,34 @@
+"""Text of others, made harmless for terminals and tables."""
+
+import re
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
+    "\u2028-\u202e\u2066-\u2069"  # separators of lines; what reverses the direction of text
+    "\ud800-\udfff]"  # bytes of a file name that are not UTF-8
+)
+
+
+def visible(text: str) -> str:
+    r"""Replace what would control a terminal, or cannot be written, by its escape sequence.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+        Tabs and newlines stay.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[31mred"))
+    \x1b[31mred
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(text: str) -> str:
+    """Return `visible` text without tabs and newlines, and with single spaces."""
+    return " ".join(visible(text).split())

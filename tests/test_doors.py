@@ -1,0 +1,269 @@
+"""What comes from strangers: results folders, records, models and texts."""
+
+import json
+import os
+import re
+import shutil
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.claims import load_claims, make_ledger, read_evidence
+from precbench.errors import InputError
+from precbench.model import Model
+from precbench.report import figures
+from precbench.report.figures import value_against_time
+from precbench.report.folder import write_report
+from precbench.results import read_run
+from precbench.store import Store
+from precbench.text import one_line, visible
+from tests.helpers import ROOT, invoke, refused, run
+from tests.mutations import call, command, mistyped, tried
+
+PAST = ROOT / "tests" / "past"
+
+
+@pytest.fixture
+def results(tmp_path, small):
+    """A results folder, and the command that has made it."""
+    config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}", plots="[roc]")
+    arguments = ["run", config, "--out", tmp_path / "out"]
+    assert invoke(*arguments).exit_code == 0
+    return tmp_path / "out" / "small", arguments
+
+
+def drawn_only(draw, *_):
+    draw()
+
+
+# Edited by hand
+
+
+@pytest.mark.promise("R28")
+def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size, figure):
+    folder, _ = results
+    monkeypatch.setattr(figures, "save_figure", drawn_only)
+    claims = load_claims()
+    attempts = {
+        "report": partial(call, write_report, folder),
+        "check": partial(call, lambda: make_ledger(claims, read_evidence([folder]))),
+    }
+    files = [folder / name for name in ("experiment.json", "results.csv", "roc.csv")]
+    n, wrong = tried(files, attempts, size(20, 2000))
+    assert not wrong
+    figure(f"{n} edits of results by hand")
+
+
+@pytest.mark.promise("R28")
+def test_an_edited_study_ends_in_a_sentence(tmp_path, monkeypatch, size, figure):
+    assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
+    folder = tmp_path / "rudin2009-fig-3-smoke"
+    monkeypatch.setattr("precbench.report.studies.save_figure", drawn_only)
+    files = [folder / name for name in ("illustration.json", "values.csv")]
+    n, wrong = tried(files, {"plot": partial(command, "plot", folder)}, size(20, 2000))
+    assert not wrong
+    figure(f"{n} edits of results by hand")
+
+
+@pytest.mark.promise("R28")
+def test_an_edited_record_ends_in_a_sentence(results, size, figure):
+    folder, arguments = results
+    shutil.copytree(folder / "trials", folder.parent / "kept")
+
+    def run_again():
+        wrong = command(*arguments, "--dry-run") or command("plot", folder)
+        shutil.copytree(folder.parent / "kept", folder / "trials", dirs_exist_ok=True)
+        return wrong
+
+    (folder / "experiment.json").write_text(
+        json.dumps(json.loads((folder / "experiment.json").read_text()) | {"plots": []})
+    )
+    records = list((folder / "trials").glob("*.json"))
+    n, wrong = tried(records, {"run": run_again}, size(8, 2000))
+    assert not wrong
+    figure(f"{n} edits of results by hand")
+
+
+@pytest.mark.promise("R36")
+@pytest.mark.parametrize("name", ["first", "sweep"])
+def test_results_of_former_versions_stay_readable(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(figures, "save_figure", drawn_only)
+    folder = shutil.copytree(PAST / name, tmp_path / name)
+    table, *_ = write_report(folder).tables
+    found = read_run(folder)
+    if name == "first":
+        assert table.header[1:4] == ["prec@0.25", "AUC", "p-norm risk, p = 4"]
+        assert found.losses == {"pnorm_risk(p=4)"} and found.folds == 2
+    else:
+        assert found.metric_at("precision_at_k(k=0.25)", "k=1.0") == "precision_at_k(k=1.0)"
+        assert "prec@k" in table.title and "–" not in {c.text for row in table.rows for c in row}
+    assert read_evidence([folder]).outcomes[found.name].run.metrics == found.metrics
+
+
+# Links, devices, memory
+
+
+@pytest.mark.promise("R22")
+@pytest.mark.parametrize("name", ["summary.md", ".lock", "trials", "figures", "trials/0.json"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_outside_a_results_folder_is_touched(tmp_path, name, kind):
+    folder = shutil.copytree(PAST / "first", tmp_path / "small")
+    mine = tmp_path / "mine"
+    mine.write_text("precious")
+    (folder / name).parent.mkdir(exist_ok=True)
+    if kind == "link":
+        (folder / name).symlink_to(mine)
+    else:
+        os.mkfifo(folder / name)
+    for arguments in (["plot", folder], ["check", folder]):
+        assert f"{folder / name} is " in refused(arguments)
+    with pytest.raises(InputError, match="a results folder holds files only"), Store(folder).lock():
+        pass
+    assert mine.read_text() == "precious"
+
+
+def peak(function):
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.promise("R23")
+def test_packed_arrays_of_records_and_models_are_not_unpacked(tmp_path):
+    store = Store(tmp_path)
+    store.write({"key": "a", "status": "ok"}, {"coef": np.zeros(1)})
+    bomb = tmp_path / "trials" / "a.npz"
+    np.savez_compressed(bomb, coef=np.zeros((1, 10**7)), description=np.array("{}"))
+    assert bomb.stat().st_size < 10**5
+    assert peak(lambda: store.arrays("a")) < 10**6
+    assert peak(lambda: Model.load(bomb)) < 10**6
+
+
+@pytest.mark.promise("R23")
+@pytest.mark.parametrize("text", ["[" * 10**5, '{"a":' * 10**5, "9" * 10**5, "[[]," * 10**5])
+def test_json_bombs_end_in_a_sentence(tmp_path, text):
+    store = Store(tmp_path)
+    store.write({"key": "a", "status": "ok"})
+    (tmp_path / "trials" / "a.json").write_text(text)
+    assert peak(lambda: store.read("a")) < 50 * len(text)
+
+
+@pytest.mark.promise("R23")
+def test_many_splits_do_not_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(figures, "_MOST_VALUES", 10_000)
+    n = 800  # together 5 MB
+    trials = pd.DataFrame({"split": range(n), "wall_seconds": np.arange(1, n + 1), "value": 0.5})
+    trials = pd.concat([trials.assign(wall_seconds=0.5), trials])
+    tracemalloc.start()
+    curve = value_against_time(trials)
+    assert tracemalloc.get_traced_memory()[1] < 2e6
+    tracemalloc.stop()
+    assert len(curve) == n + 1 and set(curve["median"]) == {0.5}
+
+
+# Texts
+
+
+ODD = "\x1b]0;x\x07\x9b31m\u202e[red]|<script>$\\input{x}$&~"
+
+
+def test_visible_text():
+    assert visible("a\tb\n\x1b[0m\x85\u202e\udcff\r") == "a\tb\n\\x1b[0m\\x85\\u202e\\udcff\\r"
+    assert one_line(" a\n b\t\x00") == "a b \\x00"
+    assert visible("naïve ± – 中文 \u200f") == "naïve ± – 中文 \u200f"
+
+
+@pytest.mark.promise("R27")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plot", ODD],
+        ["check", ODD],
+        ["run", ODD],
+        [ODD],
+        ["plot", "a", ODD],
+        ["fit", ODD, "--save", "x.npz"],
+        ["list", ODD],
+        ["run", "a\udcff"],
+    ],
+)
+def test_arguments_do_not_steer_the_terminal(arguments, isolated, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output = invoke(*arguments).output
+    assert visible(output) == output and output
+
+
+@pytest.mark.promise("R27")
+def test_a_strangers_texts_are_shown_as_they_are(results, monkeypatch):
+    monkeypatch.setattr(figures, "save_figure", drawn_only)
+    folder, _ = results
+    about = json.loads((folder / "experiment.json").read_text())
+    about |= {"title": ODD, "source": f"{ODD}\nnext", "solvers": [ODD], "protocol": ODD}
+    about["measures"][about["metrics"][0]]["written"] = ODD
+    (folder / "experiment.json").write_text(json.dumps(about))
+    for name in ("results.csv", "roc.csv"):
+        table = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
+        table.assign(solver=ODD, title=f"{ODD}\nnext").to_csv(folder / name, index=False)
+    result = invoke("plot", folder)
+    assert result.exit_code == 0, result.output
+    assert "–" not in result.output
+    for name in ("summary.md", "summary.tex", "summary.csv"):
+        text = (folder / name).read_text()
+        assert visible(text) == text
+        if name != "summary.csv":
+            assert "<script>" not in text and "\nnext" not in text
+        if name == "summary.md":
+            assert not re.search(r"(?<!\\)\$", text)
+        if name == "summary.tex":
+            assert "\\input{" not in text
+    rows = [line for line in (folder / "summary.md").read_text().splitlines() if line[:1] == "|"]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {len(about["metrics"]) + 5}
+
+
+@pytest.mark.promise("R27")
+def test_an_odd_config_runs_and_is_shown_as_it_is(small, tmp_path):
+    odd = "[red]|<script>$\\\\input{x}$ %s&~"
+    config = small(title=f'"{odd}\\nnext"', solvers=f'{{"{odd}": {{solver: perceptron-avg}}}}',
+                   protocol="{n_splits: 1}")  # fmt: skip
+    out = tmp_path / odd.replace("\\\\", "")
+    result = run(config, out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("[red]|<script>$\\input{x}$ %s&~ next (")
+    assert "<script>" not in (out / "small" / "summary.md").read_text()
+    assert "\\input{x}" not in (out / "small" / "summary.tex").read_text()
+
+
+@pytest.mark.parametrize("changes", [{"title": r'"a\e[2J"'}, {"common": r'{"k\n": 1}'}])
+def test_control_characters_in_a_config_are_refused(small, changes):
+    result = invoke("run", small(**changes))
+    assert result.exit_code == 2 and "a control character in a text" in result.stderr
+
+
+def test_long_paths_are_a_sentence(small, tmp_path):
+    long = "x" * 300
+    for arguments in (
+        ["run", long],
+        ["run", small(), "--out", tmp_path / long],
+        ["run", small(datasets=f"[{{file: {long}.csv, label: y}}]")],
+        ["plot", tmp_path / long],
+        ["check", tmp_path / long],
+        ["check", PAST, "--out", tmp_path / long],
+    ):
+        assert long in refused(arguments)
+
+
+# Mistyped
+
+
+@pytest.mark.promise("R25")
+def test_mistyped_configs_are_refused_with_line_and_hint(size, figure):
+    n, wrong = mistyped(size(150, None))
+    assert not wrong
+    figure(f"{n} mistakes in the shipped configs")
