@@ -161,7 +161,7 @@ class Model:
         Raises
         ------
         InputError
-            If X has another number of features or a value that is not finite.
+            If X has another number of features or a value that is not finite, or a score overflows.
         """
         X = _matrix(X)
         if X.shape[1] != len(self.coef):
@@ -169,12 +169,17 @@ class Model:
                 f"the rows have {X.shape[1]} features and the model {len(self.coef)}: score rows "
                 "of the kind that it was fitted to"
             )
-        if self.scaler.shift is None or self.scaler.scale is None:
-            return linear_scores(as_rows(X), self.coef) + self.intercept
-        weights = self.coef / self.scaler.scale
-        return linear_scores(as_rows(X), weights) + (
-            self.intercept - float(self.scaler.shift @ weights)
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights, constant = self.coef, self.intercept
+            if self.scaler.shift is not None and self.scaler.scale is not None:
+                weights = weights / self.scaler.scale
+                constant -= float(self.scaler.shift @ weights)
+            scores = linear_scores(as_rows(X), weights) + constant
+        if not np.isfinite(scores).all():
+            raise InputError(
+                "the scores overflow: the rows or the weights of the model are too large"
+            )
+        return scores
 
     def rank(self, X: Any, top: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.

@@ -175,7 +175,7 @@ def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:
             raise store.damaged(key, f"{name} should be numbers of shape {shape}")
         if not np.isfinite(array).all():
             raise store.damaged(key, f"{name} holds a value that is not finite")
-    return arrays
+    return arrays | {"coef": arrays["coef"].astype(np.float64, copy=False)}
 
 
 def _metric_rows(

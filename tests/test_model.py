@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -209,6 +210,8 @@ def test_invalid_rows_are_rejected(saved):
     ]:
         with pytest.raises(InputError, match=what):
             model.rank(new)
+    with pytest.raises(InputError, match="the scores overflow"):
+        replace(model, coef=np.full(5, 1e308)).rank(1000 * X)
     with pytest.raises(InputError, match="top must be at least 1, found 0"):
         model.rank(X, top=0)
 

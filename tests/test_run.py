@@ -622,6 +622,8 @@ def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
         np.savez(file, **arrays | {name: edit(arrays[name]) for name, edit in change.items()})
         advice = refused(["run", config, "--out", out])
         assert f"{file} is damaged" in advice and f"remove {file.stem}.json" in advice, case
+    np.savez(file, **arrays | {"coef": arrays["coef"].astype(np.float16)})
+    assert run(config, out).exit_code == 0
     file.with_suffix(".json").unlink()  # as advised
     assert run(config, out).exit_code == 0
     [again] = (out / "small" / "trials").glob("*.npz")

@@ -131,6 +131,13 @@ def test_labels(tmp_path, labels, positive, expected):
     assert dataset.y.tolist() == expected
 
 
+def test_labels_are_single_values(tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"x": [1, 2], "y": [{"a": 1}, {"a": 2}]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="the labels are lists or mappings"):
+        read_own_file(tmp_path / "a.parquet", label="y")
+
+
 def test_several_classes_against_one(tmp_path):
     path = csv(tmp_path, "x,y\n1,a\n2,b\n3,c\n")
     assert read_own_file(path, label="y", positive="b")[0].y.tolist() == [-1, 1, -1]

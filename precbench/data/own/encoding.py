@@ -354,7 +354,10 @@ def _factorised(
 ) -> tuple[NDArray[np.intp], list[object]]:
     import pandas as pd
 
-    codes, distinct = pd.factorize(np.fromiter(values, dtype=object, count=len(values)))
+    try:
+        codes, distinct = pd.factorize(np.fromiter(values, dtype=object, count=len(values)))
+    except TypeError as error:
+        raise InputError(f"{path}: the {what}s are lists or mappings, not single values") from error
     if codes.min() < 0:
         raise InputError(f"{path}: row {int(np.argmin(codes)) + 1}: the {what} is missing")
     return codes, list(distinct)
