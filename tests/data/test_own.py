@@ -172,6 +172,7 @@ REFUSED = [
     ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "more values than there are column names"),
     ("1,0\n2,1\n", {"label": "y"}, "first line must hold the column names, found 1, 0"),
     ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "two columns are named 'x'"),
+    ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, r"two columns are named 'x\\n'"),
 ]  # fmt: skip
 
 
@@ -264,6 +265,9 @@ def test_the_work_is_linear_in_the_columns(tmp_path, monkeypatch):
     path = csv(tmp_path, text + ("1," * 300 + "0\n") + ("2," * 300 + "1\n"))
     assert read_own_file(path, label="y", missing="median")[0].X.shape == (2, 300)
     assert len(fits) == 2
+    monkeypatch.setattr("precbench.data.own.read.MOST_COLUMNS", 300)
+    with pytest.raises(InputError, match="301 columns, and a table may have 300; save"):
+        read_own_file(path, label="y")
 
 
 @pytest.mark.parametrize("missing", ["mean", "median", "most-frequent"])

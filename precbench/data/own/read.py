@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
 import warnings
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from precbench.data.dataset import Matrix
 
+MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 VERSION = 1  # raise it when the same file gives other arrays: it is part of their identity
 
 Categorical = Literal["error", "one-hot"]
@@ -317,15 +320,17 @@ def _table(path: Path, found: Format, kept: Collection[str] = ()) -> pd.DataFram
         if found == "parquet":
             table = pd.read_parquet(path)
         else:
+            with opened(path) as text:
+                lines = csv.reader(
+                    io.TextIOWrapper(text, "utf-8-sig", newline=""), delimiter=_SEPARATORS[found]
+                )
+                _check_header(path, next((names for names in lines if names), []))
             options: dict[str, Any] = {"sep": _SEPARATORS[found], "index_col": False}
             with opened(path) as text, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 table = pd.read_csv(
                     text, dtype=dict.fromkeys(kept, "str"), low_memory=False, **options
                 )
-            with opened(path) as text:
-                header = pd.read_csv(text, header=None, nrows=1, dtype="object", **options)
-            _check_header(path, header.iloc[0].tolist())
     if table.empty:
         raise InputError(f"{path}: the file has no rows")
     return table
@@ -355,11 +360,16 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
 
 
-def _check_header(path: Path, names: list[object]) -> None:
-    """Refuse a header that pandas would silently repair."""
+def _check_header(path: Path, names: list[str]) -> None:
+    """Refuse a header that pandas would silently repair, or that takes too much memory."""
     import pandas as pd
 
-    if not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
+    if len(names) > MOST_COLUMNS:
+        raise InputError(
+            f"{path}: {len(names):,} columns, and a table may have {MOST_COLUMNS:,}; save the rows "
+            "as svmlight or npz"
+        )
+    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
         raise InputError(
             f"{path}: the first line must hold the column names, found {listed(names)}"
         )
