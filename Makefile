@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 JOBS ?= 2
 # What one process compiles, the next need not compile again.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES = $(wildcard precbench/kernels/*.p[yx]x precbench/kernels/*.pxd precbench/kernels/*.h)
+SOURCES = $(wildcard precbench/kernels/*.pyx precbench/kernels/*.px[di] precbench/kernels/*.h)
 
 # What can be measured in a few minutes, for the regression of published numbers: studies, which are
 # computed in one process, and experiments.

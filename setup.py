@@ -4,6 +4,8 @@
 index compared with its bounds) makes a package for tests; see ``make sanitize``.
 """
 
+import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -32,6 +34,17 @@ elif BUILD:
     raise SystemExit(f"PRECBENCH_BUILD is sanitize or checked, found {BUILD!r}")
 
 
+KERNELS = Path("precbench/kernels")
+INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in KERNELS.glob(pattern)]
+
+
+def hash_of(source):
+    """Hash what a kernel is compiled from; it is part of the keys of trials."""
+    parts = [Path(path).read_bytes() for path in (source, *sorted(INCLUDED))]
+    options = json.dumps([FLAGS, DIRECTIVES]).encode()
+    return hashlib.sha256(b"\0".join([*parts, options])).hexdigest()[:12]
+
+
 class BuildWithData(build_py):
     """Copy configs, data cards and reference into a wheel, where `shipped` looks for them."""
 
@@ -51,12 +64,13 @@ setup(
             Extension(
                 f"precbench.kernels.{source.stem}",
                 [str(source)],
-                include_dirs=["precbench/kernels"],
-                depends=["precbench/kernels/dense.h"],
+                include_dirs=[str(KERNELS)],
+                depends=[*INCLUDED, "setup.py"],
+                define_macros=[("PRECBENCH_SOURCE", f'"{hash_of(source)}"')],
                 extra_compile_args=FLAGS,
                 extra_link_args=LINK,
             )
-            for source in sorted(Path("precbench/kernels").glob("*.pyx"))
+            for source in sorted(KERNELS.glob("*.pyx"))
         ],
         compiler_directives=DIRECTIVES,
         build_dir=f"build/{BUILD}/c" if BUILD else None,

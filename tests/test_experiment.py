@@ -12,7 +12,7 @@ from precbench.experiment import FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
-from precbench.store import SCHEMA
+from precbench.store import SCHEMA, key_of
 
 CONFIGS = [
     "adult",
@@ -63,7 +63,7 @@ def complaints(read, tmp_path):
 
 
 def key(trial, **changes):
-    return dataclasses.replace(trial, **changes).key("0" * 64, 1)
+    return key_of(dataclasses.replace(trial, **changes).description("0" * 64, 1, {}))
 
 
 def keys(experiment):
@@ -340,7 +340,7 @@ def test_each_repetition_has_a_partition_of_its_own(read):
 
 def test_the_description_is_strict_json_and_complete(read):
     first, tuned, _ = read(SMALL).trials()[:3]
-    description = tuned.description("ab" * 32, 4)
+    description = tuned.description("ab" * 32, 4, {"solver": "cd"})
     assert json.loads(json.dumps(description, allow_nan=False)) == description
     assert description == {
         "schema": SCHEMA,
@@ -358,6 +358,7 @@ def test_the_description_is_strict_json_and_complete(read):
         },
         "solver": "sgd-avg",
         "algorithm_version": 4,
+        "code": {"solver": "cd"},
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
         "tuning": {
             "candidates": {"eta0": [0.1, 1.0]},
@@ -366,7 +367,7 @@ def test_the_description_is_strict_json_and_complete(read):
         "checkpoints": 20,
         "seed": tuned.seed,
     }
-    assert first.description("ab" * 32, 4)["tuning"] is None
+    assert first.description("ab" * 32, 4, {})["tuning"] is None
 
 
 @pytest.mark.parametrize(
@@ -432,14 +433,16 @@ def test_a_changed_config_reruns_only_what_changed(read):
 
 def test_the_key_depends_on_data_version_and_rows(read):
     trial = read(SMALL).trials()[0]
-    found = {
-        trial.key("0" * 64, 1),
-        trial.key("1" * 64, 1),
-        trial.key("0" * 64, 2),
-        key(trial, rows=100),
-        key(trial, seed=1),
-    }
-    assert len(found) == 5
+    of_hash_version_code = [
+        ("0" * 64, 1, {}),
+        ("1" * 64, 1, {}),
+        ("0" * 64, 2, {}),
+        ("0" * 64, 1, {"solver": "ab"}),
+        ("0" * 64, 1, {"solver": "cd"}),
+    ]
+    found = {key_of(trial.description(*arguments)) for arguments in of_hash_version_code}
+    found |= {key(trial, rows=100), key(trial, seed=1)}
+    assert len(found) == 7
     assert key(trial, timeout=1.0, limit=None, label="x", experiment="y") == key(trial)
 
 
@@ -460,7 +463,7 @@ def test_own_files(read, complaints, tmp_path):
     trial = experiment.trials()[3]
     assert trial.dataset == own
     assert trial.scaling == "none"
-    description = trial.description("0" * 64, 1)
+    description = trial.description("0" * 64, 1, {})
     assert description["preprocessing"] == {
         "scaling": "none",
         "format": "csv",

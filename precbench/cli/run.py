@@ -18,7 +18,7 @@ from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.report.folder import Report, write_report
 from precbench.report.tables import console_table
-from precbench.runner import run_plan, to_do
+from precbench.runner import code_changes, run_plan, to_do
 from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
@@ -129,6 +129,9 @@ def _to_do(
     store.refuse_newer()
     trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
     console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
+    for modules, n in code_changes(plan, store, trials.values()).items():
+        how = f"before {modules} changed" if modules else "with a precbench that noted no code"
+        console.print(f"{n} of them ran {how}; they run again")
     return trials
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from precbench.data import Dataset
 from precbench.errors import InputError
+from precbench.experiment.code import describe
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division
 from precbench.experiment.samples import read_data
 from precbench.experiment.trial import Trial
-from precbench.solvers import solver_version
+from precbench.store import key_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,4 +149,4 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
 
 
 def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
-    return trial.key(datasets[trial.dataset.name].sha256, solver_version(trial.solver))
+    return key_of(describe(trial, datasets[trial.dataset.name].sha256))

@@ -1,5 +1,6 @@
 """A trial: one solver on one split of one data set."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from precbench.experiment.sections import (
     is_tuned,
 )
 from precbench.metrics import METRICS, Metric
-from precbench.store import SCHEMA, key_of
+from precbench.store import SCHEMA
 
 _SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it
 
@@ -142,7 +143,9 @@ class Trial:
         """The tuned parameters with their candidates."""
         return {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
 
-    def description(self, data_sha256: str, solver_version: int | str) -> dict[str, Any]:
+    def description(
+        self, data_sha256: str, solver_version: int | str, code: Mapping[str, str]
+    ) -> dict[str, Any]:
         """Return everything that the numbers of the trial depend on, and nothing else.
 
         Parameters
@@ -151,6 +154,8 @@ class Trial:
             Hash of the data set.
         solver_version : int or str
             See `precbench.solvers.solver_version`.
+        code : mapping of str to str
+            See `precbench.sources.code_of`.
 
         Returns
         -------
@@ -177,12 +182,9 @@ class Trial:
             "split": {**self.split.description(), "validation_size": self.validation_size},
             "solver": self.solver,
             "algorithm_version": solver_version,
+            "code": dict(code),
             "params": {n: v for n, v in self.params.items() if not is_tuned(v)},
             "tuning": tuning if self.candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-
-    def key(self, data_sha256: str, solver_version: int | str) -> str:
-        """Return the key of the trial, which names its record."""
-        return key_of(self.description(data_sha256, solver_version))

@@ -1,6 +1,8 @@
 from numpy import float64
 from numpy.typing import NDArray
 
+SOURCE: str
+
 def worst_table(pos: NDArray[float64], neg: NDArray[float64], k: int) -> tuple[int, int]: ...
 def solve_master(
     K: NDArray[float64],

@@ -8,6 +8,8 @@ solved by pairwise steps with second-order choice of the pair (Fan, Chen and Lin
 warm-started from the alpha it is given.
 """
 
+include "source.pxi"
+
 from libc.math cimport INFINITY
 
 

@@ -1,6 +1,8 @@
 from numpy import float64, int32
 from numpy.typing import NDArray
 
+SOURCE: str
+
 def linear_scores(
     data: NDArray[float64],
     indices: NDArray[int32],

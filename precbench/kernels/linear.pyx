@@ -3,6 +3,8 @@
 One thread and a fixed order of summation: the same bits on every machine.
 """
 
+include "source.pxi"
+
 from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
 
 

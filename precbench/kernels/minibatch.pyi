@@ -3,6 +3,8 @@ from typing import Any
 from numpy import float64, int8, int32, int64
 from numpy.typing import NDArray
 
+SOURCE: str
+
 PERCEPTRON_AVG: int
 PERCEPTRON_MAX: int
 AVG: int

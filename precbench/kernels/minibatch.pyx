@@ -21,6 +21,8 @@ The kernel draws no random numbers, allocates nothing and holds no lock: the ord
 the step lengths and all scratch space are arguments.
 """
 
+include "source.pxi"
+
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memset
 

@@ -1,6 +1,8 @@
 from numpy import float64, int8, int32, int64, intp
 from numpy.typing import NDArray
 
+SOURCE: str
+
 def add_pairs(
     data: NDArray[float64],
     indices: NDArray[int32],

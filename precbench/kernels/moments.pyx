@@ -11,6 +11,8 @@ Gultekin and Paisley, "Risk bounds for low cost bipartite ranking": the accumula
 Algorithms 1 and 2.
 """
 
+include "source.pxi"
+
 from precbench.kernels.rows cimport AHEAD, Rows, precbench_axpy, precbench_prefetch, rows_of
 
 

@@ -24,6 +24,8 @@ so that a row costs O(D^2) and not O(t D). The kernels draw no random numbers, a
 hold no lock.
 """
 
+include "source.pxi"
+
 from libc.math cimport NAN, fabs, isfinite, sqrt
 from libc.string cimport memset
 

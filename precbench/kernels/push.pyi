@@ -1,6 +1,8 @@
 from numpy import float64, int8, int32
 from numpy.typing import NDArray
 
+SOURCE: str
+
 def class_sums(
     data: NDArray[float64],
     indices: NDArray[int32],

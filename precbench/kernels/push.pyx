@@ -16,6 +16,8 @@ where i runs over the rows that should rank above k. All sums are in the log dom
 Rudin, "The P-Norm Push", JMLR 10, 2009: sections 2 and 5, equation (1), and section 7.
 """
 
+include "source.pxi"
+
 from libc.math cimport INFINITY, exp, fabs, isinf, log, log1p
 
 from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of

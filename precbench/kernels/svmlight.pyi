@@ -3,6 +3,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+SOURCE: str
+
 class Status(IntEnum):
     OK = ...
     BAD_LABEL = ...

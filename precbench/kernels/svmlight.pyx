@@ -10,6 +10,8 @@ or quotient of two exact doubles (Clinger, How to read floating point numbers ac
 Any other number is left to the caller: its bytes and its slot are noted.
 """
 
+include "source.pxi"
+
 from libc.stdint cimport int32_t, uint64_t
 
 # How a block ends; the sentences for the user stand in precbench/data/svmlight.py.

@@ -1,18 +1,20 @@
 """Runs trials; the only part of the package that measures time."""
 
 import secrets
+from collections import Counter
 from collections.abc import Collection, Generator, Mapping
 from math import inf, isinf
 from typing import Any
 
 from precbench.experiment import Trial
+from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
 from precbench.runner.dispatch import dispatch
 from precbench.runner.worker import Job, base_record
 from precbench.solvers import SOLVERS
-from precbench.store import Store, environment
+from precbench.store import Store, environment, key_of
 
-__all__ = ["Job", "run_plan", "to_do"]
+__all__ = ["Job", "code_changes", "run_plan", "to_do"]
 
 _RETRIED = {"failed", "timeout", "crashed", "interrupted"}
 
@@ -56,6 +58,40 @@ def to_do(
         ):
             missing[key] = trial
     return missing
+
+
+def code_changes(plan: Plan, store: Store, trials: Collection[Trial]) -> Counter[str]:
+    """Count the trials that ran before with other code, by the modules that have changed since.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : Store
+    trials : collection of Trial
+        Those that will run.
+
+    Returns
+    -------
+    collections.Counter
+        Names of modules, separated by commas, and the numbers of trials; an empty name counts
+        those whose records are of an earlier precbench, which noted no code.
+    """
+    before: dict[str, dict[str, str]] = {}
+    for record in store.records():
+        if (about := record.get("description")) is not None:
+            before[_but_for_code(about)] = about.get("code", {})
+    changes: Counter[str] = Counter()
+    for trial in trials:
+        about = describe(trial, plan.datasets[trial.dataset.name].sha256)
+        old = before.get(_but_for_code(about))
+        if old is not None and old != about["code"]:
+            differ = [name for name, now in about["code"].items() if old.get(name) != now]
+            changes[", ".join(differ) if old else ""] += 1
+    return changes
+
+
+def _but_for_code(description: dict[str, Any]) -> str:
+    return key_of({name: value for name, value in description.items() if name != "code"})
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: dict[str, Any]) -> bool:

@@ -21,9 +21,10 @@ import numpy as np
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
+from precbench.experiment.code import describe
 from precbench.experiment.samples import Training, training
 from precbench.runner.recorder import Recorder
-from precbench.solvers import SOLVERS, LinearRanker, solver_version
+from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
 from precbench.topk import ceil_share
 
@@ -142,7 +143,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
-        "description": trial.description(job.dataset.sha256, solver_version(trial.solver)),
+        "description": describe(trial, job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": whole.n_rows,

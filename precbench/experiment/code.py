@@ -1,0 +1,40 @@
+"""What the numbers of a trial depend on: its settings, its data, and code."""
+
+from typing import Any
+
+from precbench.experiment.trial import Trial
+from precbench.solvers import SOLVERS, solver_version
+from precbench.sources import code_of
+
+__all__ = ["describe"]
+
+_PREPARATION = ("precbench.experiment.samples", "precbench.solvers.base")
+_NUMERIC = (
+    *("precbench.data.preprocess", "precbench.data.splits", "precbench.experiment.division"),
+    *("precbench.kernels.*", "precbench.losses", "precbench.metrics", "precbench.seeds"),
+    *("precbench.solvers.*", "precbench.topk"),
+)
+
+
+def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
+    """Return everything that the numbers of a trial depend on.
+
+    Parameters
+    ----------
+    trial : Trial
+    data_sha256 : str
+        Hash of the data set.
+
+    Returns
+    -------
+    dict
+        Strict JSON; its hash is the key of the trial. ``code`` holds a hash of each module between
+        the rows of the data set and the weights: preparation, solver, kernels, and the measure that
+        tuning optimises.
+    """
+    solver = type(SOLVERS[trial.solver]()).__module__
+    package = solver.partition(".")[0]
+    own = () if package == "precbench" else (package, f"{package}.*")
+    measure = ["precbench.metrics"] if trial.candidates else []
+    code = code_of([*_PREPARATION, solver, *measure], within=(*_NUMERIC, *own))
+    return trial.description(data_sha256, solver_version(trial.solver), code)

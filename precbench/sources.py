@@ -1,0 +1,110 @@
+"""Hashes of source code, so that a number is never kept when the code it came from has changed."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import sys
+import tokenize
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["code_of"]
+
+
+def code_of(modules: Collection[str], within: Collection[str]) -> dict[str, str]:
+    """Return a hash for each of some modules and of those that they import, directly or not.
+
+    Parameters
+    ----------
+    modules : collection of str
+        Full names.
+    within : collection of str
+        Patterns such as ``package.*``; a module that matches none is not followed.
+
+    Returns
+    -------
+    dict of str to str
+        Sorted by name. Comments, docstrings and empty lines change no hash, and neither does the
+        machine: a compiled module has the hash of the source that it was compiled from.
+    """
+    found: dict[str, str] = {}
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found[module] = _hash(module)
+            waiting += [
+                name
+                for name in _imports(module)
+                if any(fnmatchcase(name, pattern) for pattern in within)
+            ]
+    return dict(sorted(found.items()))
+
+
+@cache
+def _hash(module: str) -> str:
+    path = _file(module)
+    if path.name.endswith(tuple(EXTENSION_SUFFIXES)):
+        return str(import_module(module).SOURCE)
+    return hashlib.sha256(_code(path.read_text(encoding="utf-8")).encode()).hexdigest()[:12]
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Return the modules that a module imports, and the members of packages, which may be some."""
+    path = _file(module)
+    if path.suffix != ".py":
+        return ()
+    names = []
+    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            members = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in members if _is_module(name)]
+            names += modules + [node.module] * (len(modules) < len(members))
+    return tuple(dict.fromkeys(names))
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk a tree but for what only type checkers see."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from _executed(node)
+
+
+def _is_module(name: str) -> bool:
+    parent = name.rpartition(".")[0]
+    if not hasattr(sys.modules.get(parent) or import_module(parent), "__path__"):
+        return False
+    return find_spec(name) is not None
+
+
+def _file(module: str) -> Path:
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None, module
+    return Path(spec.origin)
+
+
+def _code(text: str) -> str:
+    """Return a program without comments, docstrings and empty lines."""
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                for row in range(first.lineno, (first.end_lineno or first.lineno) + 1):
+                    lines[row - 1] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
