@@ -252,32 +252,31 @@ def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
     tmp_path, isolated, size, figure
 ):
     """At full size in an environment of its own, with dependencies from the package index."""
+    environment, empty, dist = (tmp_path / name for name in ("env", "empty", "dist"))
+    empty.mkdir()
+    clean = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": "1"}
 
-    def python(*arguments, executable=sys.executable, **options):
+    def python(*arguments, executable=environment / "bin" / "python"):
         command = [executable, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, **options)
+        done = subprocess.run(command, capture_output=True, text=True, env=clean, cwd=empty)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    environment, empty, dist = (tmp_path / name for name in ("env", "empty", "dist"))
-    empty.mkdir()
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    python("-m", "venv", environment)
-    own = environment / "bin" / "python"
-    python(*pip, "build", executable=own)
-    python("-m", "build", "--outdir", dist, ROOT, executable=own)
+    python("-m", "venv", environment, executable=sys.executable)
+    python(*pip, "build")
+    python("-m", "build", "--outdir", dist, ROOT)
     [wheel], [_] = dist.glob("*.whl"), dist.glob("*.tar.gz")
-    path = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": "1"}
     if size(False, True):
-        python(*pip, wheel, executable=own)
+        python(*pip, wheel)
         figure("with its dependencies in an environment of its own")
     else:
         python(*pip, "--no-deps", "--target", environment / "installed", wheel)
-        own, path["PYTHONPATH"] = sys.executable, str(environment / "installed")
-    where = partial(python, executable=own, env=path, cwd=empty)
-    assert str(environment) in where("-c", "import precbench; print(precbench.__file__)")
-    where("-m", "precbench", "run", "letter", "--smoke")
-    where("-m", "precbench", "plot", "results/letter-smoke")
+        clean["PYTHONPATH"] = str(environment / "installed")
+        python = partial(python, executable=sys.executable)
+    assert str(environment) in python("-c", "import precbench; print(precbench.__file__)")
+    python("-m", "precbench", "run", "letter", "--smoke")
+    python("-m", "precbench", "plot", "results/letter-smoke")
     figure(f"on Python {sys.version_info.major}.{sys.version_info.minor}")
 
 
