@@ -61,6 +61,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from precbench.kernels.linear import dot
 from precbench.metrics import check_ranking
 from precbench.topk import ceil_share, check_beta, resolve_k, top_rows
 
@@ -158,7 +159,7 @@ class Loss(ABC):
     def _checked(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
         positive, checked = check_ranking(y, scores)
         given: dict[str, Any] = {} if k is None else {"k": k}
-        return replace(self, **given).evaluate(checked, positive)
+        return replace(self, **given).evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
     def evaluate(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Evaluation:
@@ -221,7 +222,7 @@ def _augmented_top_less(
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[rows] -= 1
-    return np.count_nonzero(~positive[top]) + float(gradient @ scores), gradient
+    return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient
 
 
 def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
@@ -421,7 +422,7 @@ def pair_hinges(
     gradient = np.zeros_like(scores)
     gradient[neg] = n_below
     gradient[pos] = -n_above
-    return float(n_below @ thresholds - n_above @ scores[pos]), gradient
+    return dot(gradient[neg], thresholds) + dot(gradient[pos], scores[pos]), gradient
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
+from precbench.kernels import cutting_plane
 from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from precbench.solvers.bundle import Bundle, Point
@@ -217,6 +218,17 @@ def test_too_few_iterations_are_reported():
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         solver = CuttingPlane(k=1.0, C=100.0, max_iter=2).fit(X, y)
     assert not solver.converged_
+
+
+def test_equations_of_a_newton_step():
+    A = np.random.default_rng(0).standard_normal((40, 9))
+    K, b, alpha = A.T @ A, A[0], abs(A[1])
+    right = A[:2].copy()
+    assert cutting_plane.solve_positive(K.copy(), right)
+    assert_allclose(right, np.linalg.solve(K, A[:2].T).T, rtol=1e-9)
+    assert not cutting_plane.solve_positive(K - 100 * np.eye(9), right)
+    dual = cutting_plane.dual(np.pad(K, (0, 3)), b, alpha)
+    assert dual == pytest.approx(b @ alpha - 0.5 * alpha @ K @ alpha)
 
 
 @pytest.mark.parametrize("objective", ["pauc", "prec@k"])

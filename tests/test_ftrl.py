@@ -418,6 +418,17 @@ def test_overflowing_products_are_reported(objective):
         FTRL(objective).fit(X, y).leader(X * 1e100, y)
 
 
+@pytest.mark.parametrize("objective", ["prbep", "pauc"])
+def test_columns_without_entries_cost_nothing(objective):
+    X, y = stream(30)
+    wide = sparse.csr_matrix(np.insert(X, [0, 2, 2, X.shape[1]], 0.0, axis=1))
+    narrow, solver = (
+        FTRL(objective, shuffle=False).fit(rows, y) for rows in (sparse.csr_matrix(X), wide)
+    )
+    assert_array_equal(solver.coef_, np.insert(narrow.coef_, [0, 2, 2, X.shape[1]], 0.0))
+    assert len(solver.coef_) == X.shape[1] + 4
+
+
 def test_there_is_no_leader_before_a_fit():
     with pytest.raises(NotFittedError):
         FTRL().leader(*stream(6))

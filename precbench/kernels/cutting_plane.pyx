@@ -10,7 +10,9 @@ warm-started from the alpha it is given.
 
 include "source.pxi"
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, sqrt
+
+from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
@@ -117,3 +119,51 @@ def solve_master(
                 gradient[i] += step * (K[i, up] - K[i, down])
             n_steps += 1
     return n_steps
+
+
+def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
+    """Return ``b' alpha - 1/2 alpha' K alpha``, of the leading block of K as in `solve_master`."""
+    cdef Py_ssize_t m = b.shape[0], i
+    cdef double total = 0
+    with nogil:
+        for i in range(m):
+            if alpha[i] != 0:
+                total += alpha[i] * (b[i] - 0.5 * precbench_dot(&K[i, 0], &alpha[0], m))
+    return total
+
+
+def solve_positive(double[:, ::1] A, double[:, ::1] B):
+    """Solve ``A x = b`` for each row b of B, by Cholesky's method.
+
+    Parameters
+    ----------
+    A : (m, m)
+        Symmetric; its lower triangle is read, and replaced by the factor.
+    B : (n, m)
+        Replaced by the solutions.
+
+    Returns
+    -------
+    bool
+        Whether A is positive definite to the last digits; if not, B is as it was.
+    """
+    cdef Py_ssize_t m = A.shape[0], i, j, r
+    cdef double rest
+    cdef bint is_positive = True
+    with nogil:
+        for i in range(m):
+            for j in range(i):
+                A[i, j] = (A[i, j] - precbench_dot(&A[i, 0], &A[j, 0], j)) / A[j, j]
+            rest = A[i, i] - precbench_dot(&A[i, 0], &A[i, 0], i)
+            if not rest > 0:
+                is_positive = False
+                break
+            A[i, i] = sqrt(rest)
+        if is_positive:
+            for r in range(B.shape[0]):
+                for i in range(m):
+                    B[r, i] = (B[r, i] - precbench_dot(&A[i, 0], &B[r, 0], i)) / A[i, i]
+                for i in range(m - 1, -1, -1):
+                    B[r, i] /= A[i, i]
+                    precbench_axpy(-B[r, i], &A[i, 0], &B[r, 0], i)
+    return is_positive

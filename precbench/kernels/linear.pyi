@@ -3,6 +3,7 @@ from numpy.typing import NDArray
 
 SOURCE: str
 
+def dot(a: NDArray[float64], b: NDArray[float64]) -> float: ...
 def linear_scores(
     data: NDArray[float64],
     indices: NDArray[int32],

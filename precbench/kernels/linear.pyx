@@ -5,7 +5,17 @@ One thread and a fixed order of summation: the same bits on every machine.
 
 include "source.pxi"
 
-from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
+from precbench.kernels.rows cimport Rows, precbench_dot, row_axpy, row_dot, rows_of
+
+
+def dot(const double[::1] a, const double[::1] b):
+    """Return ``a' b`` for vectors of equal length."""
+    cdef Py_ssize_t n = a.shape[0]
+    cdef double total = 0
+    if n:
+        with nogil:
+            total = precbench_dot(&a[0], &b[0], n)
+    return total
 
 
 def linear_scores(

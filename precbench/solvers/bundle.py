@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import cutting_plane
+from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 
 __all__ = ["Bundle", "Point"]
 
@@ -32,7 +33,7 @@ class Point(NamedTuple):
 
     def primal(self, C: float) -> float:
         """Return the regularised risk."""
-        return float(0.5 * self.w @ self.w + C * self.risk)
+        return 0.5 * dot(self.w, self.w) + C * self.risk
 
 
 class Bundle:
@@ -59,8 +60,9 @@ class Bundle:
         m = self._n_planes
         if m == len(self._offsets):
             self._rearrange(np.arange(m), max(64, 2 * m))
-        self._slopes[m], self._offsets[m] = slope, point.risk - slope @ point.w
-        self._gram[m, : m + 1] = self._gram[: m + 1, m] = self._slopes[: m + 1] @ slope
+        self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
+        products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
+        self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
         self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
         self._n_planes += 1
         self._best_dual, self._idle_calls = -np.inf, 0
@@ -95,8 +97,9 @@ class Bundle:
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
-        right = np.column_stack((gradient[active], np.ones(len(active))))
-        towards, level = np.linalg.solve(K, right).T
+        towards, level = right = np.stack((gradient[active], np.ones(len(active))))
+        if not cutting_plane.solve_positive(K, right):
+            return
         step = level * (towards.sum() / level.sum()) - towards  # sums to 0
         falls = step < 0
         length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
@@ -108,17 +111,20 @@ class Bundle:
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:
         m = self._n_planes
-        return float(alpha @ (self._offsets[:m] - 0.5 * (self._gram[:m, :m] @ alpha)))
+        return cutting_plane.dual(self._gram, self._offsets[:m], alpha)
 
     def weights(self) -> NDArray[np.float64]:
         """Return the best w against all planes."""
         m = self._n_planes
-        return -(self._alpha[:m] @ self._slopes[:m])
+        return -self._mean_slope(self._alpha[:m])
+
+    def _mean_slope(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])
 
     def bound(self) -> float:
         """Return the value of the dual, a lower bound of P."""
         m, w = self._n_planes, self.weights()
-        return float(self._alpha[:m] @ self._offsets[:m] - 0.5 * w @ w)
+        return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
         """Keep these planes only, in arrays with room for `capacity` of them."""

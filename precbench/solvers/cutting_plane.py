@@ -12,7 +12,7 @@ from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
-from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import resolve_k, top_rows
 
 __all__ = ["CuttingPlane"]
@@ -282,7 +282,7 @@ def _at_least_k(
     subgradient[pos] = -1
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
-    return n_false / (n_true + n_false) + float(subgradient @ scores), subgradient
+    return n_false / (n_true + n_false) + dot(subgradient, scores), subgradient
 
 
 class _Tangent(NamedTuple):
@@ -300,10 +300,10 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
     """
     origin, direction = best, iterate.w - best.w
     drift = iterate.scores - best.scores
-    linear, square = float(best.w @ direction), float(direction @ direction)
+    linear, square = dot(best.w, direction), dot(direction, direction)
 
     def tangent(t: float, point: Point) -> _Tangent:
-        slope = C * float(point.subgradient @ drift)
+        slope = C * dot(point.subgradient, drift)
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None
@@ -320,7 +320,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
             right = found
         t = _lowest(left, right, linear, square)
         model = max(line.offset + line.slope * t for line in (left, right or left))
-        least = 0.5 * float(origin.w @ origin.w) + t * (linear + 0.5 * t * square) + model
+        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + model
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)

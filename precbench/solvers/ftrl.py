@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from precbench.solvers.base import LinearRanker, Trace, untraced, warn
@@ -27,6 +28,7 @@ from precbench.solvers.parameters import (
     one_of,
 )
 from precbench.solvers.passes import Shuffle, visiting_order
+from precbench.solvers.rows import dot, with_short_indices
 
 __all__ = ["FTRL", "Leader"]
 
@@ -176,12 +178,17 @@ class FTRL(LinearRanker):
             rng = np.random.default_rng(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
+        X, n_features = with_short_indices(X), X.shape[1]
+        columns = np.arange(n_features)
+        if sparse.issparse(X) and X.nnz:  # planes are dense
+            columns = np.unique(X.indices)
+            X = X[:, columns]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
         self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
         self.eta_ = self._eta()
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
-        self.coef_ = mean = np.zeros(X.shape[1])
+        self.coef_, mean = np.zeros(n_features), np.zeros(X.shape[1])
         penalties = np.empty(len(starts))
         self.penalties_ = penalties[:0]
         self.gap_ = self.error_ = 0.0
@@ -189,12 +196,12 @@ class FTRL(LinearRanker):
         if trace(self):
             return
         planes = Planes(loss, self.eta_)
-        w, before, n_failed = self.coef_, 0.0, 0
+        w, before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
             n = min(len(labels), start + int(self.batch_size))
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
-                self.coef_ = np.full_like(w, np.nan)
+                self.coef_ = np.full(n_features, np.nan)
                 break
             penalties[t] = point.risk - before
             mean = mean + (w - mean) / (t + 1)
@@ -207,7 +214,8 @@ class FTRL(LinearRanker):
             w, before = found.point.w, found.point.risk
             self.gap_ = max(self.gap_, found.gap)
             self.error_ = max(self.error_, found.error)
-            self.coef_ = mean if self.average else w
+            self.coef_ = np.zeros(n_features)
+            self.coef_[columns] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
             n_failed += not found.converged
             self.n_iter_ += 1
@@ -295,15 +303,15 @@ class FTRL(LinearRanker):
         """
 
         def primal(point: Point) -> float:
-            return point.risk + 0.5 * eta * float(point.w @ point.w)
+            return point.risk + 0.5 * eta * dot(point.w, point.w)
 
         best, lower = point, Bound(-np.inf, eta)
         target = max(tol, lower.gap_within(distance, eta))
         gap, least, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
-            w = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
-            lower = max(lower, planes.bound_in_ball(eta, self.radius))
+            w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
+            lower = max(lower, bound)
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))
             if gap <= target:

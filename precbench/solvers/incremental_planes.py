@@ -9,7 +9,7 @@ from scipy import sparse
 
 from precbench.losses import pair_hinges, struct
 from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
 from precbench.topk import k_by_size, top_rows
 
 __all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
@@ -86,6 +86,10 @@ class IncrementalLoss(ABC):
         """Turn a subgradient with respect to the scores of the first rows into one of w."""
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
+    def _sums(self, rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a sum of rows for each line of coefficients."""
+        return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
+
     def _first(self, n: int) -> Rows:
         rows = self._all
         if rows.indptr.size:
@@ -117,7 +121,7 @@ class IncrementalStruct(IncrementalLoss):
         by_scores = np.zeros(n)
         n_more = self._n_ones[n] - self._n_ones[start]
         value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
-        return self.by_weights(by_scores), value - float(by_scores @ scores)
+        return self.by_weights(by_scores), value - dot(by_scores, scores)
 
 
 class IncrementalPartialAUC(IncrementalLoss):
@@ -146,14 +150,15 @@ class IncrementalPartialAUC(IncrementalLoss):
         new = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
-        slopes, offsets = self.by_weights(by_scores), value - float(by_scores @ scores)
+        slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         late = start + np.flatnonzero(positive[start:])
         if late.size:  # pairs with the negatives that each plane chose before
             active = 1 + scores[:start] > scores[late, np.newaxis]
             old = chosen[:, :start]
             n_met = old.astype(float) @ active.T.astype(float)
             by_row = old * active.sum(axis=0)
-            slopes = slopes + (self.X[:start].T @ by_row.T).T - n_met @ self.X[late]
+            slopes = slopes + self._sums(self._first(start), by_row.astype(float))
+            slopes -= self._sums(as_rows(self.X[late]), n_met)
             offsets = offsets + n_met.sum(axis=1)
         chosen[:, entering] = True
         return slopes, offsets
@@ -185,13 +190,21 @@ class Planes(Bundle):
     def extend(self, start: int, point: Point) -> None:
         """Extend planes of the first `start` rows to all rows whose scores a point has."""
         m = self._n_planes
-        slopes, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
-        self._slopes[:m] += slopes
+        added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
+        slopes, gram = self._slopes[:m], self._gram[:m, :m]
+        if added.ndim == 1:  # the same for all planes
+            products = linear_scores(as_rows(slopes), added)
+            gram += products + products[:, np.newaxis] + dot(added, added)
+        slopes += added
         self._offsets[:m] += offsets
-        self._gram[:m, :m] = self._slopes[:m] @ self._slopes[:m].T
+        if added.ndim == 2:
+            for i, slope in enumerate(slopes):
+                gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(as_rows(slopes[: i + 1]), slope)
 
-    def solve(self, eta: float, radius: float, tol: float) -> NDArray[np.float64]:
+    def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Return the best w for ``eta/2 ||w||^2`` plus the planes in the ball, to within `tol`.
+
+        And a lower bound of it, see `bound_in_ball`.
 
         It is also the best for some greater strength in place of eta, without the ball, where
         ``||w|| = radius``. From the best w for one strength follows the next: that which brings
@@ -202,10 +215,11 @@ class Planes(Bundle):
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
             tried, w = self._strength, self._best(0.5 * tol)
-            wanted = max(eta, tried * float(np.linalg.norm(w)) / radius)
+            wanted = max(eta, tried * norm(w) / radius)
             w = w * (tried / wanted)
-            value = self._height(w) + 0.5 * eta * float(w @ w)
-            if value - self.bound_in_ball(eta, radius).value <= tol:
+            value = self._height(w) + 0.5 * eta * dot(w, w)
+            bound = self.bound_in_ball(eta, radius)
+            if value - bound.value <= tol:
                 break
             low, high = (max(low, tried), high) if wanted > tried else (low, min(high, tried))
             self._strength = wanted
@@ -215,7 +229,7 @@ class Planes(Bundle):
                     guess = (wanted - steepness * tried) / (1 - steepness)
                     self._strength = guess if low < guess < high else wanted
             last = tried, wanted
-        return w
+        return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
         """Return the best w for this strength, whatever its norm."""
@@ -290,8 +304,8 @@ class Planes(Bundle):
         """Return a lower bound of ``eta/2 ||w||^2`` plus the loss in the ball."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
-        height = float(shares @ self._offsets[:m])
-        length = float(np.linalg.norm(shares @ self._slopes[:m]))
+        height = dot(shares, self._offsets[:m])
+        length = norm(self._mean_slope(shares))
         if length <= eta * radius:
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
         return Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
@@ -303,4 +317,4 @@ class Planes(Bundle):
 
     def _height(self, w: NDArray[np.float64]) -> float:
         m = self._n_planes
-        return float(np.max(self._offsets[:m] + self._slopes[:m] @ w))
+        return float(np.max(self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)))

@@ -18,6 +18,7 @@ from precbench.solvers.parameters import (
     K,
     one_of,
 )
+from precbench.solvers.rows import norm
 
 __all__ = ["ProjectedSubgradient"]
 
@@ -104,6 +105,6 @@ class ProjectedSubgradient(LinearRanker):
             self.n_rows_seen_ += len(labels)
             self.risk_ = point.risk / 100
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
-            w = w * min(1.0, radius / max(float(np.linalg.norm(w)), 1e-300))
+            w = w * min(1.0, radius / max(norm(w), 1e-300))
             mean = mean + (w - mean) / self.n_iter_
             self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

@@ -1,5 +1,6 @@
 """Rows of a matrix as the kernels take them, and products with a vector."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +9,15 @@ from scipy import sparse
 
 from precbench.errors import InputError
 from precbench.kernels import linear
+from precbench.kernels.linear import dot
 
 __all__ = [
     "VALUES_PER_SLICE",
     "Rows",
     "as_rows",
+    "dot",
     "linear_scores",
+    "norm",
     "weighted_sum",
     "with_short_indices",
 ]
@@ -96,3 +100,8 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
         stop = min(rows.n_rows, start + length)
         linear.add_rows(*rows[:3], coef, start, stop, out)
     return out
+
+
+def norm(w: NDArray[np.float64]) -> float:
+    """Return ``||w||``, the same bits on every machine."""
+    return math.sqrt(dot(w, w))

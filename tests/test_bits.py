@@ -1,0 +1,111 @@
+"""The bits of the weights of each solver that promises them, also as a program."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from precbench.solvers import CuttingPlane, ProjectedSubgradient
+from tests import laws
+from tests.test_laws import MEMBERS
+
+LAPACK = {
+    *("ir-push", "pnorm-push-newton", "bbr", "bbr-pairs", "lcbr"),
+    *("ftrl", "ftrl-prec@k", "ftrl-pauc", "logistic-regression", "linear-svm"),
+}
+EXPONENTIALS = {"pnorm-push", "rankboost"}
+"""Bits that follow the exponential function of the C library."""
+GOLDEN = {
+    "perceptron-avg": "c0571957b6bc55b7",
+    "perceptron-max": "877bae8d3c7f7dc5",
+    "sgd-avg": "b6bf9ce68acd3621",
+    "sgd-max": "3f4b95993cb47417",
+    "1pmb": "7e3fb5f0b39fa1bc",
+    "2pmb": "27f77612f09dc05c",
+    "cutting-plane": "dec0ec474529d7fc",
+    "psg": "03745758fe7fc250",
+    "oam": "d646f74910838382",
+    "pgd": "aa35bb66189acb32",
+    "adaoam": "4337814fbb5b6eff",
+    "spam": "d89c64c908854c1e",
+    "1pmb-pauc": "cc526bbada6cdbc8",
+    "1pmb-auc": "487b72db542cf718",
+    "1pmb-f1": "ba5764998a9882d2",
+    "2pmb-pauc": "4cb43fcf7078202d",
+    "2pmb-auc": "5bf52ea140b1b7de",
+    "2pmb-f1": "420cd8807357535f",
+    "sgd-ramp": "9436c6368715310d",
+    "sgd-struct": "7e3fb5f0b39fa1bc",
+    "oam-gradient": "1c03faa9bdc9d51d",
+    "adaoam-ball": "9708fa21d56e2690",
+    "spam-l1": "46a4b864a47b2c4f",
+    "cutting-plane-pauc": "73d6c3ea541f3414",
+    "cutting-plane-auc": "1f0e5ea56f6f4b22",
+    "cutting-plane-f1": "606000676633c95a",
+    "cutting-plane-at-least-k": "ef7e6975ea6c956a",
+    "psg-prec@k": "94ff97df5ee9f824",
+    "psg-f1": "fff021f2500c0af4",
+}
+
+_RISKS = {
+    **{name: {"objective": name} for name in ("pauc", "auc", "f1")},
+    "at-least-k": {"at_least_k": True},
+}
+
+
+def fingerprints():
+    """Return a hash for each solver whose arithmetic is its own, dense and sparse rows."""
+    grid = np.arange(240)[:, None] * 7919 + np.arange(13) * 104729
+    X = (grid % 1009 - 504) / 256.0
+    y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
+    thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
+    solvers = {name: make() for name, make in MEMBERS.items()}
+    solvers = {name: s for name, s in solvers.items() if name not in LAPACK}
+    solvers |= {f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()}
+    solvers |= {f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")}
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, solver in solvers.items():
+            bits = hashlib.sha256()
+            for rows in (X, thin):
+                w = laws.weights(laws.quick(lambda solver=solver: solver).fit(rows, y))
+                bits.update(w.astype("<f8").tobytes())
+            found[name] = bits.hexdigest()[:16]
+    return found
+
+
+@pytest.mark.promise("R10")
+def test_the_same_bits_on_every_machine():
+    found = fingerprints()
+    assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
+
+
+@pytest.mark.alone
+@pytest.mark.promise("R10")
+def test_the_same_bits_with_the_blas_of_every_cpu(figure):
+    cpus = ("Haswell", "Prescott")
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.test_bits"],
+            env=os.environ | {"OPENBLAS_CORETYPE": cpu},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for cpu in cpus
+    ]
+    expected = fingerprints()
+    for run in runs:
+        assert json.loads(run.communicate()[0]) == expected
+        assert run.returncode == 0
+    figure(f"{len(expected)} solvers with {len(cpus)} other cores of the BLAS")
+
+
+if __name__ == "__main__":
+    print(json.dumps(fingerprints()))
