@@ -42,6 +42,7 @@ def drawn_only(draw, *_):
 # Edited by hand
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
 def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size, figure):
     folder, _ = results
@@ -57,6 +58,7 @@ def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size
     figure(f"{n} edits of results by hand")
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
 def test_an_edited_study_ends_in_a_sentence(tmp_path, monkeypatch, size, figure):
     assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
@@ -68,6 +70,7 @@ def test_an_edited_study_ends_in_a_sentence(tmp_path, monkeypatch, size, figure)
     figure(f"{n} edits of results by hand")
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
 def test_an_edited_record_ends_in_a_sentence(results, size, figure):
     folder, arguments = results
@@ -262,6 +265,7 @@ def test_long_paths_are_a_sentence(small, tmp_path):
 # Mistyped
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.promise("R25")
 def test_mistyped_configs_are_refused_with_line_and_hint(size, figure):
     n, wrong = mistyped(size(150, None))

@@ -395,6 +395,12 @@ def test_roc_takes_the_upper_end_of_a_step():
     np.testing.assert_allclose(curve["median"], [0.5, 0.5, 0.8, 0.9, 1])
 
 
+@pytest.mark.filterwarnings("error")
+def test_quartiles_of_values_that_have_overflowed():
+    finals = pd.DataFrame({"k": [1, 1, 1], "value": [0.1, np.inf, np.inf]})
+    assert value_against_sweep(finals, "k")["n_splits"].tolist() == [3]  # without a warning
+
+
 def test_value_against_sweep():
     finals = pd.DataFrame({"k": [1, 1, 2, 2], "value": [0.1, 0.3, 0.5, np.nan]})
     points = value_against_sweep(finals, "k")

@@ -211,7 +211,8 @@ def _in_pieces(
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
     """Return the quartiles over curves with values at the same `x`."""
-    q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
+    with np.errstate(invalid="ignore"):  # between two risks that have overflowed
+        q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
     return pd.DataFrame(
         {name: x, "n_splits": len(curves), "q25": q[0], "median": q[1], "q75": q[2]}
     )
