@@ -55,7 +55,7 @@ test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside t
 	$(call TEST,alone) build/alone.xml
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
-	$(BIN)/python scripts/promises.py $(if $(FULL),--full --write) $(REPORTS)
+	$(BIN)/python scripts/promises.py $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)
 
 # In packages of their own, so that the ordinary kernels stay; without the tests that watch the memory,
 # the speed and the limits of their process.

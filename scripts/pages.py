@@ -118,8 +118,8 @@ def promises() -> str:
         of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
         files = sorted({file for files in of["tests"] for file in files.split()})
         kept = [*(f"`{file}`" for file in files), *(f"`{c}`" for c in COMMANDS.get(name, ()))]
-        figures = [of["figure"].get(size, "") for size in ("quick", "full")]
-        rows.append([f"{name}. {sentence}", ", ".join(kept), *figures])
+        quick, full = (of["figure"].get(size, "") for size in ("quick", "full"))
+        rows.append([f"{name}. {sentence}", ", ".join(kept), quick, "" if full == quick else full])
     dates = seen.groupby("size")["date"].max()
     columns = [f"{size} ({dates[size]})" if size in dates else size for size in ("quick", "full")]
     return laid_out(["promise", "kept by", *columns], rows)

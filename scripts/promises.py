@@ -30,7 +30,7 @@ PROMISES = {
     "R7": "A full disk is one sentence and exit code 1; what was finished stays.",
     "R8": "Two runs cannot write to one folder; the second says which process holds it.",
     "R9": "Numbers do not depend on `--jobs` or on which other trials are selected.",
-    "R10": "Kernels give the same bits whatever features the CPU has.",
+    "R10": "Kernels give the same bits whatever features the CPU has, and whatever BLAS.",
     "R11": "float32 and float64, dense and CSR, 32- and 64-bit indices give the same weights.",
     "R12": "Every solver keeps the contract of scikit-learn's estimators, without exception.",
     "R13": "NaN, wrong shapes, one class, k out of range, empty data: errors with a sentence.",
@@ -60,8 +60,13 @@ PROMISES = {
     "R37": "Records hold no user name, host name or path.",
     "R38": "CI installs what is locked by hashes; at run time only certifi is copyleft (MPL).",
 }
-# Commands that keep a promise beside the tests.
-COMMANDS = {"R15": ["make sanitize"], "R32": ["make check"], "R33": [".ci/run"]}
+# What keeps a promise beside the tests.
+COMMANDS = {
+    "R15": ["make sanitize"],
+    "R32": ["make check"],
+    "R33": [".ci/run"],
+    "R34": [".github/workflows/wheels.yml"],
+}
 
 
 class Kept(NamedTuple):

@@ -167,6 +167,7 @@ class Finder:
         sys.meta_path.remove(self)
         if not function:
             die()
+            return None
         spec = next(s for f in sys.meta_path if (s := f.find_spec(name, path, target)))
         execute = spec.loader.exec_module
 
