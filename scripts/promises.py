@@ -102,7 +102,7 @@ def run_tests(marked: str, full: bool, folder: Path) -> list[Path]:
     for part, options in parts.items():
         reports.append(folder / f"{part}.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-m", f"{marked} and {part}", *options]
-        command += ["--junitxml", str(reports[-1]), *["--full"] * full]
+        command += ["--junitxml", str(reports[-1]), *(["--full", "--timeout", "7200"] * full)]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code not in (0, 1, 5):  # all passed, some failed, none is marked so
             sys.exit(code)
