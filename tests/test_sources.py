@@ -75,12 +75,12 @@ def test_a_trial_depends_on_its_solver_its_kernels_and_the_preparation():
     assert "precbench.kernels.cutting_plane" in code_of_solver("cutting-plane")
 
 
-@pytest.mark.parametrize("name", list(SOLVERS))
-def test_every_solver_has_the_code_of_its_class(name):
+def test_every_solver_has_the_code_of_its_class():
     trial, *_ = load_config("letter").trials()
-    code = describe(replace(trial, solver=name), "0" * 64)["code"]
-    assert type(SOLVERS[name]()).__module__ in code
-    assert all(len(value) == 12 for value in code.values())
+    for name in SOLVERS:
+        code = describe(replace(trial, solver=name), "0" * 64)["code"]
+        assert type(SOLVERS[name]()).__module__ in code
+        assert all(len(value) == 12 for value in code.values())
 
 
 def test_a_changed_module_runs_its_solvers_again(small, tmp_path, monkeypatch):
