@@ -50,4 +50,5 @@ def test_peak_memory_of_a_trial(small, tmp_path):
     )
     *peaks, linear_svm = printed_numbers(PROGRAM, config, tmp_path / "out", rows)
     assert len(peaks) == 4 and max(peaks) <= 2.5
-    assert linear_svm <= 3.5  # LIBLINEAR keeps rows of its own, 16 bytes a value
+    # LIBLINEAR keeps a copy of the training part, 16 bytes for each value and two more for each row.
+    assert linear_svm - max(peaks) <= 1.1 * 0.7 * 2 * 62 / 60
