@@ -50,5 +50,5 @@ def test_peak_memory_of_a_trial(small, tmp_path):
     )
     *peaks, linear_svm = printed_numbers(PROGRAM, config, tmp_path / "out", rows)
     assert len(peaks) == 4 and max(peaks) <= 2.5
-    # LIBLINEAR keeps a copy of the training part, 16 bytes for each value and two more for each row.
+    # LIBLINEAR copies the training part, 16 bytes for each value and two more for each row.
     assert linear_svm - max(peaks) <= 1.1 * 0.7 * 2 * 62 / 60
