@@ -67,11 +67,16 @@ class _Head(Fields):
     version: Count = Field(alias="schema")
 
 
+class _Description(Fields):
+    code: dict[Text, Text] = Field(default_factory=dict)
+
+
 class _Record(Fields):
     """What is read of a record; those of trials that failed, or of former versions, have less."""
 
     key: Text
     status: Status
+    description: _Description | None = None
     reason: Text = ""
     timing: Text = ""
     run: Text = ""

@@ -4,13 +4,13 @@ import re
 import runpy
 import shlex
 import shutil
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pages  # scripts are on the path, see conftest.py
 import pandas as pd
 import pytest
 import yaml
@@ -21,9 +21,6 @@ from precbench.papers import STUDIES
 from precbench.report.studies import PRESENTATIONS
 from tests.conftest import mirror_folder
 from tests.helpers import ROOT, invoke
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import pages
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))

@@ -123,7 +123,7 @@ def test_every_solver_hears_an_interrupt(size, figure):
     figure(f"the slowest to hear it, {slowest}, after {waits[slowest]:.2f} s")
 
 
-SCHEMA_1 = Path(__file__).parent / "schema-1"
+SCHEMA_1 = ROOT / "tests" / "past" / "schema-1"
 
 
 @pytest.mark.promise("R36")

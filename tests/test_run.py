@@ -18,7 +18,7 @@ import pytest
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
-from precbench.runner import run_plan, shared_memory, to_do
+from precbench.runner import _limits, run_plan, shared_memory, to_do
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.solvers import SGDAtK
@@ -145,6 +145,21 @@ def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
     assert "1 of them done" in run(config(0.6), tmp_path / "out", "--seeds", "0").output
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     assert table["wall_seconds"].max() >= 0.6
+
+
+def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
+    plan = make_plan(
+        load_config(
+            small(
+                common="{k: 0.5}",
+                solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
+                "cutting-plane: {limit: {times_slowest: 8}}}",
+            )
+        )
+    )
+    row_cost = 4
+    passes = {_limits(plan, trial)[1] for trial, _ in plan.trials if trial.limit}
+    assert passes == {8 * 5 / row_cost}
 
 
 def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):

@@ -1,5 +1,6 @@
 """A changed module is seen in the keys of the trials that depend on it, and in no others."""
 
+import json
 import sys
 from dataclasses import replace
 
@@ -7,20 +8,23 @@ import pytest
 
 from precbench import sources
 from precbench.experiment import load_config
-from precbench.experiment.code import describe
+from precbench.experiment.code import _code, describe
 from precbench.solvers import SOLVERS
 from precbench.sources import code_of
-from tests.helpers import run
+from tests.helpers import refused, run
+
+
+def forget():
+    """Forget the hashes of this process."""
+    for cached in (sources._hash, sources._imports, _code):
+        cached.cache_clear()
 
 
 @pytest.fixture(autouse=True)
 def afresh():
-    """Forget the hashes of this process, before and after."""
-    for cached in (sources._hash, sources._imports):
-        cached.cache_clear()
+    forget()
     yield
-    for cached in (sources._hash, sources._imports):
-        cached.cache_clear()
+    forget()
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def edited(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-    sources._hash.cache_clear()
+    forget()
     after = code_of(["toy.a", "toy.c"], ["toy.*"])
     return {name for name in before if before[name] != after[name]}
 
@@ -93,7 +97,12 @@ def test_a_changed_module_runs_its_solvers_again(small, tmp_path, monkeypatch):
         return original(text) + "#" * ("class CuttingPlane(" in text)
 
     monkeypatch.setattr(sources, "_code", changed)
-    sources._hash.cache_clear()
+    forget()
     output = run(small(), out, "--dry-run").output
     assert "6 trials, 4 of them done already" in output
     assert "2 of them ran before precbench.solvers.cutting_plane changed; they run again" in output
+    path = next((out / "small" / "trials").glob("*.json"))
+    record = json.loads(path.read_text())
+    for description in (5, {"code": 5}, {"code": {"precbench.topk": 5}}):
+        path.write_text(json.dumps(record | {"description": description}))
+        assert f"{path} is damaged (description" in refused(["run", small(), "--out", out])

@@ -1,5 +1,6 @@
 """What the numbers of a trial depend on: its settings, its data, and code."""
 
+from functools import cache
 from typing import Any
 
 from precbench.experiment.trial import Trial
@@ -10,7 +11,8 @@ __all__ = ["describe"]
 
 _PREPARATION = ("precbench.experiment.samples", "precbench.solvers.base")
 _NUMERIC = (
-    *("precbench.data.preprocess", "precbench.data.splits", "precbench.experiment.division"),
+    *("precbench.data.preprocess", "precbench.data.splits", "precbench.data.stream.*"),
+    "precbench.experiment.division",
     *("precbench.kernels.*", "precbench.losses", "precbench.metrics", "precbench.seeds"),
     *("precbench.solvers.*", "precbench.topk"),
 )
@@ -32,9 +34,14 @@ def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
         the rows of the data set and the weights: preparation, solver, kernels, and the measure that
         tuning optimises.
     """
-    solver = type(SOLVERS[trial.solver]()).__module__
-    package = solver.partition(".")[0]
-    own = () if package == "precbench" else (package, f"{package}.*")
-    measure = ["precbench.metrics"] if trial.candidates else []
-    code = code_of([*_PREPARATION, solver, *measure], within=(*_NUMERIC, *own))
+    code = _code(trial.solver, bool(trial.candidates))
     return trial.description(data_sha256, solver_version(trial.solver), code)
+
+
+@cache
+def _code(solver: str, is_tuned: bool) -> dict[str, str]:
+    module = type(SOLVERS[solver]()).__module__
+    package = module.partition(".")[0]
+    own = () if package == "precbench" else (package, f"{package}.*")
+    measure = ["precbench.metrics"] if is_tuned else []
+    return code_of([*_PREPARATION, module, *measure], within=(*_NUMERIC, *own))

@@ -77,7 +77,7 @@ def code_changes(plan: Plan, store: Store, trials: Collection[Trial]) -> Counter
         those whose records are of an earlier precbench, which noted no code.
     """
     before: dict[str, dict[str, str]] = {}
-    for record in store.records():
+    for record in store.records() if trials else ():
         if (about := record.get("description")) is not None:
             before[_but_for_code(about)] = about.get("code", {})
     changes: Counter[str] = Counter()
@@ -169,7 +169,7 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = [
-                other.params["epochs"]
+                max(other.candidates.get("epochs", [other.params["epochs"]]))
                 for other, _ in plan.trials
                 if "epochs" in other.params
                 and (other.dataset, other.sweep) == (trial.dataset, trial.sweep)
