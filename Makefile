@@ -52,7 +52,7 @@ TEST = $(BIN)/python -m pytest -m "$(1) and not measured" --junitxml
 
 test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside them.
 	$(call TEST,not alone) build/tests.xml --numprocesses auto --maxprocesses 4 --dist worksteal
-	$(call TEST,alone) build/alone.xml
+	$(call TEST,alone) build/alone.xml $$(grep -rl --include='*.py' 'mark\.alone' tests)
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
 	$(BIN)/python scripts/promises.py $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)

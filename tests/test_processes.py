@@ -5,24 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from tests.helpers import session
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-
-
-def session(leader):
-    """Return the command lines of the living processes of a session."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(of) == leader and state != "Z":
-                found[int(folder.name)] = (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended meanwhile
-            continue
-    return found
 
 
 def wait_until(condition, seconds):
