@@ -74,6 +74,7 @@ def test_a_trial_depends_on_its_solver_its_kernels_and_the_preparation():
     wanted = {"data.preprocess", "data.splits", "experiment.division", "experiment.samples"}
     wanted |= {"kernels.linear", "kernels.minibatch", "seeds", "topk"}
     wanted |= {"solvers.base", "solvers.minibatch", "solvers.passes", "solvers.rows"}
+    wanted |= {"runner.recorder", "runner.worker"}
     assert {f"precbench.{name}" for name in wanted} <= set(code)
     assert not {"precbench.kernels.push", "precbench.solvers.push", "precbench.errors"} & set(code)
     assert "precbench.kernels.cutting_plane" in code_of_solver("cutting-plane")

@@ -9,7 +9,10 @@ from precbench.sources import code_of
 
 __all__ = ["describe"]
 
-_PREPARATION = ("precbench.experiment.samples", "precbench.solvers.base")
+_EVERY_TRIAL = (
+    *("precbench.experiment.samples", "precbench.runner.recorder", "precbench.runner.worker"),
+    "precbench.solvers.base",
+)
 _NUMERIC = (
     *("precbench.data.preprocess", "precbench.data.splits", "precbench.data.stream.*"),
     "precbench.experiment.division",
@@ -31,8 +34,8 @@ def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
     -------
     dict
         Strict JSON; its hash is the key of the trial. ``code`` holds a hash of each module between
-        the rows of the data set and the weights: preparation, solver, kernels, and the measure that
-        tuning optimises.
+        the rows of the data set and the weights: preparation, tuning, limits, solver, kernels, and
+        the measure that tuning optimises.
     """
     code = _code(trial.solver, bool(trial.candidates))
     return trial.description(data_sha256, solver_version(trial.solver), code)
@@ -44,4 +47,4 @@ def _code(solver: str, is_tuned: bool) -> dict[str, str]:
     package = module.partition(".")[0]
     own = () if package == "precbench" else (package, f"{package}.*")
     measure = ["precbench.metrics"] if is_tuned else []
-    return code_of([*_PREPARATION, module, *measure], within=(*_NUMERIC, *own))
+    return code_of([*_EVERY_TRIAL, module, *measure], within=(*_NUMERIC, *own))
