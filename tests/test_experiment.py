@@ -144,7 +144,10 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("1:1", "name: may hold letters, digits, - and _ only, found 'let ter'"),
         ("2:1", "titel: unknown key (did you mean 'title'?)"),
         ("3:12", "datasets[0].name: unknown data set 'lettr' (did you mean 'letter'?)"),
-        ("3:34", "on_missing: 'standin' is none of error, stand-in (did you mean 'stand-in'?)"),
+        (
+            "3:34",
+            "on_missing: 'standin' is none of error, stand-in, skip (did you mean 'stand-in'?)",
+        ),
         ("3:57", "datasets[2].file: no such file"),
         ("3:73", "datasets[2].labell: unknown key (did you mean 'label'?)"),
         ("4:1", "(did you mean 'standardise'?)"),

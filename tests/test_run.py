@@ -511,6 +511,19 @@ def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
     assert "data add kdd08" in result.output
 
 
+def test_missing_data_are_left_out(small, tmp_path):
+    both = small(datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]")
+    result = run(both, tmp_path / "out")
+    assert result.exit_code == 0 and "left out: kdd08. KDD Cup 2008: " in result.output
+    assert "precbench data add kdd08 FILES" in result.output
+    assert set(pd.read_csv(tmp_path / "out" / "small" / "results.csv")["dataset"]) == {"mine"}
+    [summary] = json.loads(run(both, tmp_path / "out", "--json").stdout)
+    assert summary["absent"] == ["kdd08"] and summary["cached"] == summary["trials"] == 6
+    assert run(both, tmp_path / "out", "--no-stand-in").exit_code == 3
+    alone = run(both, tmp_path / "out", "--dataset", "kdd08")
+    assert alone.exit_code == 3 and "precbench data add kdd08 FILES" in alone.stderr
+
+
 def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     result = invoke("run", "kdd08", "--smoke", "--out", tmp_path)
     assert result.exit_code == 0

@@ -133,7 +133,8 @@ def run(
     no_stand_in: Annotated[
         bool,
         typer.Option(
-            "--no-stand-in", help="Fail if data are missing; never use synthetic data instead."
+            "--no-stand-in",
+            help="Fail if data are missing; never leave them out or use synthetic data instead.",
         ),
     ] = False,
     as_json: Json = False,

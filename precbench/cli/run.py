@@ -110,6 +110,7 @@ def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
         "trials": 0,
         "cached": 0,
         "stand_ins": [],
+        "absent": [],
         "not_ok": {},
     }
     if options.dry_run:
@@ -144,6 +145,7 @@ def _summary(
         "trials": len(wanted),
         "cached": len(wanted) - len(trials),
         "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in],
+        "absent": list(plan.absent),
         "not_ok": {},
     }
 
@@ -205,6 +207,8 @@ def _announce(plan: Plan, console: Console) -> None:
                 "in for it, and the results below say nothing about the real data",
                 style="bold red",
             )
+    for name, why in plan.absent.items():
+        console.print(f"left out: {name}. {one_line(why)}", style="bold")
 
 
 def _present(store: Store, report: Report, console: Console) -> None:

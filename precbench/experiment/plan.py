@@ -1,10 +1,10 @@
 """An experiment with its data loaded and the keys of its trials."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from precbench.data import Dataset
-from precbench.errors import InputError
+from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment.code import describe
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division
@@ -27,16 +27,20 @@ class Plan:
         Trials with the same numbers by definition share a key.
     smoke : bool
         Whether this is the smoke size.
+    absent : mapping of str to str
+        The data sets that were left out (``on_missing: skip``), and how to bring each.
     """
 
     experiment: Experiment
     datasets: Mapping[str, Dataset]
     trials: tuple[tuple[Trial, str], ...]
     smoke: bool = False
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def keys_of(self, part: Experiment) -> set[str]:
         """Return the keys of a part of the experiment, see `Experiment.select`."""
-        return {_key(trial, self.datasets) for trial in part.trials()}
+        trials = (trial for trial in part.trials() if trial.dataset.name in self.datasets)
+        return {_key(trial, self.datasets) for trial in trials}
 
     @property
     def protocol(self) -> str:
@@ -104,7 +108,7 @@ def make_plan(
     mirror : str, optional
         Folder or address to try before the official addresses.
     stand_ins : bool, default=True
-        False turns ``on_missing: stand-in`` into an error.
+        False turns ``on_missing: stand-in`` and ``skip`` into an error.
     smoke : bool, default=False
         Use the smoke size.
 
@@ -115,16 +119,26 @@ def make_plan(
     Raises
     ------
     DataUnavailableError
-        If a data set cannot be obtained.
+        If a data set cannot be obtained, or, with ``on_missing: skip``, none of them.
     InputError
         If data are malformed.
     """
     experiment = experiment.smoke_size() if smoke else experiment
-    datasets = {
-        entry.name: read_data(entry, mirror=mirror, stand_ins=stand_ins, rows=experiment.rows)
-        for entry in experiment.datasets
-        if only is None or entry.name in only
-    }
+    datasets: dict[str, Dataset] = {}
+    absent: dict[str, str] = {}
+    for entry in experiment.datasets:
+        if only is not None and entry.name not in only:
+            continue
+        try:
+            datasets[entry.name] = read_data(
+                entry, mirror=mirror, stand_ins=stand_ins, rows=experiment.rows
+            )
+        except DataUnavailableError as error:
+            if not stand_ins or getattr(entry, "on_missing", "error") != "skip":
+                raise
+            absent[entry.name] = str(error)
+    if absent and not datasets:
+        raise DataUnavailableError("\n".join(absent.values()))
     trials = tuple(
         (trial, _key(trial, datasets))
         for trial in experiment.trials()
@@ -133,7 +147,7 @@ def make_plan(
     for trial, _ in trials:
         check_division(trial.split, datasets[trial.dataset.name])
     _refuse_two_limits(trials)
-    return Plan(experiment, datasets, trials, smoke)
+    return Plan(experiment, datasets, trials, smoke, absent)
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:

@@ -61,9 +61,9 @@ def read_data(
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name, split_key=None)
     else:
-        on_missing = entry.on_missing if stand_ins else "error"
+        stand_in = stand_ins and entry.on_missing == "stand-in"
         card = entry.card if isinstance(entry, StreamedCard) else entry.name
-        dataset = load_dataset(card, mirror=mirror, on_missing=on_missing)
+        dataset = load_dataset(card, mirror=mirror, on_missing="stand-in" if stand_in else "error")
     dataset = dataset if rows is None else _at_most(dataset, rows)
     if isinstance(entry, StreamedCard):
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)

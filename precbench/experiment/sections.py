@@ -49,6 +49,9 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
+OnMissing = Literal["error", "stand-in", "skip"]
+"""Whether a data set that cannot be obtained is an error, is replaced by synthetic data, or is left
+out."""
 
 SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
 """Keys of a solver's section that are not parameters."""
@@ -88,7 +91,7 @@ class NamedData(Section):
     """A data set that has a card."""
 
     name: CardName
-    on_missing: Literal["error", "stand-in"] = "error"
+    on_missing: OnMissing = "error"
     split: Literal["provided"] | None = None
     """The provided training and test parts, in place of the split of the protocol."""
 
@@ -133,7 +136,7 @@ class StreamedCard(Section):
 
     card: CardName = Field(alias="name")
     stream: Literal[True]
-    on_missing: Literal["error", "stand-in"] = "error"
+    on_missing: OnMissing = "error"
     block_bytes: PositiveInt | None = None
     buffer_bytes: PositiveInt | None = None
 
