@@ -72,7 +72,7 @@ def code_of_solver(name):
 def test_a_trial_depends_on_its_solver_its_kernels_and_the_preparation():
     code = code_of_solver("sgd-avg")
     wanted = {"data.preprocess", "data.splits", "experiment.division", "experiment.samples"}
-    wanted |= {"kernels.linear", "kernels.minibatch", "seeds", "topk"}
+    wanted |= {"experiment.tuning", "kernels.linear", "kernels.minibatch", "seeds", "topk"}
     wanted |= {"solvers.base", "solvers.minibatch", "solvers.passes", "solvers.rows"}
     wanted |= {"runner.recorder", "runner.worker"}
     assert {f"precbench.{name}" for name in wanted} <= set(code)

@@ -46,5 +46,5 @@ def _code(solver: str, is_tuned: bool) -> dict[str, str]:
     module = type(SOLVERS[solver]()).__module__
     package = module.partition(".")[0]
     own = () if package == "precbench" else (package, f"{package}.*")
-    measure = ["precbench.metrics"] if is_tuned else []
-    return code_of([*_EVERY_TRIAL, module, *measure], within=(*_NUMERIC, *own))
+    choice = ["precbench.experiment.tuning", "precbench.metrics"] if is_tuned else []
+    return code_of([*_EVERY_TRIAL, module, *choice], within=(*_NUMERIC, *own))

@@ -4,7 +4,6 @@ import contextlib
 import faulthandler
 import functools
 import gc
-import itertools
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from precbench.errors import PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.code import describe
 from precbench.experiment.samples import Training, training
+from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
@@ -185,38 +186,25 @@ class _Tuning(NamedTuple):
 
 
 def _tune(job: Job, rows: Training) -> _Tuning:
-    """Choose the best parameters on the validation part; among ties, the middle one.
-
-    All candidates together have the limit of one training.
-    """
-    trial = job.trial
+    """Choose parameters; all candidates together have the limit of one training."""
+    trial, fitting = job.trial, rows.fitting
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
-    start = time.perf_counter()
-    fitting, validation = rows.fitting, rows.validation
-    sign = -1 if trial.metric.smaller_is_better else 1
-    names, stopped = list(trial.candidates), ""
-    tried: list[tuple[float, dict[str, Any]]] = []
-    grid = list(itertools.product(*trial.candidates.values()))
-    for values in grid:
-        candidate = dict(zip(names, values, strict=True))
-        solver = _solver(trial, {**trial.params, **candidate})
-        deadline = _Deadline(job.limit / len(grid), job.passes * fitting.n_rows / len(grid))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitting.train(solver, deadline)
+    start, stopped = time.perf_counter(), ""
+    share = 1 / prod(map(len, trial.candidates.values()))
+
+    def trained(params: dict[str, Any]) -> LinearRanker:
+        nonlocal stopped
+        solver = _solver(trial, params)
+        deadline = _Deadline(job.limit * share, job.passes * fitting.n_rows * share)
+        fitting.train(solver, deadline)
         stopped = "tuning limit" if deadline.passed else stopped
-        if not np.isfinite(solver.coef_).all():
-            continue
-        intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
-        [scores] = validation.scores(solver.coef_[np.newaxis], intercepts)
-        value = sign * trial.metric(validation.y, scores)
-        tried.append((value, candidate))
-    if not tried:
-        raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    best = max(value for value, _ in tried)
-    tied = [candidate for value, candidate in tried if value == best]
-    return _Tuning(tied[len(tied) // 2], time.perf_counter() - start, stopped)
+        return solver
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = choose(trial, rows.validation, trained)
+    return _Tuning(chosen, time.perf_counter() - start, stopped)
 
 
 class _Deadline:
