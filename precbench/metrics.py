@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 from precbench.extensions import Registry
-from precbench.topk import ceil_share, check_beta, resolve_k
+from precbench.topk import ceil_share, check_beta, resolve_k, split_at
 
 __all__ = [
     "METRICS",
@@ -160,9 +160,7 @@ def precision_at_k(
     """
     positive, scores = check_ranking(y_true, y_score)
     count = resolve_k(k, int(positive.sum()))
-    threshold = np.partition(scores, scores.size - count)[scores.size - count]
-    above, tied = scores > threshold, scores == threshold
-    free = count - int(above.sum())
+    above, tied, free = split_at(scores, count)
     n_tied, tied_pos = int(tied.sum()), int(positive[tied].sum())
     match ties:
         case "expected":

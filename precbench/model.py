@@ -112,7 +112,8 @@ class Model:
             Two labels, the greater is the positive class.
         solver : str, default="sgd-avg"
             Name in the registry.
-        scaling : {"standardise", "unit", "none"}, default="none"
+        scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
+            See `precbench.data.preprocess.Scaler`; default "none".
         encoding : Encoding, optional
         **params
             Parameters of the solver.
@@ -291,7 +292,7 @@ class Model:
             and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
             and (encoding is None or encoding.n_features == len(coef))
-            and (scaler.kind == "none") == (scaler.shift is None) == (scaler.scale is None)
+            and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
         )
         if not is_whole:
             raise ValueError("the parts do not fit together")

@@ -158,9 +158,15 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
         "stopped": record.get("stopped", ""),
         "timing": record.get("timing", ""),
         "run": record.get("run", ""),
-        "chosen": " ".join(f"{n}={v:g}" for n, v in record.get("chosen", {}).items()),
+        "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.get("chosen", {}).items()),
         "tuning_seconds": record.get("tuning_seconds"),
     }
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return str(value).lower()
 
 
 def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:

@@ -87,7 +87,7 @@ class _Record(Fields):
     n_train: Count | None = None
     fitted: dict[Text, bool | Number | None] = Field(default_factory=dict)
     seconds: Number | None = None
-    chosen: dict[Text, bool | Number] = Field(default_factory=dict)
+    chosen: dict[Text, bool | Number | Text | None] = Field(default_factory=dict)
     tuning_seconds: Number | None = None
     arrays: tuple[Text, ...] = Field(default=(), strict=False)
 

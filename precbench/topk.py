@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from precbench.errors import InputError
 
-__all__ = ["ceil_share", "check_beta", "k_by_size", "resolve_k", "top_rows"]
+__all__ = ["ceil_share", "check_beta", "k_by_size", "resolve_k", "split_at", "top_rows"]
 
 
 def resolve_k(k: float | int, n_pos: int) -> int:
@@ -116,6 +116,28 @@ def check_beta(beta: float) -> float:
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
         raise InputError(f"beta = {beta} is not a share of the negatives; give a number in (0, 1]")
     return float(beta)
+
+
+def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+    """Divide a ranked list at its `count`-th highest score, in linear time.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    count : int
+        At least 1, at most the number of rows.
+
+    Returns
+    -------
+    above, tied : ndarray of bool, shape (n_samples,)
+        The rows with higher scores, and those with the same.
+    free : int
+        Number of the tied rows that still belong to the top.
+    """
+    threshold = np.partition(scores, scores.size - count)[scores.size - count]
+    above = scores > threshold
+    return above, scores == threshold, count - int(np.count_nonzero(above))
 
 
 def top_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ EXPONENTIALS = {"pnorm-push", "rankboost"}
 GOLDEN = {
     "perceptron-avg": "c0571957b6bc55b7",
     "perceptron-max": "877bae8d3c7f7dc5",
+    "perceptron-best": "c0571957b6bc55b7",
     "sgd-avg": "b6bf9ce68acd3621",
     "sgd-max": "3f4b95993cb47417",
     "1pmb": "7e3fb5f0b39fa1bc",

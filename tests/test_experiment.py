@@ -418,6 +418,21 @@ def test_random_features_are_part_of_the_key(read):
     assert words.endswith("perceptron-avg: 30 random Fourier features")
 
 
+def test_a_data_set_may_have_its_own_scaling(read):
+    own = "[{name: letter, scaling: standardise-unit-norm}, {name: adult, scaling: unit-norm}]"
+    experiment = read(SMALL.replace("[letter, adult]", own))
+    found = {trial.dataset.name: trial.scaling for trial in experiment.trials()}
+    assert found == {"letter": "standardise-unit-norm", "adult": "unit-norm"}
+    assert keys(experiment).isdisjoint(keys(read(SMALL)))
+    plan = Plan(experiment, {}, tuple((trial, "") for trial in experiment.trials()))
+    assert plan.scaling == (
+        "standardised on the training part and each row divided by its norm, "
+        "each row divided by its norm"
+    )
+    on_all = read(SMALL.replace("[letter, adult]", own + "\nscaling_fitted_on: all"))
+    assert len(keys(on_all) & keys(experiment)) == 6  # there is nothing to learn for adult
+
+
 def test_a_changed_config_reruns_only_what_changed(read):
     before = keys(read(SMALL))
     assert len(before) == 12

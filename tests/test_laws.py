@@ -13,6 +13,7 @@ from precbench.solvers import (
     AdaOAM,
     LinearRanker,
     OnePMB,
+    PerceptronAtK,
     PNormPush,
     SGDAtK,
     TwoPMB,
@@ -27,6 +28,7 @@ CHECKED = {
 }
 MEMBERS = {
     **CHECKED,
+    "perceptron-best": partial(PerceptronAtK, keep="best"),
     "sgd-ramp": partial(SGDAtK, "ramp"),
     "sgd-struct": partial(SGDAtK, "struct"),
     "pnorm-push-newton": partial(PNormPush, method="newton"),

@@ -18,8 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
-from precbench.metrics import f1, f1_max
+from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.model import Model
+from precbench.runner.recorder import Recorder
 from precbench.solvers import (
     BBR,
     LCBR,
@@ -301,6 +302,39 @@ def test_average_is_the_mean_of_the_path():
         path.append(last.partial_fit(X[start : start + 20], y[start : start + 20]).coef_)
     mean = quick("sgd-avg", average=True, batch_size=20).partial_fit(X, y)
     assert_allclose(mean.coef_, np.mean(path, axis=0), atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"])
+def test_what_is_kept(name):
+    X, y = problem(2000)
+    options = {"epochs": 12, "random_state": 3}
+    last, mean = (quick(name, average=means, **options).fit(X, y) for means in (False, True))
+    assert_array_equal(
+        quick(name, average=True, keep="last", **options).fit(X, y).coef_, last.coef_
+    )
+    assert_array_equal(
+        quick(name, average=False, keep="mean", **options).fit(X, y).coef_, mean.coef_
+    )
+
+    ends, offered = [], []
+    quick(name, keep="last", **options).fit(
+        X, y, trace=lambda s: ends.append(s.coef_) if s.n_rows_seen_ % len(y) == 0 else None
+    )
+    best = quick(name, keep="best", **options)
+    best.fit(X, y, trace=lambda s: offered.append(s.coef_) if s.n_rows_seen_ else None)
+    values = [precision_at_k(y, X @ w, k=0.25) for w in ends[1:]]
+    assert len(values) == 12 and len(set(values)) > 1
+    chosen = [n - np.argmax(values[:n][::-1]) for n in range(1, 13)]  # of equal ones the latest
+    assert_array_equal(best.coef_, ends[chosen[-1]])
+    assert_array_equal(offered, [ends[n] for n in chosen])
+
+
+def test_the_best_needs_all_rows():
+    assert not hasattr(quick("perceptron-avg", keep="best"), "partial_fit")
+    X, y = problem()
+    stop = Recorder(1, most_rows=100)
+    stopped = quick("perceptron-avg", keep="best").fit(X, y, trace=stop)
+    assert 99 < stopped.n_rows_seen_ < 400 and stopped.coef_.any()
 
 
 def test_the_ball_is_kept():

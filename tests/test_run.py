@@ -240,7 +240,8 @@ def test_results_of_a_newer_version_are_rejected(small, tmp_path):
 
 def test_tuning_minimises_a_loss(small, tmp_path):
     config = small(
-        solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, linear-svm: {C: 1.0}}",
+        solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, "
+        "linear-svm: {class_weight: {tune: [null, balanced]}}}",
         common="",
         metrics="[{pnorm_risk: {p: 2}}]",
     )
@@ -248,6 +249,8 @@ def test_tuning_minimises_a_loss(small, tmp_path):
     final = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("final")
     chosen = final[final["solver"] == "logistic-regression"]["chosen"]
     assert set(chosen) <= {"C=1", "C=1e-09"}
+    weighed = final[final["solver"] == "linear-svm"]["chosen"]
+    assert set(weighed) <= {"class_weight=none", "class_weight=balanced"}
     records = Store(tmp_path / "out" / "small").records()
     assert all(r["tuning_seconds"] > 0 for r in records if r["label"] == "logistic-regression")
 

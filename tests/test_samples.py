@@ -41,16 +41,15 @@ def trials(small):
 
 @pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fitted_on", ["train", "all"])
-def test_both_parts_are_scaled_alike(trials, X, fitted_on):
+@pytest.mark.parametrize("kind", ["unit", "unit-norm"])
+def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
     before = X.copy()
-    plain, scaled = (
-        trials(scaling=kind, scaling_fitted_on=fitted_on)[0] for kind in ("none", "unit")
-    )
+    plain, scaled = (trials(scaling=how, scaling_fitted_on=fitted_on)[0] for how in ("none", kind))
     raw, part = (
         [sample(trial, dataset(X), name) for name in ("training", "test")]
         for trial in (plain, scaled)
     )
-    scaler = Scaler("unit").fit(raw[0].X if fitted_on == "train" else X)
+    scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
     for found, rows in zip(part, raw, strict=True):
         assert_array_equal(dense(found.X), dense(scaler.transform_in_place(rows.X.copy())))
     assert sum(len(rows.y) for rows in part) == len(DENSE)

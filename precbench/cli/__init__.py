@@ -294,7 +294,8 @@ def fit(
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="standardise, unit or none [default: standardise; none for sparse rows]."
+            help="standardise, unit, unit-norm, standardise-unit-norm or none "
+            "[default: standardise; none for sparse rows]."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the solver.")] = 0,

@@ -1,9 +1,9 @@
-"""Scale features in place."""
+"""Scale features and rows in place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,33 +15,44 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 4096
 
-Scaling = Literal["standardise", "unit", "none"]
+Scaling = Literal["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
+
+_KINDS = get_args(Scaling)
+_OF_FEATURES = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 
 
 class Scaler:
-    """Map every feature x to (x - shift) / scale.
+    """Map every feature x to (x - shift) / scale, then every row to norm 1 where that is asked for.
 
     Parameters
     ----------
-    kind : {"standardise", "unit", "none"}
+    kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
         ``standardise``: to mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and
         maximum; of a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay.
-        A constant feature keeps its scale.
+        A constant feature keeps its scale. ``unit-norm``: each row divided by its Euclidean norm,
+        a row of zeros stays. ``standardise-unit-norm``: the one after the other.
 
     Attributes
     ----------
     shift, scale : ndarray of shape (n_features,)
-        Known after `fit`; not for ``none``.
+        Known after `fit`; not for ``none`` and ``unit-norm``.
     """
 
     shift: NDArray[np.float64] | None
     scale: NDArray[np.float64] | None
 
     def __init__(self, kind: Scaling) -> None:
-        if kind not in ("standardise", "unit", "none"):
-            raise InputError(f"scaling is 'standardise', 'unit' or 'none', found {kind!r}")
+        if kind not in _KINDS:
+            *others, last = map(repr, _KINDS)
+            raise InputError(f"scaling is {', '.join(others)} or {last}, found {kind!r}")
         self.kind = kind
+        self._of_features = _OF_FEATURES.get(kind, kind)
         self.shift = self.scale = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether there is a shift and a scale to learn."""
+        return self._of_features != "none"
 
     def fit(self, X: Matrix) -> Self:
         """Learn shift and scale, a few thousand rows at a time.
@@ -68,7 +79,7 @@ class Scaler:
         Parameters
         ----------
         blocks : iterable of ndarray or csr_matrix of shape (n_block, n_features)
-            All dense or all sparse. For ``none`` none is taken.
+            All dense or all sparse. None is taken where there is nothing to learn.
 
         Returns
         -------
@@ -80,22 +91,23 @@ class Scaler:
         InputError
             Standardisation of a sparse matrix, which would make it dense.
         """
-        if self.kind == "none":
+        if not self.learns:
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-        learner = StandardScaler() if self.kind == "standardise" else MinMaxScaler()
+        standardises = self._of_features == "standardise"
+        learner = StandardScaler() if standardises else MinMaxScaler()
         for block in blocks:
             if not isinstance(block, np.ndarray):
-                if self.kind == "standardise":
+                if standardises:
                     raise InputError(
                         "sparse data cannot be standardised, the shift would fill the zeros; use "
-                        "scaling 'unit' or 'none'"
+                        "scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()
             learner.partial_fit(block)
-        if self.kind == "standardise":
+        if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
         elif isinstance(learner, MaxAbsScaler):
             self.shift, self.scale = np.zeros_like(learner.scale_), learner.scale_
@@ -122,8 +134,20 @@ class Scaler:
         InputError
             Another number of features than in `fit`, or sparse rows after a dense fit.
         """
+        self._scale_features(X)
+        if self.kind != self._of_features:
+            from sklearn.preprocessing import normalize
+
+            if isinstance(X, np.ndarray):
+                for rows in _slices(X.shape[0]):
+                    normalize(X[rows], copy=False)
+            elif X.shape[0]:
+                normalize(X, copy=False)
+        return X
+
+    def _scale_features(self, X: Matrix) -> None:
         if self.shift is None or self.scale is None:
-            return X
+            return
         if X.shape[1] != len(self.shift):
             raise InputError(
                 f"the scaling was fitted to {len(self.shift)} features, found {X.shape[1]}"
@@ -139,10 +163,9 @@ class Scaler:
         else:
             for entries in _slices(X.nnz):
                 X.data[entries] /= self.scale[X.indices[entries]]
-        return X
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that a saved model must carry; none for ``none``.
+        """Return the arrays that a saved model must carry; none where nothing was learnt.
 
         Returns
         -------
@@ -158,7 +181,7 @@ class Scaler:
 
         Parameters
         ----------
-        kind : {"standardise", "unit", "none"}
+        kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
         arrays : mapping
             As `to_arrays` gave them.
 

@@ -127,7 +127,7 @@ class Experiment(Section):
             refuse(
                 ((label,), f"{entry.solver} needs all rows at once, and {name} is streamed")
                 for label, entry in solvers.items()
-                if not _learns_in_pieces(entry.solver)
+                if not _learns_in_pieces(entry)
             )
             refuse(
                 ((label, "fourier"), f"has no meaning for {name}, which is streamed")
@@ -287,6 +287,10 @@ class Experiment(Section):
             )
         ]
 
+    def _scaling(self, dataset: Data) -> Scaling:
+        own = getattr(dataset, "scaling", None)
+        return own or self.scaling or _recommended_scaling(dataset)
+
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
         protocol, entry = self.protocol, self.solvers[label]
         seed = trial_seed(protocol.seed, dataset.name, index)
@@ -303,7 +307,7 @@ class Experiment(Section):
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=self.scaling or _recommended_scaling(dataset),
+            scaling=self._scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             split=Split(
                 kind=getattr(dataset, "split", None) or protocol.split,
@@ -406,10 +410,10 @@ def _streamed(info: ValidationInfo) -> list[str]:
     return [entry.name for entry in datasets if isinstance(entry, StreamedCard | StreamedFile)]
 
 
-def _learns_in_pieces(solver: str) -> bool:
+def _learns_in_pieces(entry: SolverEntry) -> bool:
     from precbench.solvers import SOLVERS
 
-    return hasattr(SOLVERS[solver](), "fit_pieces")
+    return hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
 
 
 def _shared_problems(

@@ -72,16 +72,16 @@ class Plan:
     def scaling(self) -> str:
         """The scaling as text."""
         kinds = {trial.scaling for trial, _ in self.trials}
-        words = {
-            "standardise": "standardised",
-            "unit": "scaled to [0, 1]",
-            "none": "as distributed",
-        }
         where = {"train": "on the training part", "all": "on all rows"}
         fitted = where[self.experiment.scaling_fitted_on]
-        scaled = ", ".join(
-            words[kind] + (f" {fitted}" if kind != "none" else "") for kind in sorted(kinds)
-        )
+        words = {
+            "standardise": f"standardised {fitted}",
+            "unit": f"scaled to [0, 1] {fitted}",
+            "unit-norm": "each row divided by its norm",
+            "standardise-unit-norm": f"standardised {fitted} and each row divided by its norm",
+            "none": "as distributed",
+        }
+        scaled = ", ".join(words[kind] for kind in sorted(kinds))
         mapped = [
             f"{label}: {entry.fourier.n_components:,} random Fourier features"
             for label, entry in self.experiment.solvers.items()

@@ -150,6 +150,8 @@ class Streamed:
         The clock runs while blocks are read and shuffled: that is what streaming costs.
         """
         n_rows, n_features = self.stream.shape
+        if not hasattr(solver, "fit_pieces"):
+            raise InputError(f"{type(solver).__name__} needs all rows at once: read them to memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "

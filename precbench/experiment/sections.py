@@ -41,7 +41,7 @@ from precbench.yaml.models import (
     unknown,
 )
 
-Scaling = Literal["none", "standardise", "unit"]
+Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
 Plot = Literal[
@@ -94,6 +94,8 @@ class NamedData(Section):
     on_missing: OnMissing = "error"
     split: Literal["provided"] | None = None
     """The provided training and test parts, in place of the split of the protocol."""
+    scaling: Scaling | None = None
+    """In place of that of the config, or that of the card."""
 
     @classmethod
     def _keys(cls) -> list[str]:

@@ -79,7 +79,7 @@ class Trial:
     ----------
     experiment : str
     dataset : NamedData, FileData, StreamedCard or StreamedFile
-    scaling : {"none", "standardise", "unit"}
+    scaling : {"none", "standardise", "unit", "unit-norm", "standardise-unit-norm"}
     scaling_fitted_on : {"train", "all"}
     split : Split
     solver : str
@@ -163,7 +163,7 @@ class Trial:
             Strict JSON.
         """
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
-        if self.scaling != "none":
+        if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)

@@ -1,7 +1,7 @@
 """Baselines: scikit-learn's linear classifiers, whose scores rank the rows."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sklearn
@@ -10,22 +10,36 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.parameters import COUNT, POSITIVE, Allowed
+from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, one_of
 from precbench.solvers.rows import with_short_indices
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 
 
+ClassWeight = Literal["balanced"] | dict[Any, float] | None
+
+
 class ClassifierRanker(LinearRanker):
     """Base of the baselines: fit a classifier of scikit-learn and keep its weights."""
 
-    allowed = Allowed(C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
+    allowed = Allowed(
+        C=POSITIVE, class_weight=[None, *one_of("balanced"), dict], tol=POSITIVE, max_iter=COUNT
+    )
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"
 
     C: float
+    class_weight: ClassWeight
     tol: float
     max_iter: int
+
+    def _weights(self) -> ClassWeight:
+        """Return the weights of the classes, by the labels that the classifier sees."""
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        return {
+            s: self.class_weight.get(y, 1.0) for s, y in zip((-1, 1), self.classes_, strict=True)
+        }
 
     @abstractmethod
     def _classifier(self) -> Any:
@@ -50,6 +64,9 @@ class LogisticRegressionRanker(ClassifierRanker):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
+    class_weight : {"balanced"}, dict or None, default=None
+        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
+        weights by label by these.
     tol : float, default=1e-4
     max_iter : int, default=1000
     """
@@ -58,15 +75,19 @@ class LogisticRegressionRanker(ClassifierRanker):
         self,
         *,
         C: float = 1.0,
+        class_weight: ClassWeight = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
     ):
         self.C = C
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
 
     def _classifier(self) -> LogisticRegression:
-        return LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+        return LogisticRegression(
+            C=self.C, class_weight=self._weights(), tol=self.tol, max_iter=self.max_iter
+        )
 
 
 class LinearSVMRanker(ClassifierRanker):
@@ -78,6 +99,9 @@ class LinearSVMRanker(ClassifierRanker):
     ----------
     C : float, default=1.0
         Weight of the losses.
+    class_weight : {"balanced"}, dict or None, default=None
+        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
+        weights by label by these.
     tol : float, default=1e-4
     max_iter : int, default=1000
     random_state : int or None, default=None
@@ -90,11 +114,13 @@ class LinearSVMRanker(ClassifierRanker):
         self,
         *,
         C: float = 1.0,
+        class_weight: ClassWeight = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
     ):
         self.C = C
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -102,6 +128,7 @@ class LinearSVMRanker(ClassifierRanker):
     def _classifier(self) -> LinearSVC:
         return LinearSVC(
             C=self.C,
+            class_weight=self._weights(),
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,

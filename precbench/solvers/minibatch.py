@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from precbench.kernels import minibatch
 from precbench.solvers.base import Trace
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
-from precbench.solvers.rows import Rows
-from precbench.topk import k_by_size, resolve_k
+from precbench.solvers.rows import Rows, linear_scores
+from precbench.topk import k_by_size, resolve_k, split_at
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
+
+Keep = Literal["last", "mean", "best"] | None
 
 _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
@@ -142,7 +144,41 @@ class MiniBatchRanker(PassRanker):
         return visit
 
 
-class PerceptronAtK(MiniBatchRanker):
+class PrecisionRanker(MiniBatchRanker):
+    """Base of the methods for precision at k, which may choose among their iterates by it."""
+
+    keep: Keep
+
+    allowed = Allowed(keep=[None, *one_of("last", "mean", "best")])
+
+    @property
+    def _takes_pieces(self) -> bool:
+        return self.keep != "best"  # for it all rows are scored again
+
+    @property
+    def _takes_mean(self) -> bool:
+        return self.average if self.keep is None else self.keep == "mean"
+
+    def _reset(self, n_features: int) -> None:
+        self._best: tuple[float, NDArray[np.float64]] | None = None
+        super()._reset(n_features)
+
+    def _weigh(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        if self.keep != "best":
+            return
+        scores, positive = linear_scores(rows, self._w), labels > 0
+        if np.isfinite(scores).all():
+            k = resolve_k(self.k, int(np.count_nonzero(positive)))
+            above, tied, free = split_at(scores, k)
+            precision = float(positive[above].sum() + free * positive[tied].mean()) / k
+            if self._best is None or precision >= self._best[0]:
+                self._best = precision, self._w.copy()
+
+    def _model(self) -> NDArray[np.float64]:
+        return super()._model() if self._best is None else self._best[1]
+
+
+class PerceptronAtK(PrecisionRanker):
     """Perceptron@k: learn from the negatives among the k first of each batch.
 
     With the false positives FP (negatives among the k first) and the false negatives FN
@@ -162,7 +198,12 @@ class PerceptronAtK(MiniBatchRanker):
     batch_size : int, default=500
     epochs : int, default=25
     average : bool, default=False
-        Return the mean of w over all batches instead of the last w, which is the paper's choice.
+        True is short for ``keep="mean"``, and has no meaning beside `keep`.
+    keep : {"last", "mean", "best"} or None, default=None
+        The w that is the model: the last one, which is the paper's choice and the default; the mean
+        of w over all batches; or of the w at the ends of the passes so far the one with the highest
+        prec@k on the rows of `fit`, of equal ones the latest. "best" scores all rows once more in
+        each pass, and rows cannot come in pieces.
     shuffle : bool or {"rows", "blocks"}, default=True
         Order of the rows in each epoch of `fit`: True or "rows" for a new random order, "blocks"
         for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
@@ -191,6 +232,7 @@ class PerceptronAtK(MiniBatchRanker):
         batch_size: int = 500,
         epochs: int = 25,
         average: bool = False,
+        keep: Keep = None,
         shuffle: Shuffle = True,
         random_state: Any = None,
     ):
@@ -199,6 +241,7 @@ class PerceptronAtK(MiniBatchRanker):
         self.batch_size = batch_size
         self.epochs = epochs
         self.average = average
+        self.keep = keep
         self.shuffle = shuffle
         self.random_state = random_state
 
@@ -212,7 +255,7 @@ class PerceptronAtK(MiniBatchRanker):
         return int(self._counts[1])
 
 
-class SGDAtK(MiniBatchRanker):
+class SGDAtK(PrecisionRanker):
     """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
@@ -231,7 +274,9 @@ class SGDAtK(MiniBatchRanker):
         Radius of the ball W; None for the whole space. The surrogate "struct" is unbounded below
         for k < n_pos: give it a ball.
     average : bool, default=True
-        Return the mean of w_1, ..., w_t (the paper's choice) instead of the last w.
+        True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
+    keep : {"last", "mean", "best"} or None, default=None
+        As in `PerceptronAtK`; None for what `average` says.
     shuffle : bool or {"rows", "blocks"}, default=True
         As in `PerceptronAtK`.
     random_state : int, Generator or None, default=None
@@ -256,6 +301,7 @@ class SGDAtK(MiniBatchRanker):
         eta0: float = 0.1,
         radius: float | None = None,
         average: bool = True,
+        keep: Keep = None,
         shuffle: Shuffle = True,
         random_state: Any = None,
     ):
@@ -266,6 +312,7 @@ class SGDAtK(MiniBatchRanker):
         self.eta0 = eta0
         self.radius = radius
         self.average = average
+        self.keep = keep
         self.shuffle = shuffle
         self.random_state = random_state
 
@@ -418,7 +465,9 @@ class TwoPMB(ObjectiveRanker):
 
     allowed = Allowed(reservoir_size=[None, *COUNT])
 
-    _takes_pieces = False
+    @property
+    def _takes_pieces(self) -> bool:
+        return False
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,8 +69,15 @@ class PassRanker(LinearRanker):
 
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
-    _takes_pieces: ClassVar[bool] = True
-    """Whether there are `partial_fit` and `fit_pieces`."""
+    @property
+    def _takes_pieces(self) -> bool:
+        """Whether there are `partial_fit` and `fit_pieces`."""
+        return True
+
+    @property
+    def _takes_mean(self) -> bool:
+        """Whether the mean of w over all batches is the model."""
+        return self.average
 
     @abstractmethod
     def _visitor(
@@ -101,6 +108,13 @@ class PassRanker(LinearRanker):
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Compute from all rows of `fit` what the passes need."""
 
+    def _weigh(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Look at w when all rows of a pass are visited, before the trace."""
+
+    def _model(self) -> NDArray[np.float64]:
+        """Return the w to publish, which later steps leave as it is."""
+        return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
+
     def _slice_length(self, rows: Rows) -> int:
         """Return the number of rows that are visited in a small fraction of 0.1 s."""
         return rows.per_slice()
@@ -108,7 +122,7 @@ class PassRanker(LinearRanker):
     def _reset(self, n_features: int) -> None:
         """Set weights, counters and state to those before the first row."""
         n_weights = n_features + self._has_intercept
-        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self.average else 0)
+        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
         self._publish(w.copy(), has_intercept=self._has_intercept)
         self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
@@ -146,9 +160,10 @@ class PassRanker(LinearRanker):
             visit(start, stop)
             self.t_ += n_batches
             self.n_rows_seen_ += stop - start
-            w = self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
-            self._publish(w, has_intercept=self._has_intercept)
             start = stop
+            if start == n:
+                self._weigh(rows, labels)
+            self._publish(self._model(), has_intercept=self._has_intercept)
             if trace(self):
                 return True
         return False

@@ -1,11 +1,13 @@
 """Scaling: scikit-learn's numbers, in place, without a second copy of the matrix."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
-from precbench.data.preprocess import Scaler
+from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -37,13 +39,28 @@ def test_unit_of_sparse_rows_keeps_the_zeros():
     np.testing.assert_allclose(X.toarray(), MaxAbsScaler().fit_transform(SPARSE).toarray())
 
 
+@pytest.mark.parametrize("whole", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_rows_of_unit_norm(whole):
+    rows = whole.copy()
+    rows[17] = 0
+    X = rows.copy()
+    assert Scaler("unit-norm").fit(rows).transform_in_place(X) is X
+    assert abs(X - normalize(rows)).max() == 0
+    assert abs(X[17]).max() == 0
+
+
+def test_rows_of_unit_norm_after_standardising():
+    X = Scaler("standardise-unit-norm").fit(DENSE).transform_in_place(DENSE.copy())
+    np.testing.assert_allclose(X, normalize(StandardScaler().fit_transform(DENSE)), atol=1e-12)
+
+
 def test_none_changes_nothing():
     X = DENSE.copy()
     assert np.array_equal(Scaler("none").fit(DENSE).transform_in_place(X), DENSE)
     assert Scaler("none").to_arrays() == {}
 
 
-@pytest.mark.parametrize("kind", ["standardise", "unit", "none"])
+@pytest.mark.parametrize("kind", get_args(Scaling))
 def test_a_saved_scaler_gives_the_same_rows(kind):
     scaler = Scaler(kind).fit(DENSE)
     loaded = Scaler.from_arrays(kind, scaler.to_arrays())
@@ -52,7 +69,7 @@ def test_a_saved_scaler_gives_the_same_rows(kind):
 
 
 def test_invalid_arguments():
-    with pytest.raises(InputError, match="use scaling 'unit' or 'none'"):
+    with pytest.raises(InputError, match="use scaling 'unit', 'unit-norm' or 'none'"):
         Scaler("standardise").fit(SPARSE)
     with pytest.raises(InputError, match="found 'log'"):
         Scaler("log")

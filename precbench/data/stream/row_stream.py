@@ -217,7 +217,7 @@ class RowStream:
 
         Parameters
         ----------
-        kind : {"standardise", "unit", "none"}
+        kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
             See `precbench.data.preprocess.Scaler`.
         fitted_on : RowStream
             The rows from which the scaling is learnt, in one pass.
