@@ -60,6 +60,7 @@ class _Sizes(Fields):
     features: Count
     positives: Count
     stand_in: bool
+    training_rows: Count = 0  # of the split that the data set provides
 
 
 class _Experiment(Fields):

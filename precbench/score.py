@@ -245,6 +245,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
         "features": features,
         "positives": dataset.n_pos,
         "stand_in": dataset.stand_in,
+        "training_rows": dataset.n_train or 0,
     }
 
 

@@ -32,6 +32,7 @@ from precbench.claims.kinds import (
     OrderClaim,
     RatioClaim,
     Reading,
+    SpreadClaim,
     StatementClaim,
 )
 from precbench.claims.ledger import (
@@ -52,6 +53,7 @@ from precbench.claims.verdicts import (
     has_spread,
     parse_printed,
     place,
+    prediction_error,
     sign_test,
 )
 from precbench.data import DATASETS
@@ -80,6 +82,7 @@ HOUSING = "rudin2009-table-5-housing"
         ("9.57 %", 0, 9.57, 0.01),
         ("-0.50", 0, -0.5, 0.01),
         ("56.50*10^7", 2, 5.65e10, 1e7),
+        ("16.5K", 0, 16500, 100),
     ],
 )
 def test_printed_numbers(text, power, value, unit):
@@ -288,6 +291,7 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     }
     stand_in = changes.get("stand_in", False)
     shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
+    shape["training_rows"] = 400
     about["data"] = dict.fromkeys(about["datasets"], shape)
     about |= {key: value for key, value in changes.items() if key in about}
     (folder / "experiment.json").write_text(json.dumps(about))
@@ -338,6 +342,7 @@ def judged(claims, *folders, values=None):
 def claim(kind, printed, **fields):
     model = {"mean": MeanClaim, "order": OrderClaim, "ratio": RatioClaim, "exact": ExactClaim}
     model |= {"fact": FactClaim, "bound": BoundClaim, "statement": StatementClaim}
+    model |= {"spread": SpreadClaim}
     number = fields.pop("number", 0)
     about = {
         "id": f"toy/table-1/{number}",
@@ -349,7 +354,7 @@ def claim(kind, printed, **fields):
     }
     if kind not in ("exact", "bound", "statement"):
         about["dataset"] = "housing"
-    if kind in ("mean", "order"):
+    if kind in ("mean", "order", "spread"):
         about["metric"] = "auc"
     return model[kind](**about | fields)
 
@@ -633,6 +638,106 @@ def test_an_order_is_paired_by_split(tmp_path):
     assert row.measured == "holds in 29 of 29, fails in 0"
 
 
+def test_comparable_is_not_worse_by_the_margin(tmp_path):
+    b = np.linspace(0.2, 0.9, 20)
+    folder = write_results(tmp_path, auc_of(a=b - 0.009, b=b))
+    close, closer = judged([order(margin=0.01, number=1), order(margin=0.008, number=2)], folder)
+    assert close.verdict is Verdict.REPRODUCED and close.measured == "holds in 20 of 20, fails in 0"
+    assert closer.verdict is Verdict.NOT_REPRODUCED
+
+
+def write_curves(folder, curves, n=MIN_SPLITS):
+    """Write results whose splits all have these curves, of a checkpoint each second."""
+    path = write_results(folder, auc_of(**dict.fromkeys(curves, np.ones(n)))) / "results.csv"
+    final = pd.read_csv(path)[lambda rows: rows["final"]]
+    points = [
+        final[final["solver"] == solver].assign(
+            checkpoint=i, rows_seen=i, wall_seconds=i * step, value=value, final=i == len(values)
+        )
+        for solver, (step, values) in curves.items()
+        for i, value in enumerate([0.5, *values])
+    ]
+    pd.concat(points).to_csv(path, index=False)
+    return path.parent
+
+
+CURVES_OF = {"smooth": (0.01, [0.6, 0.7, 0.8, 0.79]), "zig": (1.0, [0.8, 0.3, 0.785, 0.2, 0.78])}
+
+
+def test_whole_curves_are_compared(tmp_path):
+    folder = write_curves(tmp_path, CURVES_OF)
+    falls = {"of": "falls", "fall_by": 0.02}
+    claims = [
+        order("smooth", "zig", number=1, **falls),  # 0 of 3 steps against 2 of 4
+        order("zig", "smooth", number=2, **falls),
+        order("smooth", "zig", number=3, of="shortfall"),  # 0.1 against 0.279
+        order("zig", "smooth", number=4, of="shortfall"),
+        order("smooth", "zig", number=5, of="falls", fall_by=0.6),  # no step of either
+        order("smooth", "zig", number=6, checkpoint=2, worse_checkpoint=4),  # 0.7 against 0.2
+        order("smooth", "zig", number=7, checkpoint=2, worse_checkpoint=3),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [True, False] * 2 + [False, True, False]
+
+
+def test_times_to_an_accuracy(tmp_path):
+    folder = write_curves(tmp_path, CURVES_OF)
+    fields = {"metric": "auc", "slower": "zig", "faster": "smooth"}
+
+    def to(within):
+        [row] = judged([claim("ratio", "30", within=within, **fields)], folder)
+        return float(row.measured)
+
+    assert to(0.001) == pytest.approx(1 / 0.03, abs=0.1)  # 0.78 at once, and at the third
+    assert to(0.1) == pytest.approx(1 / 0.02)
+    [row] = judged([claim("ratio", "125", slower="zig", faster="smooth")], folder)
+    assert row.measured == "125" and row.verdict is Verdict.REPRODUCED  # 5 s and 0.04 s
+
+
+def test_approximately_and_means_of_few_runs(tmp_path):
+    draws = normal(40, 0.892, 0.01)
+    draws += 0.892 - draws.mean()
+    folder = write_results(tmp_path, auc_of(a=draws))
+    half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
+    claims = [
+        mean("90%", averaged=True, power_of_ten=-2, number=1),
+        mean("90%", averaged=True, power_of_ten=-2, margin=0.01, number=2),
+        mean(f"{0.892 + 0.99 * half:.6f}", runs=5, number=3),
+        mean(f"{0.892 - 1.01 * half:.6f}", runs=5, number=4),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [False, True, True, False]
+    assert rows[2].smallest_error == pytest.approx(half / 0.892, rel=1e-3)
+    few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
+    assert judged(claims[2:3], few)[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_small_spread(tmp_path):
+    draws = normal(30, spread=0.02)
+    folder = write_results(tmp_path, auc_of(a=draws))
+    error = draws.std(ddof=1) / 30**0.5
+    claims = [
+        claim("spread", "small", solver="a", at_most=1.01 * error, number=1),
+        claim("spread", "small", solver="a", at_most=0.99 * error, number=2),
+    ]
+    small, large = judged(claims, folder)
+    assert small.verdict is Verdict.REPRODUCED and float(small.measured) == pytest.approx(
+        error, rel=0.01
+    )
+    assert large.verdict is Verdict.NOT_REPRODUCED
+    few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
+    assert judged(claims[:1], few)[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_means_of_few_runs_raise_no_false_alarm():
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(1000):
+        ours, theirs = rng.normal(size=20), rng.normal(size=5).mean()
+        alarms += abs(theirs - ours.mean()) > prediction_error(ours, 5)
+    assert binomtest(alarms, 1000, 0.05).pvalue > 0.01, alarms
+
+
 TIMED = {"a": 1.0, "b": 3.0}
 
 
@@ -736,6 +841,7 @@ DEVIATION = {"deviations": ["half-scores"]}
         ("share", "6.93%", {}, Verdict.NOT_REPRODUCED, "6.916996"),
         ("positives_per_fold", "12", {}, Verdict.REPRODUCED, "11.666667"),
         ("positives_per_fold", "11", {}, Verdict.NOT_REPRODUCED, "11.666667"),
+        ("training_rows", "0.4K", {}, Verdict.REPRODUCED, "400"),
     ],
 )  # fmt: skip
 def test_facts(tmp_path, of, printed, fields, verdict, measured):
@@ -1087,12 +1193,8 @@ def test_experiments_are_those_of_the_configs(claims):
 
 OPEN = {  # claims of a config that it cannot decide yet; the list may only become shorter
     "gultekin/bound": 3,
-    "gultekin/fig2": 2,
-    "kar2014/fig1-pauc": 13,
     "kar2014/fig3-buffer": 2,
-    "kar2014/fmeasure": 3,
     "kar2014/regret": 1,
-    "kar2014/table1-kdd08": 12,
     "kar2014/uniform-convergence": 1,
     "kar2015/counterexample": 8,
     "kar2015/fig3-batch": 4,
@@ -1118,7 +1220,8 @@ def obstacle(claim, configs):
     if isinstance(claim, RatioClaim):
         solvers = {claim.slower, claim.faster}
     else:
-        solvers = {claim.solver} if isinstance(claim, MeanClaim) else {*claim.better, *claim.worse}
+        order = isinstance(claim, OrderClaim)
+        solvers = {*claim.better, *claim.worse} if order else {claim.solver}
     if isinstance(claim, MeanClaim) and claim.first_solver:
         solvers.add(claim.first_solver)
     if lacks := solvers - set(config.solvers):
@@ -1133,10 +1236,12 @@ def obstacle(claim, configs):
         if claim.part not in config.parts:
             return f"no {claim.part} part"
         places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
-        if claim.checkpoint is not None and claim.checkpoint >= len(places):
-            return f"no checkpoint {claim.checkpoint}"
-    needed = {MeanClaim: MIN_REPETITIONS, OrderClaim: MIN_SPLITS, RatioClaim: MIN_TIMED_SPLITS}
-    least = MIN_SPLITS if getattr(claim, "averaged", False) else needed[type(claim)]
+        for checkpoint in (claim.checkpoint, getattr(claim, "worse_checkpoint", None)):
+            if checkpoint is not None and checkpoint > len(places):
+                return f"no checkpoint {checkpoint}"
+    needed = {MeanClaim: MIN_REPETITIONS, RatioClaim: MIN_TIMED_SPLITS}
+    few = getattr(claim, "averaged", False) or getattr(claim, "runs", None)
+    least = MIN_SPLITS if few else needed.get(type(claim), MIN_SPLITS)
     n = len(config.protocol.indices) // config.protocol.folds
     return "" if n >= least else f"{n} repetitions, and {least} are needed"
 

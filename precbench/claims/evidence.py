@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ class Outcomes:
         self._ok = run.results[run.results["status"] == "ok"]
         self._values = _Cells(self._ok[self._ok["final"]])
 
+    @cached_property
+    def _curves(self) -> "_Cells":
+        return _Cells(self._ok)
+
     def values(
         self,
         dataset: str,
@@ -55,6 +60,20 @@ class Outcomes:
         folds = self.run.folds
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
+
+    def curves(
+        self, dataset: str, solver: str, metric: str, part: str = "test"
+    ) -> Mapping[Any, pd.DataFrame]:
+        """Return the checkpoints after the first rows, in order, by split.
+
+        Each with ``value`` (the greater, the better) and ``wall_seconds``.
+        """
+        self._cell(dataset, solver, metric, part)  # which reports what is missing
+        rows = self._curves[dataset, solver, metric, part]
+        rows = rows[rows["rows_seen"] > 0].sort_values("checkpoint", kind="stable")
+        sign = -1 if metric in self.run.losses else 1
+        rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
+        return dict(iter(rows.groupby(level="split")))
 
     def times(self, dataset: str, solver: str) -> pd.Series:
         """Return the wall-clock time to the final weights of each split, in seconds.

@@ -19,6 +19,7 @@ from precbench.claims.kinds import (
     RatioClaim,
     Reading,
     Selection,
+    SpreadClaim,
     StatementClaim,
 )
 from precbench.claims.ledger import LedgerRow
@@ -33,6 +34,7 @@ from precbench.claims.verdicts import (
     has_spread,
     parse_printed,
     place,
+    prediction_error,
     sign_test,
 )
 from precbench.errors import InputError
@@ -61,7 +63,9 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     for claim in claims:
         try:
             _refuse_without_config(claim)
-            if isinstance(claim, MeanClaim) and not claim.averaged:
+            if isinstance(claim, MeanClaim) and claim.runs is not None:
+                rows.append(_judge_few_runs(claim, claim.runs, evidence))
+            elif isinstance(claim, MeanClaim) and not claim.averaged:
                 cells.append(_draws(claim, evidence))
             else:
                 rows.append(_JUDGES[type(claim)](claim, evidence))
@@ -196,17 +200,55 @@ def _judge_average(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
     about: dict[str, Any] = {"measured": f"{mean:.6g}"}
     if len(cell.draws) < MIN_SPLITS or not np.isfinite(mean):
         return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **about)
-    if agrees(parse_printed(claim.printed, claim.power_of_ten), mean):
+    printed = parse_printed(claim.printed, claim.power_of_ten)
+    near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
+    if agrees(printed, mean) or (near and claim.margin):
         return cell.row(**_reproduced(claim), **about)
     deviation = " ".join(claim.deviations)
     return cell.row(Verdict.NOT_REPRODUCED, deviation=deviation, **about)
 
 
+def _judge_few_runs(claim: MeanClaim, runs: int, evidence: Evidence) -> LedgerRow:
+    """Judge a printed mean over a few runs by the prediction interval of such a mean."""
+    cell = _draws(claim, evidence)
+    n = len(cell.draws)
+    if n < MIN_SPLITS or not np.isfinite(cell.draws).all():
+        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
+    mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
+    about: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
+    if abs(cell.scaled(claim.printed) - mean) <= error:
+        return cell.row(**_reproduced(claim), **about)
+    holds, trend = _trend(cell, evidence)
+    return cell.row(
+        Verdict.TREND_ONLY if holds else Verdict.NOT_REPRODUCED,
+        deviation=" ".join(claim.deviations),
+        reason=f"farther than {error:.3g}, which chance allows for means of {runs}; {trend}",
+        **about,
+    )
+
+
+def _judge_spread(claim: SpreadClaim, evidence: Evidence) -> LedgerRow:
+    outcomes = _measured(claim, evidence.outcomes)
+    values = outcomes.values(
+        claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint
+    )
+    error = float(values.std() / np.sqrt(len(values)))
+    about: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
+    if len(values) < MIN_SPLITS or not np.isfinite(error):
+        return _row(claim, Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about)
+    if error <= claim.at_most:
+        return _row(claim, **_reproduced(claim), **about)
+    deviation = " ".join(claim.deviations)
+    return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
+
+
 def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     outcomes = _measured(claim, evidence.outcomes)
-    better, worse = (_side(claim, side, outcomes) for side in (claim.better, claim.worse))
+    later = claim.checkpoint if claim.worse_checkpoint is None else claim.worse_checkpoint
+    better = _side(claim, claim.better, claim.checkpoint, outcomes)
+    worse = _side(claim, claim.worse, later, outcomes)
     better, worse = better.align(worse, join="inner")
-    wins, losses, p = sign_test(better.to_numpy(), worse.to_numpy())
+    wins, losses, p = sign_test(better.to_numpy() + claim.margin, worse.to_numpy())
     measured = f"holds in {wins} of {len(better)}, fails in {losses}"
     about: dict[str, Any] = {"measured": measured, "runs": len(better)}
     if len(better) < MIN_SPLITS:
@@ -219,14 +261,25 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, verdict, reason=f"sign test: p = {p:.2g}", deviation=deviation, **about)
 
 
-def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.Series:
+def _side(
+    claim: OrderClaim, solvers: Sequence[str], checkpoint: int | None, outcomes: Outcomes
+) -> pd.Series:
     """Return the value of one side on each split; larger is better."""
+    if claim.of in _OF_CURVES:
+        columns = [
+            pd.Series({split: _OF_CURVES[claim.of](claim, curve) for split, curve in of.items()})
+            for of in (
+                outcomes.curves(claim.dataset, solver, claim.metric, claim.part)
+                for solver in solvers
+            )
+        ]
+        return -pd.concat(columns, axis=1, join="inner").min(axis=1)
     if claim.metric == WALL_SECONDS:
         columns = [outcomes.times(claim.dataset, solver) for solver in solvers]
         _refuse_different_runs(claim.dataset, [*claim.better, *claim.worse], outcomes)
     else:
         columns = [
-            outcomes.values(claim.dataset, solver, claim.metric, claim.part, claim.checkpoint)
+            outcomes.values(claim.dataset, solver, claim.metric, claim.part, checkpoint)
             for solver in solvers
         ]
     together = pd.concat(columns, axis=1, join="inner")
@@ -235,6 +288,21 @@ def _side(claim: OrderClaim, solvers: Sequence[str], outcomes: Outcomes) -> pd.S
     if claim.metric == WALL_SECONDS or claim.metric in outcomes.run.losses:
         return -together.min(axis=1)
     return together.max(axis=1)
+
+
+def _falls(claim: OrderClaim, curve: pd.DataFrame) -> float:
+    return float(np.mean(np.diff(curve["value"]) < -claim.fall_by)) if len(curve) > 1 else np.nan
+
+
+def _shortfall(claim: OrderClaim, curve: pd.DataFrame) -> float:
+    before = curve["value"].to_numpy()[:-1]
+    return float(curve["value"].max() - before.mean()) if len(before) else np.nan
+
+
+_OF_CURVES: dict[str, Callable[[OrderClaim, pd.DataFrame], float]] = {
+    "falls": _falls,
+    "shortfall": _shortfall,
+}
 
 
 def _refuse_different_runs(dataset: str, solvers: Sequence[str], outcomes: Outcomes) -> None:
@@ -247,6 +315,8 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
     outcomes = _measured(claim, evidence.outcomes)
     slower, faster = (outcomes.times(claim.dataset, s) for s in (claim.slower, claim.faster))
     _refuse_different_runs(claim.dataset, [claim.slower, claim.faster], outcomes)
+    if claim.within is not None:
+        slower, faster = _times_to_accuracy(claim, claim.within, outcomes)
     ratios = (slower / faster).dropna()
     ratio = float(ratios.median())
     printed = claim.read_as or parse_printed(claim.printed).value
@@ -264,9 +334,27 @@ def _judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, Verdict.NOT_REPRODUCED, reason="the other side is the faster", **about)
 
 
+def _times_to_accuracy(
+    claim: RatioClaim, within: float, outcomes: Outcomes
+) -> tuple[pd.Series, pd.Series]:
+    """Return the seconds of both sides to about the worse of their two final values, by split."""
+    slower, faster = (
+        outcomes.curves(claim.dataset, s, claim.metric) for s in (claim.slower, claim.faster)
+    )
+    found = {}
+    for split in slower.keys() & faster.keys():
+        curves = slower[split], faster[split]
+        target = min(curve["value"].iloc[-1] for curve in curves) - within
+        found[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
+    times = pd.DataFrame.from_dict(found, orient="index", columns=["slower", "faster"])
+    return times["slower"], times["faster"]
+
+
 def _judge_fact(claim: FactClaim, evidence: Evidence) -> LedgerRow:
     outcomes = _measured(claim, evidence.outcomes)
     shape = outcomes.shape(claim.dataset)
+    if claim.of == "training_rows" and not shape.get("training_rows"):
+        raise MissingError(f"{claim.dataset} was not used with the split that it provides")
     values = {
         **shape,
         "negatives": shape["rows"] - shape["positives"],
@@ -289,6 +377,7 @@ _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     ExactClaim: _judge_exact,
     BoundClaim: _judge_bound,
     MeanClaim: _judge_average,
+    SpreadClaim: _judge_spread,
     OrderClaim: _judge_order,
     RatioClaim: _judge_ratio,
     FactClaim: _judge_fact,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, Field, PositiveFloat, model_validator
+from pydantic import AliasChoices, Field, PositiveFloat, PositiveInt, model_validator
 
 from precbench.claims.verdicts import parse_printed
 from precbench.errors import InputError
@@ -19,6 +19,7 @@ __all__ = [
     "RatioClaim",
     "Reading",
     "Selection",
+    "SpreadClaim",
     "StatementClaim",
 ]
 
@@ -196,6 +197,11 @@ class MeanClaim(_Measured):
         Label in the results.
     averaged : bool
         The number is a mean over many draws: ours should agree to half a unit of its last digit.
+    margin : float
+        With `averaged`, a distance that agrees too, where the paper says "approximately".
+    runs : int or None
+        The number is a mean over so few draws: it should lie where the mean of as many of ours
+        would in 95 of 100 cases.
     power_of_ten : int
         The power that was dropped in print.
     logarithm : bool
@@ -207,6 +213,8 @@ class MeanClaim(_Measured):
     kind: Literal["mean"]
     solver: str
     averaged: bool = False
+    margin: float = 0.0
+    runs: PositiveInt | None = None
     power_of_ten: int = 0
     logarithm: bool = False
     first_solver: str = ""
@@ -218,6 +226,27 @@ class MeanClaim(_Measured):
         return self.logarithm
 
 
+class SpreadClaim(_Measured):
+    """A mean over the splits that is sure to within so much.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    at_most : float
+        The largest standard error of the mean that agrees.
+    """
+
+    kind: Literal["spread"]
+    solver: str
+    at_most: PositiveFloat
+
+    @property
+    def in_words(self) -> bool:
+        """The limit is our reading."""
+        return True
+
+
 class OrderClaim(_Measured):
     """One side is better than the other, paired over the splits.
 
@@ -225,15 +254,25 @@ class OrderClaim(_Measured):
     ----------
     better, worse : tuple of str
         Labels of solvers.
-    of : {"best", "gap"}
-        What is compared: the best value of each side, or the distance between the two values of
-        each side (then the smaller gap is the better).
+    of : {"best", "gap", "falls", "shortfall"}
+        What is compared: the best value of each side; the distance between the two values of
+        each side; the share of the steps from one checkpoint to the next at which the value falls
+        by more than `fall_by`; how far the values before the last lie below the best of the
+        curve, on average. Of these three the smaller is the better.
+    fall_by : float
+    margin : float
+        The better side may be worse by less than this: it is comparable.
+    worse_checkpoint : int or None
+        The checkpoint of the worse side, if it is not that of the better one.
     """
 
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    of: Literal["best", "gap"] = "best"
+    of: Literal["best", "gap", "falls", "shortfall"] = "best"
+    fall_by: float = 0.0
+    margin: float = 0.0
+    worse_checkpoint: int | None = None
 
     @property
     def in_words(self) -> bool:
@@ -251,12 +290,17 @@ class RatioClaim(_Claim):
         The ratio, where the paper says it in words.
     at_least : bool
         Whether a larger ratio agrees too.
+    within, metric : float and str, or None and empty
+        Compares the times to the first checkpoint at which a side is no worse than the worse of
+        the two final values of this metric, less this; else those to the final weights.
     """
 
     kind: Literal["ratio"]
     dataset: str
     slower: str
     faster: str
+    within: PositiveFloat | None = None
+    metric: str = ""
     read_as: PositiveFloat | None = None
     at_least: bool = False
 
@@ -278,14 +322,22 @@ class FactClaim(_Claim):
     ----------
     dataset : str
     of : str
-        "share" is the percentage of positives.
+        "share" is the percentage of positives; "training_rows" are those of the provided split.
     ours : int or None
         The count under a documented deviation.
     """
 
     kind: Literal["fact"]
     dataset: str
-    of: Literal["rows", "features", "positives", "negatives", "share", "positives_per_fold"]
+    of: Literal[
+        "rows",
+        "training_rows",
+        "features",
+        "positives",
+        "negatives",
+        "share",
+        "positives_per_fold",
+    ]
     ours: int | None = None
 
 
@@ -313,4 +365,13 @@ class StatementClaim(_Claim):
         return self
 
 
-Claim = ExactClaim | BoundClaim | MeanClaim | OrderClaim | RatioClaim | FactClaim | StatementClaim
+Claim = (
+    ExactClaim
+    | BoundClaim
+    | MeanClaim
+    | SpreadClaim
+    | OrderClaim
+    | RatioClaim
+    | FactClaim
+    | StatementClaim
+)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from precbench.errors import InputError
 
@@ -26,6 +26,7 @@ __all__ = [
     "has_spread",
     "parse_printed",
     "place",
+    "prediction_error",
     "sign_test",
 ]
 
@@ -73,7 +74,7 @@ class Printed(NamedTuple):
     unit: float
 
 
-_NUMBER = re.compile(r"(-?\d[\d,]*)(?:\.(\d+))?(?:\s*\*\s*10\^(\d+))?\s*%?")
+_NUMBER = re.compile(r"(-?\d[\d,]*)(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?")
 
 
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
@@ -82,7 +83,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     Parameters
     ----------
     text : str
-        For example ``17,160.17``, ``2.73*10^3`` or ``3.92 %``.
+        For example ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
     power_of_ten : int, default=0
         A power that was dropped in print.
 
@@ -98,7 +99,8 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a printed number such as 17,160.17 or 2.73*10^3")
-    whole, decimals, power = match[1].replace(",", ""), match[2] or "", int(match[3] or 0)
+    whole, decimals = match[1].replace(",", ""), match[2] or ""
+    power = 3 if match[4] else int(match[3] or 0)
     exponent = power + power_of_ten
     return Printed(float(f"{whole}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
 
@@ -190,6 +192,24 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
     """
     ordered, n = np.sort(sample), len(sample)
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
+
+
+def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
+    """Return how far the mean of a few more draws lies from that of the sample at most.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (n_draws,)
+    runs : int
+        Number of further draws.
+
+    Returns
+    -------
+    float
+        Half the prediction interval of Student that holds in 95 of 100 cases for normal draws.
+    """
+    n = len(sample)
+    return float(t.ppf(1 - LEVEL / 2, n - 1) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
 
 
 def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[int, int, float]:
