@@ -602,6 +602,42 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
         assert row.reason == f"needs {MIN_SPLITS} splits"
 
 
+@pytest.mark.parametrize(
+    ("better", "worse", "wins", "fields", "verdict"),
+    [
+        # Best of two against one: two of three by chance.
+        (["a", "b"], ["c"], 16, {}, Verdict.TREND_ONLY),  # p = 0.15; 0.006 for a coin
+        (["a", "b"], ["c"], 18, {}, Verdict.REPRODUCED),  # p = 0.018
+        (["a", "b"], ["c"], 13, {}, Verdict.NOT_REPRODUCED),
+        (["c"], ["a", "b"], 8, {}, Verdict.NOT_REPRODUCED),  # most splits, whatever chance gives
+        (["c"], ["a", "b"], 15, {}, Verdict.REPRODUCED),
+        # One draw of the paper: two of three, or one of three, by chance.
+        (["a", "b"], ["c"], 67, {"one_draw": True}, Verdict.NO_POWER),
+        (["a", "b"], ["c"], 80, {"one_draw": True}, Verdict.REPRODUCED),
+        (["c"], ["a", "b"], 45, {"one_draw": True}, Verdict.REPRODUCED),
+        (["c"], ["a", "b"], 10, {"one_draw": True}, Verdict.NO_POWER),
+        (["c"], ["a", "b"], 5, {"one_draw": True}, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fields, verdict):
+    n = MIN_REPETITIONS if fields else MIN_SPLITS
+    low, high = np.full(n, 0.4), np.full(n, 0.6)
+    side = np.where(np.arange(n) < wins, high, low)
+    values = {**dict.fromkeys(better, side), **dict.fromkeys(worse, low + 0.1)}
+    folder = write_results(tmp_path, auc_of(**values))
+    [row] = judged([claim("order", "best", better=better, worse=worse, **fields)], folder)
+    assert (row.verdict, row.measured) == (verdict, f"holds in {wins} of {n}, fails in {n - wins}")
+    chance = len(better) / 3 if len(better) > 1 or fields else 0.5
+    assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
+
+
+def test_one_draw_needs_as_many_of_ours_as_a_mean(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(99, 0.9), b=normal(99)))
+    [row] = judged([order(one_draw=True)], folder)
+    assert row.verdict is Verdict.INCONCLUSIVE
+    assert row.reason == f"needs {MIN_REPETITIONS} splits"
+
+
 def test_compared_values_of_an_order(tmp_path):
     n = 30
     low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
@@ -833,8 +869,8 @@ DEVIATION = {"deviations": ["half-scores"]}
         ("rows", "506", {}, Verdict.REPRODUCED, "506"),
         ("rows", "507", {}, Verdict.NOT_REPRODUCED, "506"),
         ("features", "11", {}, Verdict.NOT_REPRODUCED, "13"),
-        ("features", "11", {"ours": 13, **DEVIATION}, Verdict.WITH_DEVIATION, "13"),
-        ("features", "11", {"ours": 12, **DEVIATION}, Verdict.NOT_REPRODUCED, "13"),
+        ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
+        ("columns", "13", DEVIATION, Verdict.NOT_REPRODUCED, "14"),
         ("positives", "35", {}, Verdict.REPRODUCED, "35"),
         ("negatives", "471", {}, Verdict.REPRODUCED, "471"),
         ("share", "6.92%", {}, Verdict.REPRODUCED, "6.916996"),
@@ -915,9 +951,9 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
             "0.1 against 0.2",
         ),
         (REGRET | {"trivial": {"quantity": "w = 0"}}, Verdict.REPRODUCED, None),
-        (REGRET | {"trivial": {"quantity": "lower"}}, Verdict.INCONCLUSIVE, None),
+        (REGRET | {"trivial": {"quantity": "lower"}}, Verdict.NO_POWER, None),
         (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 10}}, Verdict.REPRODUCED, None),
-        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 100}}, Verdict.INCONCLUSIVE, None),
+        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 100}}, Verdict.NO_POWER, None),
         (
             REGRET | {"by": {"quantity": "lower"}, "trivial": {"quantity": "lower"}},
             Verdict.NOT_REPRODUCED,
@@ -1079,8 +1115,8 @@ def test_regressions():
         elif after in decided:
             [change] = found
             assert change.worse == (decided.index(after) > decided.index(before))
-        else:  # an exact number can always be computed; results are no reason for a fixed verdict
-            fixed = after in (Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
+        else:  # an exact number can always be computed; results are no reason for the others
+            fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
             assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
     assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
 
@@ -1097,6 +1133,12 @@ def test_update_keeps_undecided_rows():
     statement = row_of("d", Verdict.NOT_TESTABLE, "statement")
     assert updated([statement], [row_of("d", Verdict.REPRODUCED)]) == [statement]
     assert updated([none], [statement]) == [none]
+    blunt = row_of("d", Verdict.NO_POWER, runs=200)
+    for before in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE):
+        assert updated([blunt], [row_of("d", before)]) == [blunt]
+        [change] = rewritten([blunt], [row_of("d", before)])
+        assert change.worse == (before.rank is not None)
+    assert updated([none], [blunt]) == [blunt]
     found = {c.id.split("/")[-1]: (c.before, c.after, c.worse) for c in rewritten(new, old)}
     assert found == {
         "b": ("trend only", "not reproduced", True),
@@ -1128,8 +1170,8 @@ def test_tables_of_the_ledger():
     ledger.append(LedgerRow("toy/table-2/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
     counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
     assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
-    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7", "8"]
-    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7", "8"]
+    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
+    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7", "8", "9"]
     shown = {row[0].text for table in open_tables(ledger) for row in table.rows}
     measured = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA}
     measured -= {Verdict.NO_CONFIG, Verdict.NOT_TESTABLE}
@@ -1137,8 +1179,8 @@ def test_tables_of_the_ledger():
     assert open_tables(ledger)[-1].title == "Not reproduced: 4"
     missing = [[cell.text for cell in row] for row in missing_table(ledger).rows]
     assert missing == [
-        ["toy", "no data", "no data | why", "6"],
-        ["toy", "no config", "no config | why", "7"],
+        ["toy", "no data", "no data | why", "7"],
+        ["toy", "no config", "no config | why", "8"],
     ]
     bars = Counter(
         len(re.findall(r"(?<!\\)\|", line))
@@ -1423,7 +1465,7 @@ def with_mistake(folder_of_claims, monkeypatch):
         ("metric: auc\n    better", "better", -8, r"claims\[5\]\.metric: .*fice: is missing"),
         ('"0.8284"]', '"0.8284", "1"]', 0, "printed: has 8 cells, the table has 7 columns"),
         ('"0.8288", "0.8284"]', "]", 0, "printed: has 5 cells, the table has 7 columns"),
-        ("deviations: [eleven-columns]", "deviations: [eleven-column]", -8,
+        ("deviations: [eleven-columns]", "deviations: [eleven-column]", -7,
          r"unknown deviation 'eleven-column' \(did you mean 'eleven-columns'\?\)"),
         ("section-8/magic-positives", "section-8/magic-rows", 0,
          r"claims\[1\]: a second claim with the id rudin2009/section-8/magic-rows"),
@@ -1860,7 +1902,9 @@ def test_deviations_are_listed():
     about = members["half-scores"]["about"]
     assert "rudin2009" in about and "precbench run rudin2009/tables-1-2" in about
     of_paper = listed("deviations", "--paper", "gultekin")
-    assert {member["paper"] for member in of_paper} == {"gultekin"} and len(of_paper) == 8
+    theirs = [d for d in load_deviations().values() if d.paper == "gultekin"]
+    assert {member["paper"] for member in of_paper} == {"gultekin"}
+    assert len(of_paper) == len(theirs)
 
 
 @pytest.mark.parametrize(

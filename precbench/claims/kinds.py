@@ -264,6 +264,9 @@ class OrderClaim(_Measured):
         The better side may be worse by less than this: it is comparable.
     worse_checkpoint : int or None
         The checkpoint of the worse side, if it is not that of the better one.
+    one_draw : bool
+        Said of one draw of the data alone: it holds if more of our draws show it than chance
+        would, fails if hardly any does, and else cannot be told.
     """
 
     kind: Literal["order"]
@@ -273,6 +276,15 @@ class OrderClaim(_Measured):
     fall_by: float = 0.0
     margin: float = 0.0
     worse_checkpoint: int | None = None
+    one_draw: bool = False
+
+    @property
+    def chance(self) -> float:
+        """How often it would hold if all solvers were alike, and at least half if of all splits."""
+        share = len(self.better) / (len(self.better) + len(self.worse))
+        if self.of == "gap":
+            return 0.5
+        return share if self.one_draw else max(share, 0.5)
 
     @property
     def in_words(self) -> bool:
@@ -322,9 +334,8 @@ class FactClaim(_Claim):
     ----------
     dataset : str
     of : str
-        "share" is the percentage of positives; "training_rows" are those of the provided split.
-    ours : int or None
-        The count under a documented deviation.
+        "columns" are the features and the label, "share" is the percentage of positives,
+        "training_rows" are those of the provided split.
     """
 
     kind: Literal["fact"]
@@ -333,12 +344,12 @@ class FactClaim(_Claim):
         "rows",
         "training_rows",
         "features",
+        "columns",
         "positives",
         "negatives",
         "share",
         "positives_per_fold",
     ]
-    ours: int | None = None
 
 
 class StatementClaim(_Claim):

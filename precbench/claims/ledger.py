@@ -93,8 +93,8 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
     -------
     list of Change
         A claim that was decided and no longer is counts as worse unless missing results explain
-        it: an exact number needs neither data nor a run, and "no config" and "not testable" do not
-        depend on them.
+        it: an exact number needs neither data nor a run, "no config" and "not testable" do not
+        depend on them, and "no power" was measured: the spread of ours hides now what it showed.
     """
     found = []
     before = {row.id: row for row in reference}
@@ -105,7 +105,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         if row.verdict.rank is not None:
             worse = row.verdict.rank > old.verdict.rank
             found.append(Change(row.id, old.verdict, row.verdict, worse))
-        elif row.kind == "exact" or row.verdict.is_fixed:
+        elif row.kind == "exact" or row.verdict.is_fixed or row.verdict.is_settled:
             found.append(Change(row.id, old.verdict, row.verdict, worse=True))
     return found
 
@@ -120,17 +120,17 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     Returns
     -------
     list of LedgerRow
-        Each claim as it is decided now or cannot be decided at all; else as it was decided
-        before; else the row with more runs.
+        Each claim as it is settled now or cannot be decided at all; else as it was settled before;
+        else the row with more runs.
     """
     before = {row.id: row for row in reference}
 
     def weight(row: LedgerRow) -> tuple[bool, int]:
-        return row.verdict.rank is not None, row.runs
+        return row.verdict.is_settled, row.runs
 
     return [
         row
-        if row.verdict.rank is not None or row.verdict.is_fixed
+        if row.verdict.is_settled or row.verdict.is_fixed
         else max(row, before.get(row.id, row), key=weight)
         for row in ledger
     ]
@@ -159,8 +159,10 @@ def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> li
 def _is_worse(before: dict[str, Verdict], after: dict[str, Verdict], name: str) -> bool:
     if name not in before or name not in after:
         return False
-    was, now = before[name].rank, after[name].rank
-    return was is not None and now is not None and now > was
+    was, now = before[name], after[name]
+    if was.rank is None or not now.is_settled:
+        return False
+    return now.rank is None or now.rank > was.rank
 
 
 def to_csv(ledger: Iterable[LedgerRow]) -> str:
@@ -195,7 +197,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:
-    typed: dict[str, Any] = {n: float(row[n]) if row[n] else None for n in _NUMBERS}
+    typed: dict[str, Any] = {n: float(row[n]) if row.get(n) else None for n in _NUMBERS}
     typed |= {"verdict": Verdict(row["verdict"]), "runs": int(row["runs"])}
     return LedgerRow(**row | typed)
 

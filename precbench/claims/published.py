@@ -338,6 +338,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
         "id": f"{table.id}/best/{name}",
         "where": f"{table.where}, {name}, column best",
         "kind": "order",
+        "one_draw": True,
         "printed": row.best,
         "better": [solvers[column] for column in best],
         "worse": [solver for column, solver in solvers.items() if column not in best],

@@ -41,15 +41,17 @@ LEVEL = 0.05
 class Verdict(StrEnum):
     """What the results say about a claim; the first four are decisions, from best to worst.
 
-    Without a decision: too few runs (inconclusive), no results or no data set to compare with
-    (no data), no experiment that measures it yet (no config), or a statement that no run can
-    decide (not testable). The last two do not depend on the results.
+    Without a decision: it was measured, but whatever was printed would have passed (no power), too
+    few runs (inconclusive), no results or no data set to compare with (no data), no experiment that
+    measures it yet (no config), or a statement that no run can decide (not testable). The last two
+    do not depend on the results.
     """
 
     REPRODUCED = "reproduced"
     WITH_DEVIATION = "reproduced with deviation"
     TREND_ONLY = "trend only"
     NOT_REPRODUCED = "not reproduced"
+    NO_POWER = "no power"
     INCONCLUSIVE = "inconclusive"
     NO_DATA = "no data"
     NO_CONFIG = "no config"
@@ -60,6 +62,11 @@ class Verdict(StrEnum):
         """Place from best (0) to worst; None if nothing was decided."""
         decided = list(Verdict)[:4]
         return decided.index(self) if self in decided else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether enough was measured for a decision, or to say that there is none."""
+        return self.rank is not None or self is Verdict.NO_POWER
 
     @property
     def is_fixed(self) -> bool:
@@ -212,13 +219,18 @@ def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
     return float(t.ppf(1 - LEVEL / 2, n - 1) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
 
 
-def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[int, int, float]:
+def sign_test(
+    better: NDArray[np.float64], worse: NDArray[np.float64], chance: float = 0.5
+) -> tuple[int, int, float]:
     """Compare two methods that were measured on the same splits; larger is better.
 
     Parameters
     ----------
     better, worse : ndarray of shape (n_splits,)
         Values of the method that is claimed to be better, and of the other.
+    chance : float, default=0.5
+        How often the claim would hold if the two did not differ: b / (b + w) for the best of b
+        methods against the best of w.
 
     Returns
     -------
@@ -230,7 +242,7 @@ def sign_test(better: NDArray[np.float64], worse: NDArray[np.float64]) -> tuple[
     wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
     if wins + losses == 0:
         return 0, 0, 1.0
-    return wins, losses, float(binomtest(wins, wins + losses, alternative="greater").pvalue)
+    return wins, losses, float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue)
 
 
 def _centre_and_spread(

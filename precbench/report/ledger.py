@@ -56,7 +56,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
         The worst verdict last.
     """
     verdicts = (
-        *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE),
+        *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE, Verdict.NO_POWER),
         *(Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED),
     )
     tables: list[Table] = []
