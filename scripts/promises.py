@@ -95,14 +95,24 @@ class Kept(NamedTuple):
         return "; ".join([*said, f"{ran:,} test{'s' * (ran != 1)}"])
 
 
-def run_tests(marked: str, full: bool, folder: Path) -> list[Path]:
-    """Run the marked tests, those that must be alone after the others; return their reports."""
+def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
+    """Run the tests of promises, all or those that `make test` leaves out; return their reports."""
+    marked, files = "promise", []
+    if measured:  # only their files are collected
+        marked = "promise and measured"
+        tests = sorted((ROOT / "tests").rglob("test_*.py"))
+        files = [str(path) for path in tests if "mark.measured" in path.read_text()]
     parts = {"not alone": ["--numprocesses", "2", "--dist", "worksteal"], "alone": []}
     reports = []
     for part, options in parts.items():
         reports.append(folder / f"{part}.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-m", f"{marked} and {part}", *options]
-        command += ["--junitxml", str(reports[-1]), *(["--full", "--timeout", "7200"] * full)]
+        command += [
+            "--junitxml",
+            str(reports[-1]),
+            *(["--full", "--timeout", "7200"] * full),
+            *files,
+        ]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code not in (0, 1, 5):  # all passed, some failed, none is marked so
             sys.exit(code)
@@ -160,8 +170,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the figures to docs/trust.csv")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        marked = "promise and measured" if options.reports else "promise"
-        found = read([*options.reports, *run_tests(marked, options.full, Path(folder))])
+        reports = run_tests(bool(options.reports), options.full, Path(folder))
+        found = read([*options.reports, *reports])
     for name, kept in found.items():
         also = "".join(f"; see also {command}" for command in COMMANDS.get(name, ()))
         print(f"{name} {kept.state}: {PROMISES[name]} {kept.measured}{also}")
