@@ -21,6 +21,7 @@ from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.toppush import TopPush
 
 __all__ = [
     "BBR",
@@ -42,6 +43,7 @@ __all__ = [
     "ProjectedSubgradient",
     "RankBoost",
     "SGDAtK",
+    "TopPush",
     "TwoPMB",
     "as_rows",
     "check_solver",
@@ -98,6 +100,7 @@ _BUILT_IN: dict[str, Callable[..., LinearRanker]] = {
     "pnorm-push": PNormPush,
     "ir-push": IRPush,
     "rankboost": RankBoost,
+    "toppush": TopPush,
     "bbr": BBR,
     "bbr-pairs": partial(BBR, accumulate="pairs"),
     "lcbr": LCBR,
