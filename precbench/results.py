@@ -74,6 +74,9 @@ class _Experiment(Fields):
     measures: dict[Text, _Measure] = Field(default_factory=dict)
     solvers: _Labels
     built_in_solvers: list[Text] = Field(default_factory=list)
+    grids: dict[Text, dict[Text, list[bool | Count | Number | Text | None]]] = Field(
+        default_factory=dict
+    )
     datasets: _Labels
     sweep: _Sweep | None
     protocol: Text
@@ -130,6 +133,8 @@ class Run:
         Labels, in the order of the tables.
     built_in_solvers : list of str
         Names of all solvers of precbench; the place of a name determines its style in figures.
+    grids : dict
+        For each solver whose parameters are tuned the candidates, by parameter.
     datasets : list of str
     sweep : dict or None
         ``name`` of the parameter and its ``values``; ``metrics``, for each value the labels of all
@@ -153,6 +158,7 @@ class Run:
     measures: dict[str, dict[str, Any]]
     solvers: list[str]
     built_in_solvers: list[str]
+    grids: dict[str, dict[str, list[Any]]]
     datasets: list[str]
     sweep: dict[str, Any] | None
     protocol: str

@@ -275,6 +275,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         },
         "solvers": list(experiment.solvers),
         "built_in_solvers": SOLVERS.built_in,
+        "grids": {trial.label: trial.candidates for trial, _ in plan.trials if trial.candidates},
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": sweep,
         "protocol": plan.protocol,

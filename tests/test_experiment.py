@@ -81,7 +81,7 @@ def test_every_config_is_listed_and_loads():
         assert experiment.trials()
         assert len(keys(experiment)) == len(experiment.trials())
         smoke = experiment.smoke_size()
-        assert 0 < len(smoke.trials()) <= 12
+        assert 0 < len(smoke.trials()) <= 14
         assert all(trial.rows <= 4000 for trial in smoke.trials())
     assert len({load_config(name).name for name in CONFIGS}) == len(CONFIGS)
 

@@ -270,6 +270,30 @@ def test_only_tuned_parameters_are_shown():
     assert took == "Tuning took in addition (median wall seconds): sgd-avg (2.00)."
 
 
+def test_the_edge_of_a_grid_is_told(tmp_path):
+    chosen = {
+        "sgd-avg": ["eta0=100", "eta0=100", "eta0=1"],
+        "mine_v2": ["eta0=1e-09 C=10", "eta0=100 C=10", "eta0=1e-09 C=10"],
+        "linear-svm": ["eta0=1", "eta0=100", "eta0=1e-09"],
+    }
+    rows = []
+    for solver, choices in chosen.items():
+        for split, choice in enumerate(choices):
+            of = {"times": (0, 1), "values": (0, 0.5), "chosen": choice}
+            rows += trial("letter", solver, split, **of)
+            rows += trial("letter", solver, split, **of, metric="auc")
+    grid = {"eta0": [100.0, 1.0, 1e-9]}
+    grids = dict.fromkeys(chosen, grid) | {"mine_v2": grid | {"C": [1, 10], "on": [None, True, 1]}}
+    about = ABOUT | {"solvers": list(chosen), "grids": grids, "datasets": ["letter"]}
+    [table] = tables_of(write(tmp_path / "a", pd.DataFrame(rows), about))
+    assert [note for note in table.notes if "edge" in note] == [
+        "At the edge of the grid, beyond which the best may lie: sgd-avg (eta0=100 in 2 of 3); "
+        "mine_v2 (eta0=1e-09 in 2 of 3)."
+    ]
+    [table] = tables_of(write(tmp_path / "b", pd.DataFrame(rows), about | {"grids": {}}))
+    assert not [note for note in table.notes if "edge" in note]
+
+
 def test_a_failed_metric_leaves_the_other_metrics():
     rows = trial("letter", "x", 0, (0, 1), (0.1, 0.5), metric="auc")
     rows += trial("letter", "x", 0, status="failed", reason="not measured: k > n+")

@@ -3,6 +3,7 @@
 `summarise` aggregates the trials, `make_tables` lays out tables; one function writes each format.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -231,6 +232,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
         "fastest solver's time to final.",
         *tuned(summary),
+        *_edges(run, dataset),
         *notes(summary),
     ]
     return [_assemble(run, dataset, "", header, cells, about)]
@@ -245,7 +247,8 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
-        about = [_means_over(run, dataset), *tuned(summary), *notes(summary, times=False)]
+        about = [_means_over(run, dataset), *tuned(summary), *_edges(run, dataset)]
+        about += notes(summary, times=False)
         tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
     about = [_SECONDS, *notes(summary)]
     return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about)]
@@ -341,6 +344,29 @@ def tuned(summary: pd.DataFrame) -> list[str]:
         f"Chosen on a validation part of the training rows: {chosen}.",
         f"Tuning took in addition (median wall seconds): {seconds}.",
     ]
+
+
+def _edges(run: Run, dataset: str) -> list[str]:
+    """Return the sentence about grids whose best value may lie beyond their edge, if any may.
+
+    An edge says something where most trials chose it, and of numbers only.
+    """
+    rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
+    trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
+    found = []
+    for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
+        for name, values in run.grids.get(str(solver), {}).items():
+            if len(values) < 3 or not all(type(value) in (int, float) for value in values):
+                continue
+            chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
+            for edge in (min(values), max(values)):
+                n = int((chosen == f"{edge:g}").sum())
+                if 2 * n > len(group):
+                    where = f" at {sweep}" if sweep else ""
+                    found.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
+    if not found:
+        return []
+    return [f"At the edge of the grid, beyond which the best may lie: {'; '.join(found)}."]
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
