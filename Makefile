@@ -9,7 +9,7 @@ SOURCES = $(wildcard precbench/kernels/*.pyx precbench/kernels/*.px[di] precbenc
 
 # What can be measured in a few minutes, for the regression of published numbers: studies, which are
 # computed in one process, and experiments.
-CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence rudin2009/definitions \
+CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence kar2015/laws rudin2009/definitions \
     rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 rudin2009/section-10-1
 CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5-housing letter \
     kar2015/counterexample

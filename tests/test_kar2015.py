@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
+from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.losses import SURROGATES, margins
 from precbench.metrics import precision_at_k
-from precbench.papers import kar2015
+from precbench.papers import kar2015, kar2015_laws
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 from tests.helpers import run
@@ -131,6 +132,43 @@ def test_data_have_the_stated_margin(isolated):
     assert found.strong == pytest.approx(0.5, abs=1e-9)
     assert found.weak >= found.average >= found.strong
     assert np.linalg.norm(data.X, axis=1).max() <= 1 + 1e-12
+
+
+def test_laws_hold_and_their_controls_do_not():
+    table = load_config("kar2015/laws").smoke_size().compute()
+    largest = table.groupby(["place", "law", "quantity"])["value"].max().unstack()
+    assert len(largest) == 13 and (largest["excess"] <= 1e-12).all()
+    assert (largest["control"] > 0.05).all() and (largest["vectors"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "shift"), [("ramp", -0.01), ("avg", -0.01), ("max", -0.01), ("ramp", 0.01)]
+)
+def test_a_wrong_surrogate_is_refuted(name, shift, monkeypatch):
+    """Too low, it is no upper bound, too high, it does not vanish under its margin."""
+
+    class Wrong(type(SURROGATES[name])):
+        def evaluate(self, scores, positive):
+            value, gradient = super().evaluate(scores, positive)
+            return value + shift, gradient
+
+    monkeypatch.setitem(kar2015_laws.SURROGATES, name, Wrong())
+    rows = kar2015_laws.precision_laws(vectors=40, starts=1, steps=1, most_rows=8, seed=0)
+    claims = [c for c in load_claims() if c.config == "kar2015/laws"]
+    verdicts = {
+        r.id: r.verdict for r in make_ledger(claims, Evidence(values={"kar2015-laws": rows}))
+    }
+    assert sum(verdict == "not reproduced" for verdict in verdicts.values()) >= 2, verdicts
+
+
+def test_appendix_a_is_that_of_the_surrogate():
+    """At n times the scores and k = 1 the printed scaling is that of (3)."""
+    X, y = kar2015_laws._POINTS, kar2015_laws._LABELS
+    for w in (-7.0, -1.0, 0.5, 2.0, 4.0):
+        struct = SURROGATES["struct"].value(w / 6 * X, y, 1)
+        assert kar2015_laws._struct(w) == pytest.approx(struct)
+    table = load_config("kar2015/appendix-a").compute().set_index("quantity")["value"]
+    assert table["root"] == pytest.approx(-6) and table["case (i)"] == pytest.approx(3)
 
 
 @pytest.mark.parametrize("k", [0.25, 1.0])

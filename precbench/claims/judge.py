@@ -163,7 +163,10 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = values / right
         measured = f"holds in {holds.sum()} of {len(holds)}, "
-        measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
+        if np.isfinite(shares).all():
+            measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
+        else:
+            measured += f"excess {(values - right).min():.3g} to {(values - right).max():.3g}"
     about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
     deviation = " ".join(claim.deviations)
     if not holds.all():
@@ -251,6 +254,10 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     wins, losses, p = sign_test(better.to_numpy() + claim.margin, worse.to_numpy(), claim.chance)
     measured = f"holds in {wins} of {len(better)}, fails in {losses}"
     about: dict[str, Any] = {"measured": measured, "runs": len(better)}
+    if claim.deterministic:
+        if wins == len(better):
+            return _row(claim, **_reproduced(claim), reason="nothing is left to chance", **about)
+        return _row(claim, Verdict.NOT_REPRODUCED, deviation=" ".join(claim.deviations), **about)
     needed = MIN_REPETITIONS if claim.one_draw else MIN_SPLITS
     if len(better) < needed:
         about["reason"] = f"needs {needed} splits"

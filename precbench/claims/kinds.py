@@ -267,6 +267,8 @@ class OrderClaim(_Measured):
     one_draw : bool
         Said of one draw of the data alone: it holds if more of our draws show it than chance
         would, fails if hardly any does, and else cannot be told.
+    deterministic : bool
+        Nothing is left to chance, so that one run decides.
     """
 
     kind: Literal["order"]
@@ -277,6 +279,7 @@ class OrderClaim(_Measured):
     margin: float = 0.0
     worse_checkpoint: int | None = None
     one_draw: bool = False
+    deterministic: bool = False
 
     @property
     def chance(self) -> float:

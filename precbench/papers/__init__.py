@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.papers import gultekin, kar2014, kar2015, rudin2009
+from precbench.papers import gultekin, kar2014, kar2015, kar2015_laws, rudin2009
 
 __all__ = ["QUICK", "STUDIES"]
 
@@ -18,8 +18,9 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **rudin2009.STUDIES,
     **kar2014.STUDIES,
     **kar2015.STUDIES,
+    **kar2015_laws.STUDIES,
     **gultekin.STUDIES,
 }
 
-QUICK = frozenset(rudin2009.STUDIES) - {"push-variants"}
+QUICK = (frozenset(rudin2009.STUDIES) - {"push-variants"}) | kar2015_laws.QUICK
 """Those that need no data and a few seconds at most: computed anew by every check."""

@@ -114,7 +114,77 @@ def _draw_curves(axes: "Axes", rows: pd.DataFrame, column: str) -> None:
         axes.plot(size, guide, ":", color="0.4", label="slope -1/2")
 
 
+def _law_tables(result: Result) -> Iterator[Table]:
+    values, keys = result.values, ["place", "law", "scores"]
+    wide = values.pivot(index=keys, columns="quantity", values="value")
+    quantities = ["excess", "control", "vectors"]
+    yield Table(
+        title=result.title,
+        header=["", "law", "scores", *quantities],
+        rows=[
+            [*map(Cell, key), *(Cell(f"{value:.3g}") for value in wide.loc[key, quantities])]
+            for key in dict.fromkeys(values[keys].itertuples(index=False, name=None))
+        ],
+        notes=[
+            "The largest excess of the left side over the right one; a law holds where it is not "
+            "above 0 but for rounding. The same scores break the control."
+        ],
+    )
+
+
+def _draw_laws(figure: "SubFigure", result: Result) -> None:
+    axes = figure.subplots()
+    largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().unstack()
+    places = np.arange(len(largest))[::-1]
+    for quantity, marker in (("excess", "o"), ("control", "x")):
+        axes.plot(
+            largest[quantity], places, marker, label=quantity, color="black", fillstyle="none"
+        )
+    axes.set_yticks(places, list(largest.index))
+    axes.set_xlabel("largest excess of the left side")
+    axes.axvline(0, color="0.6", linewidth=0.8)
+    axes.legend()
+
+
+def _appendix_tables(result: Result) -> Iterator[Table]:
+    yield value_table(result, result.values, ["quantity", "weight"])
+
+
+def _draw_appendix(figure: "SubFigure", result: Result) -> None:
+    axes, values = figure.subplots(), result.values
+    for quantity, sign, marker in (
+        ("struct(w)", 1, "o"),
+        ("struct(-w)", -1, "o"),
+        ("loss(-w)", -1, "x"),
+    ):
+        rows = values[values["quantity"] == quantity]
+        weights = sign * rows["weight"].astype(float)
+        axes.plot(weights, rows["value"], f"{marker}-", label=quantity)
+    axes.set(xlabel="w", ylabel="struct, and the loss prec@1")
+    axes.axhline(0, color="0.6", linewidth=0.8)
+    axes.legend()
+
+
 PRESENTATIONS = {
+    "precision-laws": Presentation(
+        text=("place", "law", "scores", "quantity"),
+        numbers=(),
+        tables=_law_tables,
+        draw=_draw_laws,
+        size=(7.0, 3.6),
+        caption="The largest excess of the left side of each law over its right side, over "
+        "{vectors} random score vectors of each of three sorts and {starts} searches of {steps} "
+        "moves, in units of the largest score; crosses: the control, which is no law.",
+    ),
+    "appendix-a": Presentation(
+        text=("quantity", "weight"),
+        numbers=(),
+        tables=_appendix_tables,
+        draw=_draw_appendix,
+        size=(5.0, 3.4),
+        caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "
+        "negative weights, at which the loss prec@1 is 1.",
+    ),
     "precision-bounds": Presentation(
         text=("theorem", "measure", "solver", "dataset", "quantity"),
         numbers=("split", "batch_size"),

@@ -1,0 +1,290 @@
+"""The laws of kar2015 that hold for all scores, and its counterexample, as numbers.
+
+A law for all scores can only be refuted. `precision_laws` tries to, with random scores and with
+scores sought for it, and does the same with a control: the law without its premise, or with another
+surrogate in it. That violations of the control are found shows what the search can find.
+
+References
+----------
+kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
+    ICML 2015.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+from scipy.optimize import brentq
+
+from precbench.losses import SURROGATES, margins, prec_loss
+from precbench.papers.types import Count, Seed
+
+__all__ = ["QUICK", "STUDIES", "appendix_a", "precision_laws"]
+
+
+class _Case(NamedTuple):
+    scores: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    k: int
+
+
+_Quantity = Callable[[_Case], float]
+
+
+def precision_laws(
+    vectors: Count,
+    starts: Count,
+    steps: Count,
+    most_rows: Annotated[int, Field(ge=4)],
+    seed: Seed,
+) -> pd.DataFrame:
+    """Try to refute the laws of Section 3, which are stated for all scores.
+
+    Parameters
+    ----------
+    vectors : int
+        Number of random score vectors of each sort, for each law.
+    starts, steps : int
+        Of hill climbing: random moves, of which those are kept that do not lead away from a
+        violation.
+    most_rows : int
+        The numbers of rows, of positives and k are random, that of the rows at most this.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``place``, ``law``, ``scores``, ``quantity``, ``value``. ``scores`` says how they were
+        found: normal, small integers (with ties), over powers of ten, or sought. Quantities:
+
+        ``excess``
+            The largest excess of the left side of the law over its right side, in units of the
+            largest score or of 1.
+        ``control``
+            The same of the control.
+        ``allowed``
+            0.
+        ``vectors``
+            How many were tried.
+
+    Notes
+    -----
+    Where the premise is a margin of 1, the scores of the negatives are shifted until the margin is
+    exactly 1; in the control it is 0.9.
+    """
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[str, str, str, str, float]] = []
+    for law in _LAWS:
+        for scores, draw in _SORTS.items():
+            cases = [_case(draw, rng, most_rows) for _ in range(vectors)]
+            found = {
+                "excess": max(_relative(law.excess, case) for case in cases),
+                "control": max(_relative(law.control, case) for case in cases),
+            }
+            rows += _rows(law, scores, vectors, found)
+        sought = {
+            name: max(_climbed(of, rng, most_rows, steps) for _ in range(starts))
+            for name, of in (("excess", law.excess), ("control", law.control))
+        }
+        rows += _rows(law, "sought", starts * (steps + 1), sought)
+    return pd.DataFrame(rows, columns=["place", "law", "scores", "quantity", "value"])
+
+
+class _Law(NamedTuple):
+    """A law, as the excess of its left side over its right side, and that of its control."""
+
+    place: str
+    name: str
+    excess: _Quantity
+    control: _Quantity
+
+
+def _rows(
+    law: _Law, scores: str, vectors: int, found: dict[str, float]
+) -> list[tuple[str, str, str, str, float]]:
+    values = {**found, "allowed": 0.0, "vectors": float(vectors)}
+    return [(law.place, law.name, scores, quantity, v) for quantity, v in values.items()]
+
+
+_SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
+    "normal": lambda rng, n: rng.standard_normal(n) * rng.choice([0.3, 1.0, 3.0]),
+    "small integers": lambda rng, n: rng.integers(-2, 3, n).astype(float),
+    "powers of ten": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-3, 3, n),
+}
+
+
+def _case(
+    draw: Callable[[np.random.Generator, int], NDArray[np.float64]],
+    rng: np.random.Generator,
+    most_rows: int,
+) -> _Case:
+    """Draw scores, labels and a k below the number of positives."""
+    n = int(rng.integers(4, most_rows + 1))
+    n_pos = int(rng.integers(2, n))
+    return _Case(draw(rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
+
+
+def _relative(excess: _Quantity, case: _Case) -> float:
+    return excess(case) / max(1.0, float(np.abs(case.scores).max()))
+
+
+def _climbed(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
+    """Return the largest excess on a path of random moves."""
+    case = _case(_SORTS["normal"], rng, most_rows)
+    best = _relative(excess, case)
+    for _ in range(steps):
+        moved = case.scores.copy()
+        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]
+        if (found := _relative(excess, case._replace(scores=moved))) >= best:
+            case, best = case._replace(scores=moved), found
+    return best
+
+
+def _of(name: str) -> _Quantity:
+    """Return the loss prec@k or a surrogate."""
+    if name == "prec@k":
+        return lambda case: prec_loss(*case)
+    return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]
+
+
+def _below(left: str, right: str) -> _Quantity:
+    return lambda case: _of(left)(case) - _of(right)(case)
+
+
+def _margin(kind: str) -> _Quantity:
+    return lambda case: getattr(margins(*case), kind)
+
+
+def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
+    """Return how far a surrogate and the loss are from 0 where a margin is gamma."""
+
+    def distance(case: _Case) -> float:
+        shift = _margin(kind)(case) - gamma
+        shifted = case._replace(scores=case.scores + shift * ~case.positive)
+        return max(abs(_of(surrogate)(shifted)), _of("prec@k")(shifted))
+
+    return distance
+
+
+def _at_all_positives(case: _Case) -> _Case:
+    return case._replace(k=int(case.positive.sum()))
+
+
+def _apart(case: _Case) -> float:
+    return abs(_below("avg", "struct")(case))
+
+
+def _upper_bound(place: str, surrogate: str) -> _Law:
+    """Return the law that a surrogate is not below the loss; struct is its control."""
+    name = f"prec@k <= {surrogate}"
+    return _Law(place, name, _below("prec@k", surrogate), _below("prec@k", "struct"))
+
+
+def _order(left: str, right: str, of: Callable[[str], _Quantity], what: str = "") -> _Law:
+    """Return the law that one quantity is not above another; the reverse is its control."""
+    return _Law(
+        "Figure 1",
+        f"{left} <= {right}{what}",
+        lambda case: of(left)(case) - of(right)(case),
+        lambda case: of(right)(case) - of(left)(case),
+    )
+
+
+def _consistent(place: str, surrogate: str, margin: str) -> _Law:
+    """Return the law that a margin of 1 makes a surrogate 0; one of 0.9 is its control."""
+    return _Law(
+        place,
+        f"{surrogate} = 0 at a {margin} margin of 1",
+        _vanishes(surrogate, margin, 1.0),
+        _vanishes(surrogate, margin, 0.9),
+    )
+
+
+_LAWS = (
+    _upper_bound("Claim 1", "ramp"),
+    *(_upper_bound("Sections 3.3 and 3.4", name) for name in ("max", "avg")),
+    *(
+        _Law(
+            "Sections 3.3 and 3.4",
+            f"ramp <= {name}",
+            _below("ramp", name),
+            _below("ramp", "struct"),
+        )
+        for name in ("max", "avg")
+    ),
+    _consistent("Claim 3", "ramp", "weak"),
+    _consistent("Section 3.3", "max", "strong"),
+    _consistent("Claim 6", "avg", "average"),
+    _Law(
+        "Section 3.4",
+        "avg = struct at k = n_+",
+        lambda case: _apart(_at_all_positives(case)),
+        _apart,
+    ),
+    _order("ramp", "avg", _of),
+    _order("avg", "max", _of),
+    _order("strong", "average", _margin, " margin"),
+    _order("average", "weak", _margin, " margin"),
+)
+
+
+def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
+    """Evaluate the struct surrogate on the six points of Appendix A, as scaled there.
+
+    Parameters
+    ----------
+    weights : list of float
+        Absolute values of the weight w.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``quantity``, ``weight``, ``value``. Quantities at each w > 0: ``struct(w)``,
+        ``struct(-w)`` and its distance ``from 1 - w / 6``, ``loss(-w)``, the loss prec@1. Besides:
+        ``least``, the least value for weights of either sign; ``root``, the w < 0 at which struct
+        is 0; ``case (i)``, the least w > 0 from which on struct is w / 2; ``zero``.
+    """
+    rows: list[tuple[str, str, float]] = []
+    for w in weights:
+        at = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
+        at["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
+        at["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
+        rows += [(quantity, f"{w:g}", value) for quantity, value in at.items()]
+    for sign, name in ((-1, "a negative sign"), (1, "a positive sign")):
+        rows.append(("least", name, min(_struct(sign * w) for w in weights)))
+    largest = 2 * max(weights)
+    rows.append(("zero", "", 0.0))
+    rows.append(("root", "", brentq(_struct, -largest, 0.0)))
+    rows.append(("case (i)", "", _first(lambda w: _struct(w) <= w / 2 + _TINY, largest)))
+    return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
+
+
+_POINTS = np.array([-1.0, -1.0, -2.0, -3.0, -3.0, -3.0])
+_LABELS = np.array([1, 1, 1, 0, 0, 0])
+_TINY = 1e-12
+
+
+def _struct(w: float) -> float:
+    """Return the first display of Appendix A for k = 1, where one point at a time is labelled."""
+    scores = w * _POINTS / len(_POINTS)
+    return float((1 + scores - _LABELS).max() - scores[_LABELS == 1].sum())
+
+
+def _first(holds: Callable[[float], bool], largest: float) -> float:
+    """Return by bisection from where on something holds that holds at the end."""
+    low, high = 0.0, largest
+    while high - low > _TINY * largest:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    "precision-laws": precision_laws,
+    "appendix-a": appendix_a,
+}
+QUICK = frozenset({"appendix-a"})
