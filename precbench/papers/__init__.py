@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.papers import gultekin, kar2014, kar2015, kar2015_laws, rudin2009
+from precbench.papers import costs, gultekin, kar2014, kar2015, kar2015_laws, rudin2009
 
 __all__ = ["QUICK", "STUDIES"]
 
@@ -20,6 +20,7 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **kar2015.STUDIES,
     **kar2015_laws.STUDIES,
     **gultekin.STUDIES,
+    **costs.STUDIES,
 }
 
 QUICK = (frozenset(rudin2009.STUDIES) - {"push-variants"}) | kar2015_laws.QUICK

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.figures import save_figure
-from precbench.report.studies import gultekin, kar2014, kar2015, rudin2009
+from precbench.report.studies import costs, gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
 from precbench.report.tables import Table, markdown_page
 from precbench.results import read_csv, read_description
@@ -26,7 +26,7 @@ __all__ = ["PRESENTATIONS", "is_study", "study_tables", "write_study_report"]
 
 _LINE = 0.14  # inches
 
-_PAPERS = (rudin2009, kar2014, kar2015, gultekin)
+_PAPERS = (rudin2009, kar2014, kar2015, gultekin, costs)
 PRESENTATIONS = {kind: p for paper in _PAPERS for kind, p in paper.PRESENTATIONS.items()}
 
 

@@ -1,0 +1,115 @@
+"""How the seconds and the memory of a solver grow: what an O(...) in a paper says, measured."""
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, PositiveFloat
+from threadpoolctl import threadpool_limits
+
+from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
+from precbench.solvers import SOLVERS, LinearRanker
+from precbench.yaml.models import Name, Section
+
+__all__ = ["STUDIES", "CostCurve", "growing_costs"]
+
+_ROWS, _FEATURES = "rows", "features"
+
+
+class CostCurve(Section):
+    """Fits of growing size: `sizes` of what `grows`, the rest as stated."""
+
+    solver: str
+    grows: Annotated[list[str], Field(min_length=1)]
+    """``rows``, ``features``, or parameters of the solver."""
+    sizes: Sizes
+    rows: AtLeastTwo
+    features: Count
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    measure: Literal["seconds", "bytes"] = "seconds"
+    times_log: bool = False
+    """Whether the cost is compared with powers of ``n log n`` instead of n."""
+    exponent: PositiveFloat
+    """The stated power."""
+
+
+def growing_costs(
+    curves: Annotated[dict[Name, CostCurve], Field(min_length=1)],
+    repetitions: Count,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Measure fits of growing size and the power with which their cost grows.
+
+    Parameters
+    ----------
+    curves : dict of str to CostCurve
+    repetitions : int
+        Fits of each size, in turn; the least cost counts.
+    seed : int
+        Of the rows, normal ones with as many positives as negatives.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``curve``, ``size``, ``quantity``, ``value``: the ``seconds`` of the CPU from the first call
+        of the trace, on one thread, or the most ``bytes`` that a fit allocates beside its rows;
+        and without a size the ``slope`` of the logarithm of the cost against that of the size (or
+        of ``size log size``), and the ``stated slope``. Seconds and their slopes differ from run to
+        run.
+
+    Raises
+    ------
+    InputError
+        If a solver or a parameter does not exist, or a parameter does not fit.
+    """
+    least: dict[tuple[str, int], float] = {}
+    with threadpool_limits(1):
+        for repetition in range(repetitions):
+            for name, curve in curves.items():
+                for size in curve.sizes:
+                    cost = _cost(curve, size, [seed, repetition, size])
+                    least[name, size] = min(cost, least.get((name, size), np.inf))
+    rows: list[tuple[str, float, str, float]] = []
+    for name, curve in curves.items():
+        costs = [least[name, size] for size in curve.sizes]
+        rows += [
+            (name, size, curve.measure, cost)
+            for size, cost in zip(curve.sizes, costs, strict=True)
+        ]
+        sizes = np.array(curve.sizes, dtype=float)
+        x = sizes * np.log(sizes) if curve.times_log else sizes
+        slope = float(np.polyfit(np.log(x), np.log(costs), 1)[0])
+        rows += [(name, np.nan, "slope", slope), (name, np.nan, "stated slope", curve.exponent)]
+    return pd.DataFrame(rows, columns=["curve", "size", "quantity", "value"])
+
+
+def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
+    grown = dict.fromkeys(curve.grows, size)
+    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
+    rng = np.random.default_rng(entropy)
+    y = np.where(np.arange(n) < n // 2, 1, -1)
+    rng.shuffle(y)
+    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]
+    solver = SOLVERS[curve.solver](**{**curve.parameters, **grown})
+    return (_seconds if curve.measure == "seconds" else _bytes)(solver, X, y)
+
+
+def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
+    calls: list[float] = []
+    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
+    return max(time.process_time() - calls[0], 1e-9)
+
+
+def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
+    tracemalloc.start()
+    try:
+        solver.fit(X, y)
+        return float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"growing-costs": growing_costs}
