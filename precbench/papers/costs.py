@@ -76,8 +76,7 @@ def growing_costs(
     for name, curve in curves.items():
         costs = [least[name, size] for size in curve.sizes]
         rows += [
-            (name, size, curve.measure, cost)
-            for size, cost in zip(curve.sizes, costs, strict=True)
+            (name, size, curve.measure, cost) for size, cost in zip(curve.sizes, costs, strict=True)
         ]
         sizes = np.array(curve.sizes, dtype=float)
         x = sizes * np.log(sizes) if curve.times_log else sizes

@@ -1,4 +1,4 @@
-"""The bounds of kar2014 beside measured values: regret, stability, uniform convergence.
+"""The bounds of kar2014 beside measured values: regret, stability, convergence, error.
 
 References
 ----------
@@ -18,11 +18,12 @@ from pydantic import Field, PositiveFloat
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.losses import PartialAUC, struct
-from precbench.papers.types import Count, DatasetNames, Seed, Share, Sizes
-from precbench.solvers import FTRL
+from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
+from precbench.solvers import FTRL, OnePMB
+from precbench.solvers.ftrl import Leader
 from precbench.topk import resolve_k
 
-__all__ = ["STUDIES", "regret", "uniform_convergence"]
+__all__ = ["STUDIES", "error_bounds", "regret", "uniform_convergence"]
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 
@@ -82,6 +83,16 @@ def regret(
             ``regret, at most`` divided by the rate.
         ``w = 0``
             The regret of always playing w = 0.
+        ``forward loss``, ``forward bound``
+            Both sides of Lemma 9, for single rows, divided like the regret: the penalties of the
+            w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the certified errors.
+        ``largest step``
+            Of Lemma 10, for single rows: the largest ``eta ||w_{t+1} - w_t|| / G_t``, without the
+            certified errors.
+        ``regret, lone positive``, ``regret, balanced``
+            For "pauc" and single rows: of a stream of negatives that a lone positive ends, and of
+            one of as many positives as negatives in random order, both of horizon rows or, in the
+            second, as many as there are; of the second with the certified gaps.
 
     Raises
     ------
@@ -104,8 +115,14 @@ def regret(
                         f"{dataset} has {len(y):,} rows and a horizon {horizon:,}: shorten it"
                     )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                for way, values in _play(player, X[:horizon], y[:horizon]):
-                    rows += [(dataset, objective, way, horizon, q, v) for q, v in values.items()]
+                found = [*_play(player, X[:horizon], y[:horizon])]
+                if objective == "pauc":
+                    found.append((SINGLE, _of_few_positives(player, X, y, horizon)))
+                rows += [
+                    (dataset, objective, way, horizon, quantity, value)
+                    for way, values in found
+                    for quantity, value in values.items()
+                ]
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
     columns = ["dataset", "objective", "rows", "horizon", "quantity", "value"]
     return pd.DataFrame(rows, columns=columns)
@@ -127,7 +144,8 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
     rate = math.sqrt(1 / n) if struct else math.sqrt(1 / n_pos + 1 / (n - n_pos))
     single = 0.0
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
-        player.set_params(batch_size=size).fit(X, y)
+        played = [np.zeros(X.shape[1])]
+        player.set_params(batch_size=size).fit(X, y, trace=_Weights(played))
         leader = player.leader(X, y)
         found = (float(np.sum(player.penalties_)) - leader.loss) / scale
         most = found + (leader.gap + player.error_ * float(np.sum(player.lipschitz_))) / scale
@@ -142,11 +160,66 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
         }
         if size == 1:
             single = bound
+            values |= _steps(player, X, y, played, leader, scale)
         else:
             values["sqrt(s) times the bound"] = math.sqrt(size) * single
             if struct:  # 6 sqrt(s/T) at twice the weights, a quarter of it
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
+
+
+class _Weights:
+    """A trace that keeps w_2, w_3, ... of `FTRL`."""
+
+    def __init__(self, played: list[NDArray[np.float64]]):
+        self._played = played
+
+    def __call__(self, player: Any) -> bool:
+        if player.n_iter_ == len(self._played):
+            self._played.append(player.coef_.copy())
+        return False
+
+
+def _steps(
+    player: FTRL,
+    X: Any,
+    y: NDArray,
+    played: list[NDArray[np.float64]],
+    leader: Leader,
+    scale: float,
+) -> dict[str, float]:
+    """Return both sides of Lemma 9, and the largest step of Lemma 10."""
+    loss = player._loss(X, y > 0)
+    forward = sum(
+        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)
+        for t, w in enumerate(played[1:])
+    )
+    bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
+    bound += player.error_ * float(np.sum(player.lipschitz_))
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_
+    moved = player.lipschitz_ > 0
+    return {
+        "forward loss": float(forward) / scale,
+        "forward bound": bound / scale,
+        "largest step": float(np.max(player.eta_ * steps[moved] / player.lipschitz_[moved])),
+    }
+
+
+def _of_few_positives(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
+    """Return the regret with a lone positive at the end, and with half of the rows positive."""
+    pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    half = min(horizon // 2, len(pos), len(neg))
+    balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
+    regrets = []
+    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):
+        player.set_params(batch_size=1).fit(X[rows], y[rows])
+        leader = player.leader(X[rows], y[rows])
+        n_pos = int(np.sum(y[rows] > 0))
+        scale = player.beta * n_pos * (len(rows) - n_pos)
+        least = float(np.sum(player.penalties_)) - leader.loss
+        gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
+        regrets.append((least / scale, (least + gaps) / scale))
+    return {"regret, lone positive": regrets[0][0], "regret, balanced": regrets[1][1]}
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
@@ -171,6 +244,7 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
         "Case 2.1, stated": 9.0,
         "Lemma 12, largest ratio": max(of_penalties),
         "Lemma 12, stated": 8.0,
+        "Lemma 10, stated": 1.0,
     }
 
 
@@ -321,6 +395,183 @@ def _in_ball(
     return radius * rng.random((n, 1)) * W
 
 
+def error_bounds(
+    datasets: DatasetNames,
+    objectives: Objectives,
+    horizons: Sizes,
+    streams: AtLeastTwo,
+    buffers: Sizes,
+    rows: AtLeastTwo,
+    orders: AtLeastTwo,
+    samples: Count,
+    eta0: PositiveFloat,
+    top: Share,
+    beta: Share,
+    radius: PositiveFloat,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass.
+
+    The rows of a data set are divided by the largest norm of a row. Losses are divided by the
+    number of rows, that of "pauc" is the mean hinge.
+
+    Parameters
+    ----------
+    datasets : list of str
+    objectives : list of {"prbep", "prec@k", "pauc"}
+        Theorem 6 takes "prbep" and "pauc" only.
+    horizons : list of int
+        Rows of a stream for FTRL, which come in batches of their square root.
+    streams : int
+        Streams of each length.
+    buffers : list of int
+        Lengths s of the buffer of 1PMB.
+    rows : int
+        Number n of rows for 1PMB.
+    orders : int
+        Random orders of these rows, with a pass each.
+    samples : int
+        Samples of s rows that measure the deviation alpha.
+    eta0 : float
+        Step length of 1PMB.
+    top, beta, radius : float
+        As in `FTRL`.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``theorem``, ``dataset``, ``objective``, ``size`` (T or s), ``quantity``, ``value``:
+
+        ``excess``
+            The risk less that of the best w in the ball, with its certified gap; of "Theorem 4"
+            that of the mean of the w_t on all rows, less the regret; of "Theorem 6" the loss
+            of the mean w on the n rows. 95 % quantiles over streams or orders.
+        ``bound``
+            (ln(1/0.05) / T)^(1/4), and twice the deviation plus sqrt(s/n): the terms with open
+            constants, with the constant 1.
+        ``w = 0``
+            The excess of w = 0, which learns nothing; of Theorem 4 less the least regret.
+
+    Raises
+    ------
+    InputError
+        If a data set has fewer rows than a horizon or `rows`.
+    DataUnavailableError
+        If a data set cannot be obtained.
+
+    Notes
+    -----
+    kar2014, Theorems 4 and 6 (Theorem 14 for "pauc"), with alpha measured over w* and the w of
+    the passes.
+    """
+    found: list[tuple[str, str, str, float, str, float]] = []
+    for dataset in datasets:
+        X, y = _stream(dataset, seed)
+        if max(*horizons, rows) > len(y):
+            most = max(*horizons, rows)
+            raise InputError(f"{dataset} has {len(y):,} rows, fewer than {most:,}: take fewer")
+        for objective in objectives:
+            of = _MEASURES[objective](top, beta)
+            player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
+            ones = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]
+            player.fit(X[ones], y[ones])  # a leader needs a fit
+            best = _best(player, X, y)
+            for horizon in horizons:
+                values = _converted(player, X, y, horizon, streams, of, best, seed)
+                found += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
+            if objective == "prec@k":
+                continue  # its k is a share of the positives in 1PMB
+            X_n, y_n = X[:rows], y[:rows]
+            best = _best(player.fit(X[ones], y[ones]), X_n, y_n)
+            for size in buffers:
+                name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
+                solver = OnePMB(
+                    name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
+                    shuffle=False,
+                )  # fmt: skip
+                values = _passed(solver, X_n, y_n, orders, samples, of, best, seed)
+                found += [("Theorem 6", dataset, objective, size, *value) for value in values]
+    columns = ["theorem", "dataset", "objective", "size", "quantity", "value"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def _terms(player: FTRL, y: NDArray) -> float:
+    """Return what the loss of `FTRL` is divided by, to be that of a row or of a pair."""
+    n, n_pos = len(y), int(np.sum(y > 0))
+    return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
+
+
+def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
+    """Return the best w in the ball, and a lower limit of all losses there."""
+    leader = player.leader(X, y)
+    return leader.w, (leader.loss - leader.gap) / _terms(player, y)
+
+
+def _converted(
+    player: FTRL,
+    X: Any,
+    y: NDArray,
+    horizon: int,
+    streams: int,
+    of: "_Measure",
+    best: tuple[NDArray[np.float64], float],
+    seed: int,
+) -> list[tuple[str, float]]:
+    """Return the quantities of Theorem 4 for one horizon."""
+    rng = np.random.default_rng([seed, horizon])
+    excesses, regrets = [], []
+    player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
+    for _ in range(streams):
+        drawn = rng.choice(len(y), horizon, replace=False)
+        player.fit(X[drawn], y[drawn])
+        scale = _terms(player, y[drawn])
+        regrets.append(
+            (float(np.sum(player.penalties_)) - player.leader(X[drawn], y[drawn]).loss) / scale
+        )
+        excesses.append(of(X @ player.coef_, y > 0) - best[1])
+    over = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
+    at_zero = of(np.zeros(len(y)), y > 0) - best[1]
+    return [
+        ("excess", float(over)),
+        ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),
+        ("w = 0", at_zero - min(regrets)),
+    ]
+
+
+def _passed(
+    solver: OnePMB,
+    X: Any,
+    y: NDArray,
+    orders: int,
+    samples: int,
+    of: "_Measure",
+    best: tuple[NDArray[np.float64], float],
+    seed: int,
+) -> list[tuple[str, float]]:
+    """Return the quantities of Theorem 6 for one length of the buffer."""
+    size, positive = int(solver.batch_size), y > 0
+    rng = np.random.default_rng([seed, size])
+    weights, excesses = [best[0]], []
+    for _ in range(orders):
+        order = rng.permutation(len(y))
+        weights.append(solver.fit(X[order], y[order]).coef_)
+        excesses.append(of(X @ weights[-1], positive) - best[1])
+    at_w = [(X @ w, of(X @ w, positive)) for w in weights]
+    deviation = 0.0
+    for _ in range(samples):
+        drawn = rng.choice(len(y), size, replace=False)
+        if 0 < np.sum(positive[drawn]) < size:
+            deviation = max(
+                deviation, *(abs(of(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
+            )
+    return [
+        ("excess", float(np.quantile(excesses, 1 - DELTA))),
+        ("bound", 2 * deviation + math.sqrt(size / len(y))),
+        ("w = 0", of(np.zeros(len(y)), positive) - best[1]),
+    ]
+
+
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 
@@ -341,6 +592,7 @@ _MEASURES: dict[str, Callable[[float, float], _Measure]] = {
 }
 
 STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    "error-bounds": error_bounds,
     "regret": regret,
     "uniform-convergence": uniform_convergence,
 }

@@ -57,7 +57,8 @@ def _tables_by(result: Result, column: str, quantities: list[str], note: str) ->
 
 _QUANTITIES = [
     *("regret", "regret, at most", "bound", "sqrt(s) times the bound", "proof of Lemma 13"),
-    *("w = 0", "rate", "constant"),
+    *("w = 0", "rate", "constant", "forward loss", "forward bound", "largest step"),
+    *("regret, lone positive", "regret, balanced"),
 ]
 
 
@@ -135,7 +136,46 @@ def _label(figure: "SubFigure", x: str, y: str) -> None:
             axes.set_ylabel(y)
 
 
+# Errors
+
+
+def _error_tables(result: Result) -> Iterator[Table]:
+    note = (
+        "Excess: less that of the best w, and of Theorem 4 less the regret; the 95 % quantile. "
+        "Bound: with the constant 1 where it is open. w = 0: the excess of w = 0."
+    )
+    yield from _tables_by(result, "size", ["excess", "bound", "w = 0"], note)
+
+
+def _draw_errors(figure: "SubFigure", result: Result) -> None:
+    theorems = list(dict.fromkeys(result.values["theorem"]))
+    panels = figure.subplots(1, len(theorems), squeeze=False)[0]
+    for axes, theorem in zip(panels, theorems, strict=True):
+        rows = result.values[result.values["theorem"] == theorem]
+        cells = rows.groupby(["dataset", "objective"], sort=False)
+        looks = solver_styles([" ".join(map(str, key)) for key, _ in cells])
+        for key, of in cells:
+            wide = of.pivot(index="size", columns="quantity", values="value")
+            name = " ".join(map(str, key))
+            axes.plot(wide.index, wide["excess"], color=looks[name].color, marker="o", label=name)
+            axes.plot(wide.index, wide["bound"], "--", color=looks[name].color, linewidth=0.8)
+        axes.set(title=theorem, xscale="log", xlabel="T" if "4" in theorem else "s")
+        axes.set_ylabel("excess")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+
 PRESENTATIONS = {
+    "error-bounds": Presentation(
+        text=("theorem", "dataset", "objective", "quantity"),
+        numbers=("size",),
+        tables=_error_tables,
+        draw=_draw_errors,
+        size=(7.6, 4.6),
+        caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "
+        "constant 1 where it is open. Left: of the mean w of follow the regularised leader on "
+        "streams of T rows, less the regret; right: of one pass of 1PMB over {rows} rows with "
+        "buffers of s.",
+    ),
     "regret": Presentation(
         text=("dataset", "objective", "rows", "quantity"),
         numbers=("horizon",),
