@@ -1246,10 +1246,7 @@ def test_experiments_are_those_of_the_configs(claims):
 
 
 OPEN = {  # claims of a config that it cannot decide yet; the list may only become shorter
-    "gultekin/bound": 3,
     "kar2014/fig3-buffer": 2,
-    "kar2014/regret": 1,
-    "kar2014/uniform-convergence": 1,
     "kar2015/fig3-batch": 4,
     "kar2015/fig3-kappa": 48,
     "kar2015/section-6": 28,

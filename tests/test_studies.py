@@ -18,13 +18,14 @@ from precbench.claims.kinds import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
+from precbench.losses import SURROGATES
 from precbench.papers import STUDIES, kar2014
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.results import read_values
 from precbench.solvers import FTRL
 from tests.helpers import invoke
 
-TIMED = ["gultekin/fig1"]  # equal but for times: tests/test_mixtures.py
+TIMED = ["gultekin/fig1", "gultekin/cost", "kar2014/cost"]  # equal but for times
 SMALL = """\
 name: small
 title: A small one
@@ -282,6 +283,52 @@ def test_smallest_constants_of_lemmas(smoke_tables):
         assert 0.95 * least <= ratio <= least + 1e-9
 
 
+def test_steps_of_follow_the_regularised_leader(smoke_tables):
+    """Lemma 9 from the penalties, one row at a time, at the w that were played."""
+    table = smoke_tables["kar2014-regret"]
+    X, y = kar2014._stream("margin-noisy", 0)
+    X, y, played = X[:60], y[:60], []
+    player = FTRL("prbep", shuffle=False)
+    player.fit(X, y, trace=lambda p: played.append((p.n_iter_, p.coef_.copy())) or False)
+    w = dict(played)  # w_(t+1), after row t
+    loss = [
+        SURROGATES["struct"].value(X[:t] @ w[t], y[:t], int(np.sum(y[:t] > 0)))
+        - SURROGATES["struct"].value(X[: t - 1] @ w[t], y[: t - 1], int(np.sum(y[: t - 1] > 0)))
+        for t in range(1, 61)
+        if min(np.sum(y[: t - 1] > 0), np.sum(y[: t - 1] < 0)) > 0
+    ]
+    cell = {"objective": "prbep", "rows": "single rows", "horizon": 60}
+    first = 60 - len(loss)  # rows of one class: each positive may be missed once
+    assert one(table, quantity="forward loss", **cell) == pytest.approx(
+        sum(loss) / 60, abs=first / 60
+    )
+    steps = [player.eta_ * np.linalg.norm(w[t] - w[t - 1]) / 4 for t in range(1, 61)]
+    assert one(table, quantity="largest step", **cell) == pytest.approx(max(steps), rel=0.01)
+
+
+def test_error_of_a_pass_that_sees_all_rows():
+    """With one buffer of all rows there is no deviation: only the open term is left."""
+    changes = {"buffers": [599, 600], "horizons": [60, 61], "objectives": ["pauc"]}
+    table = values("kar2014/error", **load_config("kar2014/error").smoke | changes)
+    at = {"theorem": "Theorem 6", "size": 600}
+    assert one(table, quantity="bound", **at) == pytest.approx(1)
+    assert 0 <= one(table, quantity="excess", **at) < one(table, quantity="w = 0", **at) <= 1
+    bounds = table[(table["theorem"] == "Theorem 4") & (table["quantity"] == "bound")]
+    np.testing.assert_allclose(bounds["value"], (np.log(20) / np.array([60, 61])) ** 0.25)
+
+
+def test_costs_grow_with_the_power_of_what_is_allocated():
+    curve = {"grows": ["features"], "sizes": [200, 400], "rows": 10, "features": 1}
+    curve |= {"measure": "bytes", "exponent": 2}
+    curves = {"square": {"solver": "bbr", **curve}, "line": {"solver": "spam", **curve}}
+    table = load_config("gultekin/cost").model_copy(
+        update={"parameters": {"curves": curves, "repetitions": 1, "seed": 0}}
+    ).compute()  # fmt: skip
+    assert one(table, curve="square", quantity="slope") == pytest.approx(2, abs=0.1)
+    assert one(table, curve="line", quantity="slope") < 1.2
+    assert one(table, curve="square", quantity="bytes", size=400) > 8 * 400**2
+
+
 def test_deviations_of_a_sample_of_all_rows():
     changes = {"sizes": [2000, 20000], "samples": 3, "weights": 4, "datasets": ["margin-noisy"]}
     table = values("kar2014/uniform-convergence", **changes)
@@ -495,7 +542,7 @@ def test_generic_modules_name_no_paper():
     package = Path(precbench.__file__).parent
     registries = [package / room / "__init__.py" for room in ("papers", "report/studies")]
     papers = {path.stem for path in (package / "report/studies").glob("*.py")}
-    papers -= {"__init__", "result"}
+    papers -= {"__init__", "costs", "result"}
     assert papers == {"gultekin", "kar2014", "kar2015", "rudin2009"}
     named = re.compile("|".join(papers))
     own = [*(package / "papers").rglob("*.py"), *(package / "report/studies").glob("*.py")]
