@@ -86,6 +86,11 @@ def test_every_config_is_listed_and_loads():
     assert len({load_config(name).name for name in CONFIGS}) == len(CONFIGS)
 
 
+def test_one_config_holds_every_solver():
+    held = {entry.solver for entry in load_config("all-solvers").solvers.values()}
+    assert held == set(SOLVERS.built_in)
+
+
 def test_the_headline_follows_the_paper():
     trials = load_config("kdd08").trials()
     assert len(trials) == 10 * 5

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 
 from precbench.claims import Evidence, load_claims, make_ledger
@@ -12,6 +13,7 @@ from precbench.experiment import load_config
 from precbench.losses import SURROGATES, margins
 from precbench.metrics import precision_at_k
 from precbench.papers import kar2015, kar2015_laws
+from precbench.papers.kar2015_minima import is_least_at_zero
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 from tests.helpers import run
@@ -193,3 +195,33 @@ def test_cutting_plane_reaches_the_minimum(k, seed):
     assert solver.gap_ == pytest.approx(solver.primal_ - solver.lower_bound_, abs=1e-6)
     for w in rng.standard_normal((200, 3)) * 3:
         assert solver.lower_bound_ <= primal(w) + 1e-9
+
+
+@pytest.mark.parametrize("surrogate", ["avg", "max"])
+@pytest.mark.parametrize("k", [1, 0.5, 1.0])
+def test_where_zero_is_a_minimiser(surrogate, k):
+    """A convex function on the plane, along every direction; both answers occur."""
+    of, answers = SURROGATES[surrogate], set()
+    angles = np.linspace(0, 2 * np.pi, 91)
+    directions = 1e-6 * np.stack([np.cos(angles), np.sin(angles)])
+    y = np.arange(24) < 6
+    for seed in range(0, 12, 2):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((24, 2)) + np.outer(y, [seed / 4, 0])
+        count = resolve_k(k, 6)
+        lower = of.value(np.zeros(24), y, count) - 1e-8
+        expected = all(of.value(scores, y, count) >= lower for scores in (X @ directions).T)
+        rows = sparse.csr_matrix(X) if seed % 4 else X
+        assert is_least_at_zero(rows, y, k, surrogate) == expected, seed
+        answers.add(expected)
+    assert answers == {True, False}
+
+
+def test_the_surrogates_at_the_learnt_weights():
+    table = load_config("kar2015/minima").smoke_size().compute()
+    least = table[table["quantity"] == "w = 0 is a minimiser"]
+    assert set(least["value"]) <= {0.0, 1.0}
+    learnt = table[table["quantity"] == "relative to w = 0"]
+    bounded = learnt.merge(least, on=["dataset", "rows", "surrogate"])
+    assert (bounded.query("value_y == 1")["value_x"] >= 1 - 1e-9).all()
+    assert (bounded.query("value_y == 0")["value_x"] < 1).all()

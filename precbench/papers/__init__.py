@@ -10,7 +10,15 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from precbench.papers import costs, gultekin, kar2014, kar2015, kar2015_laws, rudin2009
+from precbench.papers import (
+    costs,
+    gultekin,
+    kar2014,
+    kar2015,
+    kar2015_laws,
+    kar2015_minima,
+    rudin2009,
+)
 
 __all__ = ["QUICK", "STUDIES"]
 
@@ -19,6 +27,7 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **kar2014.STUDIES,
     **kar2015.STUDIES,
     **kar2015_laws.STUDIES,
+    **kar2015_minima.STUDIES,
     **gultekin.STUDIES,
     **costs.STUDIES,
 }

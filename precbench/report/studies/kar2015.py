@@ -165,6 +165,43 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     axes.legend()
 
 
+_OF = ["dataset", "rows", "surrogate"]
+_LEAST = "w = 0 is a minimiser"
+
+
+def _tables_of_minima(result: Result) -> Iterator[Table]:
+    values = result.values
+    wide = values.pivot(index=_OF, columns="eta0", values="value")
+    wide = wide.reindex(pd.MultiIndex.from_frame(values[_OF].drop_duplicates()))
+    least = values[values["quantity"] == _LEAST].set_index(_OF)["value"]
+    learnt = wide[[step for step in wide if step == step]]
+    yield Table(
+        title=result.title,
+        header=["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
+        rows=[
+            [Cell(text) for text in (*key, "yes" if least[key] else "no", *map(three_digits, of))]
+            for key, of in zip(learnt.index, learnt.to_numpy(), strict=True)
+        ],
+        notes=["The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0."],
+    )
+
+
+def _draw_minima(figure: "SubFigure", result: Result) -> None:
+    learnt = result.values.dropna(subset="eta0")
+    kinds = list(learnt["rows"].unique())
+    for axes, kind in zip(figure.subplots(1, len(kinds), sharey=True), kinds, strict=True):
+        of_kind = learnt[learnt["rows"] == kind]
+        names = of_kind["dataset"] + ", " + of_kind["surrogate"]
+        styles = solver_styles(list(dict.fromkeys(names)))
+        for name, of in of_kind.groupby(names, sort=False):
+            look: dict[str, Any] = styles[str(name)]._asdict()
+            axes.plot(of["eta0"], of["value"], label=name, **look)
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set(xscale="log", yscale="log", xlabel="eta0", title=f"rows {kind}")
+    figure.axes[0].set_ylabel("surrogate, relative to w = 0")
+    figure.axes[-1].legend(fontsize=6.5)
+
+
 PRESENTATIONS = {
     "precision-laws": Presentation(
         text=("place", "law", "scores", "quantity"),
@@ -184,6 +221,16 @@ PRESENTATIONS = {
         size=(5.0, 3.4),
         caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "
         "negative weights, at which the loss prec@1 is 1.",
+    ),
+    "surrogate-minima": Presentation(
+        text=("dataset", "rows", "surrogate", "quantity"),
+        numbers=("eta0",),
+        tables=_tables_of_minima,
+        draw=_draw_minima,
+        size=(8.0, 3.8),
+        caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
+        "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
+        "was minimised.",
     ),
     "precision-bounds": Presentation(
         text=("theorem", "measure", "solver", "dataset", "quantity"),

@@ -1,0 +1,131 @@
+"""Where the surrogates of kar2015 have their minimum: at w = 0, if no ranking can be better.
+
+At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
+different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
+and only if one of their convex combinations is 0: if the mean of the positives is a mean of the
+negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives may
+be weighted too, none above 1/k. A linear programme decides it.
+
+References
+----------
+kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
+    ICML 2015, (6) and (7).
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+from scipy import sparse
+
+from precbench.data import DATASETS, load_dataset
+from precbench.data.preprocess import Scaler, Scaling
+from precbench.losses import SURROGATES
+from precbench.papers.types import Count, DatasetNames, Seed
+from precbench.seeds import trial_seed
+from precbench.solvers import SGDAtK, as_rows, linear_scores
+from precbench.topk import resolve_k
+
+__all__ = ["STUDIES", "is_least_at_zero", "surrogate_minima"]
+
+_ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
+
+
+def surrogate_minima(
+    datasets: DatasetNames,
+    k: Annotated[float, Field(gt=0, le=1)],
+    eta0: Annotated[list[PositiveFloat], Field(min_length=1)],
+    epochs: Count,
+    batch_size: Count,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows.
+
+    Parameters
+    ----------
+    datasets : list of str
+        Scaled as their cards recommend.
+    k : float
+        Share of the positives.
+    eta0 : list of float
+        Step lengths of SGD@k.
+    epochs, batch_size : int
+        Of SGD@k.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``dataset``, ``rows`` (as scaled, or of norm 1), ``surrogate``, ``quantity``, ``eta0``,
+        ``value``: for each step length the surrogate as a multiple of its value at w = 0, and
+        whether w = 0 is a minimiser (1 or 0).
+    """
+    found = []
+    for name in datasets:
+        dataset = load_dataset(name)
+        scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
+        scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
+        for rows, scaling in _ROWS.items():
+            X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
+            for surrogate in ("avg", "max"):
+                about = [name, rows, surrogate]
+                least = is_least_at_zero(X, positive, k, surrogate)
+                found.append([*about, "w = 0 is a minimiser", np.nan, float(least)])
+                of = SURROGATES[surrogate]
+                zero = of.value(np.zeros(len(positive)), positive, k)
+                for step in eta0:
+                    solver = SGDAtK(
+                        surrogate,
+                        k=k,
+                        eta0=step,
+                        epochs=epochs,
+                        batch_size=batch_size,
+                        random_state=trial_seed(seed, name, 0),
+                    )
+                    w = solver.fit(X, dataset.y).coef_
+                    ratio = of.value(linear_scores(as_rows(X), w), positive, k) / zero
+                    found.append([*about, "relative to w = 0", step, ratio])
+    columns = ["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
+    """Return whether no w makes a surrogate smaller than w = 0 does.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+    positive : ndarray of bool, shape (n_samples,)
+        With at least k negatives.
+    k : float or int
+        Share of the positives, or a count.
+    surrogate : {"avg", "max"}
+
+    Returns
+    -------
+    bool
+    """
+    from scipy.optimize import linprog
+
+    count = resolve_k(k, int(positive.sum()))
+    high, low = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
+    if surrogate == "avg":
+        high = sparse.csc_array(high.mean(axis=1)[:, np.newaxis])
+    blocks = [
+        [low, -high],
+        [np.ones((1, low.shape[1])), None],
+        [None, np.ones((1, high.shape[1]))],
+    ]
+    largest = 1 / min(count, high.shape[1])
+    bounds = np.repeat([[0, 1 / count], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
+    wanted = np.append(np.zeros(X.shape[1]), [1, 1])
+    equations = sparse.block_array(blocks, format="csc")
+    result = linprog(np.zeros(len(bounds)), A_eq=equations, b_eq=wanted, bounds=bounds)
+    assert result.status in (0, 2), result.message  # feasible or not
+    return bool(result.status == 0)
+
+
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"surrogate-minima": surrogate_minima}
