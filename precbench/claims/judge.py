@@ -31,6 +31,7 @@ from precbench.claims.verdicts import (
     Placement,
     Verdict,
     agrees,
+    beyond_all_others,
     has_spread,
     parse_printed,
     place,
@@ -437,7 +438,7 @@ def _draws(claim: MeanClaim, evidence: Evidence) -> _Draws:
 
 
 def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge all means, those with enough draws by one threshold for all of them."""
+    """Judge all means, those with enough draws by their rows and one threshold for all of them."""
     placed = []
     for cell in cells:
         if len(cell.draws) < MIN_REPETITIONS:
@@ -455,32 +456,56 @@ def _judge_together(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[Led
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
         yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in placed)
         return
-    printed = np.array([cell.scaled(cell.claim.printed) for cell in placed])
-    placement = place(printed, together.to_numpy())
-    for i, cell in enumerate(placed):
-        yield _judge_mean(cell._replace(draws=together.iloc[:, i]), placement, i, evidence)
+    placed = [cell._replace(draws=together.iloc[:, i]) for i, cell in enumerate(placed)]
+    by_row: dict[str, list[_Draws]] = {}
+    for cell in placed:
+        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
+    placements = place(
+        [
+            (
+                np.array([cell.scaled(cell.claim.printed) for cell in row]),
+                np.column_stack([cell.draws for cell in row]),
+            )
+            for row in by_row.values()
+        ]
+    )
+    beyond = beyond_all_others(together.to_numpy())
+    for row, placement in zip(by_row.values(), placements, strict=True):
+        for i, cell in enumerate(row):
+            yield _judge_mean(cell, placement, i, beyond, evidence)
 
 
-def _judge_mean(cell: _Draws, placement: Placement, i: int, evidence: Evidence) -> LedgerRow:
+def _judge_mean(
+    cell: _Draws, placement: Placement, i: int, beyond: int, evidence: Evidence
+) -> LedgerRow:
+    """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
     claim, error = cell.claim, float(placement.smallest_error[i])
-    median = float(np.median(cell.draws))
     found: dict[str, Any] = {
         "distance": float(placement.distance[i]),
         "percentile": float(placement.percentile[i]),
+        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
         found["smallest_error"] = float(np.expm1(error))
-    elif median != 0:
-        found["smallest_error"] = error / abs(median)
-    if placement.distance[i] <= placement.threshold:
-        return cell.row(**_reproduced(claim), **found)
-    holds, trend = _trend(cell, evidence)
-    return cell.row(
-        Verdict.TREND_ONLY if holds else Verdict.NOT_REPRODUCED,
-        deviation=" ".join(claim.deviations),
-        reason=f"farther than {placement.threshold:.3g}, the most that chance allows; {trend}",
-        **found,
-    )
+    elif (mean := float(cell.draws.mean())) != 0:
+        found["smallest_error"] = error / abs(mean)
+    if found["percentile"] in (0, 100):
+        side = "below" if found["percentile"] == 0 else "above"
+        found["reason"] += f"; {side} all draws, as {beyond} of them are in some cell"
+    if placement.p_of_all <= LEVEL:
+        holds, trend = _trend(cell, evidence)
+        found["reason"] += f"; {trend}"
+        verdict = Verdict.TREND_ONLY if holds else Verdict.NOT_REPRODUCED
+        return cell.row(verdict, deviation=" ".join(claim.deviations), **found)
+    if claim.power_of_ten and found.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
+        times = 1 + found["smallest_error"]
+        found["reason"] += f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
+        return cell.row(Verdict.NO_POWER, deviation=" ".join(claim.deviations), **found)
+    return cell.row(**_reproduced(claim), **found)
+
+
+_HIDDEN_BY_A_POWER = math.sqrt(10) - 1
+"""The largest error that is left if the power of ten is chosen by the measured value."""
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:

@@ -206,12 +206,15 @@ class MeanClaim(_Measured):
         The power that was dropped in print.
     logarithm : bool
         Whether distances are taken between logarithms.
+    row : str
+        Cells with the same one were printed in one row and are judged together.
     first_solver, first_printed : str
         Those of the first column of the row: the trend is the difference from it.
     """
 
     kind: Literal["mean"]
     solver: str
+    row: str = ""
     averaged: bool = False
     margin: float = 0.0
     runs: PositiveInt | None = None

@@ -314,7 +314,11 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
     trend: Fields = {}
     if table.kind == "mean":
         first = next(iter(table.columns.values()))
-        trend = {"first_solver": first.get("solver"), "first_printed": row.printed[0]}
+        trend = {
+            "row": f"{table.id}/{name}",
+            "first_solver": first.get("solver"),
+            "first_printed": row.printed[0],
+        }
     for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
         about = {
             "id": f"{table.id}/{column}/{name}",

@@ -6,6 +6,7 @@ lies among our own draws. An *order* is decided by a sign test.
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ __all__ = [
     "Printed",
     "Verdict",
     "agrees",
+    "beyond_all_others",
     "has_spread",
     "parse_printed",
     "place",
@@ -133,7 +135,7 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
 
 
 class Placement(NamedTuple):
-    """Where printed values lie among our own repetitions.
+    """Where the printed values of a row lie among our own repetitions.
 
     Attributes
     ----------
@@ -141,48 +143,115 @@ class Placement(NamedTuple):
         ``|printed - median| / IQR``.
     percentile : ndarray of shape (n_cells,)
         Share of the repetitions below the printed value, ties by half, in percent.
-    threshold : float
-        The distance from which a value counts as different: the 95 % quantile, over the repetitions
-        taken in turn as the printed one, of the largest distance over all cells.
+    p : float
+        Share of the repetitions, each taken in turn as the printed one and that one with them,
+        whose row lies as far out as the printed row.
+    p_of_all : float
+        Share of them of which any row lies so far out; at most `LEVEL`, the row is a different one.
     smallest_error : ndarray of shape (n_cells,)
-        The smallest error of a printed value that is detected where the true one is the median:
-        the threshold times the IQR.
+        The smallest error of one value of the row that is detected where all others are our means.
     """
 
     distance: NDArray[np.float64]
     percentile: NDArray[np.float64]
-    threshold: float
+    p: float
+    p_of_all: float
     smallest_error: NDArray[np.float64]
 
 
-def place(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> Placement:
-    """Place printed values among our repetitions, all cells together.
+def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
+    """Place rows of printed values among our repetitions.
 
-    One threshold for all of them keeps the share of false alarms at 5 %, however many they are.
+    How far out a row lies is its Mahalanobis distance from the others: differences between columns
+    that were measured on the same split vary less than the values, and count for more. The scale of
+    each row is that of its own repetitions, whose tails may be heavy, and one threshold for all
+    rows keeps the share of false alarms at 5 %, however many they are.
 
     Parameters
     ----------
-    printed : ndarray of shape (n_cells,)
-    samples : ndarray of shape (n_repetitions, n_cells)
-        Our own repetitions of the same protocol; a row holds all cells of one of them.
+    rows : sequence of (ndarray of shape (n_cells,), ndarray of shape (n_repetitions, n_cells))
+        The printed values, and our own repetitions of the same protocol, the same for all rows.
 
     Returns
     -------
-    Placement
+    list of Placement
+        One for each row.
     """
-    centre, spread = _centre_and_spread(samples)
-    largest = [
-        _distance(row, *_centre_and_spread(np.delete(samples, i, axis=0))).max()
-        for i, row in enumerate(samples)
+    found = [_how_far(printed, samples) for printed, samples in rows]
+    with np.errstate(divide="ignore"):
+        each = np.log([far.each for far in found])
+        ours = np.log([far.printed for far in found])
+    middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
+    farthest = ((each.T - middle) / (high - middle)).max(axis=1)
+    threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
+    limits = np.exp(middle + threshold * (high - middle))
+    relative = (ours - middle) / (high - middle)
+    return [
+        Placement(
+            distance=_distance(printed, samples),
+            percentile=100 * ((samples < printed) + 0.5 * (samples == printed)).mean(axis=0),
+            p=_share(each[i] >= ours[i]),
+            p_of_all=_share(farthest >= relative[i]),
+            smallest_error=np.sqrt(limits[i]) * found[i].unit,
+        )
+        for i, (printed, samples) in enumerate(rows)
     ]
-    threshold = float(np.quantile(largest, 1 - LEVEL, method="higher"))
-    below, tied = (samples < printed).mean(axis=0), (samples == printed).mean(axis=0)
-    return Placement(
-        distance=_distance(printed, centre, spread),
-        percentile=100 * (below + 0.5 * tied),
-        threshold=threshold,
-        smallest_error=threshold * spread,
+
+
+class _Far(NamedTuple):
+    """Squared Mahalanobis distances of a row.
+
+    Attributes
+    ----------
+    printed : float
+        Of the printed values from our repetitions.
+    each : ndarray of shape (n_repetitions,)
+        Of each repetition from the others.
+    unit : ndarray of shape (n_cells,)
+        The error of one value alone that is 1 away from the mean.
+    """
+
+    printed: float
+    each: NDArray[np.float64]
+    unit: NDArray[np.float64]
+
+
+def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far:
+    n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
+    u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
+    kept = s > 1e-9 * s[0]
+    leverage, along = (u[:, kept] ** 2).sum(axis=1), axes[kept] / s[kept, None]
+    away = (printed - centre) / spread
+    # Where columns of ours always are alike, a row in which they are not is infinitely far out.
+    outside = np.abs(axes[~kept] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
+    fixed = np.abs(axes[~kept]).max(axis=0, initial=0) > 1e-6
+    with np.errstate(divide="ignore"):
+        each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
+    unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
+    return _Far(
+        np.inf if outside else (n - 1) * float(((along @ away) ** 2).sum()),
+        each,
+        np.where(fixed, 0.0, unit),
     )
+
+
+def _share(as_far: NDArray[np.bool_]) -> float:
+    return float(1 + as_far.sum()) / (1 + as_far.size)
+
+
+def beyond_all_others(samples: NDArray[np.float64]) -> int:
+    """Return how many repetitions have a value that is the largest or the smallest of its cell.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_repetitions, n_cells)
+
+    Returns
+    -------
+    int
+    """
+    extreme = [f(samples, axis=0) for f in (np.argmin, np.argmax)]
+    return np.unique(extreme).size
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
@@ -245,16 +314,6 @@ def sign_test(
     return wins, losses, float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue)
 
 
-def _centre_and_spread(
-    samples: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
     q25, q50, q75 = np.quantile(samples, [0.25, 0.5, 0.75], axis=0)
-    return q50, q75 - q25
-
-
-def _distance(
-    values: NDArray[np.float64], centre: NDArray[np.float64], spread: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    away = np.abs(values - centre)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(away == 0, 0.0, away / spread)
+    return np.asarray(np.abs(printed - q50) / (q75 - q25))
