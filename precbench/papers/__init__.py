@@ -18,12 +18,14 @@ from precbench.papers import (
     kar2015_laws,
     kar2015_minima,
     rudin2009,
+    rudin2009_theorems,
 )
 
 __all__ = ["QUICK", "STUDIES"]
 
 STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **rudin2009.STUDIES,
+    **rudin2009_theorems.STUDIES,
     **kar2014.STUDIES,
     **kar2015.STUDIES,
     **kar2015_laws.STUDIES,

@@ -305,7 +305,109 @@ def _draw_pushes(figure: "SubFigure", result: Result) -> None:
         panels[0].set_ylabel(dataset)
 
 
+# Theorems
+
+
+def _theorem_tables(result: Result) -> Iterator[Table]:
+    table = result.values[result.values["statement"] != ""]
+    facts = table[table["size"].isna()].assign(
+        p=[_power(p) for p in table["p"][table["size"].isna()]]
+    )
+    yield value_table(result, facts, ["statement", "statement", "p", "quantity"])
+    for statement, rows in table.dropna(subset="size").groupby("statement", sort=False):
+        wide = rows.pivot(index=["p", "size"], columns="quantity", values="value")
+        yield Table(
+            title=f"{result.title}: {statement}",
+            header=["p", "I = K", "measured", "bound"],
+            rows=[
+                [Cell(_power(p)), Cell(f"{n:,.0f}"), Cell(f"{of[0]:.3g}"), Cell(f"{of[1]:.3g}")]
+                for (p, n), of in zip(
+                    wide.index, wide[["measured", "bound"]].to_numpy(), strict=True
+                )
+            ],
+            notes=[
+                "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous."
+            ],
+        )
+
+
+def _power(p: float) -> str:
+    return f"{p:g}" if p == p else ""
+
+
+def _draw_theorems(figure: "SubFigure", result: Result) -> None:
+    table = result.values.dropna(subset="size")
+    statements = list(dict.fromkeys(table["statement"]))
+    looks = solver_styles([_power(p) for p in result.parameters["powers"]])
+    panels = figure.subplots(1, len(statements), sharey=True, squeeze=False)[0]
+    for axes, statement in zip(panels, statements, strict=True):
+        of_one = table[table["statement"] == statement]
+        for p, rows in of_one.groupby("p", sort=False):
+            look = looks[_power(float(str(p)))]
+            for quantity, dashes in (("measured", "-"), ("bound", "--")):
+                curve = rows[rows["quantity"] == quantity]
+                label = f"p = {p:g}" if quantity == "measured" else None
+                axes.plot(curve["size"], curve["value"], dashes, color=look.color, label=label)
+        axes.axhline(1, color="0.6", linewidth=0.8)
+        axes.set(title=statement, xscale="log", yscale="log", xlabel="I = K")
+    panels[0].set_ylabel("deviation")
+    panels[0].legend(fontsize=7)
+
+
+# Other objectives
+
+
+def _objective_tables(result: Result) -> Iterator[Table]:
+    for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
+        wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")
+        measures = list(dict.fromkeys(rows["measure"]))
+        yield Table(
+            title=f"{result.title}: {dataset}, {part} rows",
+            header=["minimised", *measures],
+            rows=[
+                [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
+                for fit in dict.fromkeys(rows["fit"])
+            ],
+            notes=["Means over the training sets ± standard errors; risks are shares."],
+        )
+
+
+def _draw_objectives(figure: "SubFigure", result: Result) -> None:
+    means = result.values[result.values["statistic"] == "mean"]
+    datasets, measures = (list(dict.fromkeys(means[c])) for c in ("dataset", "measure"))
+    grid = figure.subplots(len(datasets), len(measures), squeeze=False)
+    looks = solver_styles(list(dict.fromkeys(means["fit"])))
+    for panels, dataset in zip(grid, datasets, strict=True):
+        rows = means[(means["dataset"] == dataset) & (means["rows"] == "test")]
+        for axes, measure in zip(panels, measures, strict=True):
+            of = rows[rows["measure"] == measure]
+            axes.bar(of["fit"], of["value"], color=[looks[fit].color for fit in of["fit"]])
+            axes.set_title(f"{measure}, test", fontsize=8)
+            axes.tick_params(axis="x", labelsize=6, rotation=60)
+            axes.grid(axis="x", visible=False)
+        panels[0].set_ylabel(dataset)
+
+
 PRESENTATIONS = {
+    "push-theorems": Presentation(
+        text=("statement", "quantity"),
+        numbers=("p", "size"),
+        tables=_theorem_tables,
+        draw=_draw_theorems,
+        size=(8.4, 3.2),
+        caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of a "
+        "class of {rankers} functions (Lemma 9: of one); dashed: the bounds. Grey: 1, which no "
+        "deviation exceeds.",
+    ),
+    "push-objectives": Presentation(
+        text=("dataset", "fit", "rows", "measure", "statistic"),
+        numbers=(),
+        tables=_objective_tables,
+        draw=_draw_objectives,
+        size=(10.0, 4.6),
+        caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks are "
+        "norms of the heights as shares of the positives; smaller is better, but for the AUC.",
+    ),
     "push-variants": Presentation(
         text=("dataset", "fit", "rows", "measure", "statistic"),
         numbers=(),

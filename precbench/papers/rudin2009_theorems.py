@@ -1,0 +1,431 @@
+"""The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind.
+
+References
+----------
+rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
+    top of the list", JMLR 10, 2009.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+from scipy.optimize import brentq, minimize
+from scipy.special import logsumexp, ndtr, softmax
+
+from precbench.data import load_dataset
+from precbench.errors import InputError
+from precbench.metrics import auc, pnorm_risk, r_max
+from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
+from precbench.solvers import PNormPush
+
+__all__ = ["STUDIES", "push_objectives", "push_theorems"]
+
+DELTA = 0.05
+Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
+_Rows = list[tuple[str, float, float, str, float]]
+_MOST = 4  # positives and negatives of random points are a multiple of it
+_STEEP = 2.0**14  # p of the direct R_max, whose logarithm is off by log K / p at most
+
+
+def push_theorems(
+    powers: Powers,
+    lists: Count,
+    pairs: Count,
+    rankers: Count,
+    features: Count,
+    distance: PositiveFloat,
+    margin: PositiveFloat,
+    sizes: Sizes,
+    draws: AtLeastTwo,
+    problems: Count,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Measure what Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2 state.
+
+    Parameters
+    ----------
+    powers : list of float
+        The p of prices r^p.
+    lists : int
+        Random ranked lists, with ties, for Theorem 1.
+    pairs : int
+        Random pairs of functions for Lemma 5.
+    rankers : int
+        Functions in the class of Theorems 2 and 3: so many balls of any radius cover it.
+    features : int
+        The functions are projections of normal points on random directions.
+    distance : float
+        Between the means of the classes.
+    margin : float
+        theta.
+    sizes : list of int
+        Positives in a training set, which has as many negatives.
+    draws : int
+        Training sets of each size.
+    problems : int
+        Training sets for Theorem 4.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``statement``, ``p``, ``size``, ``quantity``, ``value``. Quantities:
+
+        ``largest ratio``
+            Of "Theorem 1", "Lemma 5" and "Section 2": of what should be the smaller to the other
+            side; the price and the inequality are in the names. 1 is ``stated``.
+        ``measured``, ``bound``, ``largest possible``
+            Of "Theorem 2", "Theorem 3" and "Lemma 9": the deviation that is exceeded with
+            probability 0.05, the epsilon for which the statement says 0.05, and 1.
+        ``largest difference``
+            Of "Theorem 4": of the minimisers q' that several roads lead to.
+
+    Notes
+    -----
+    rudin2009, Sections 2, 4, 6 and 10.
+    """
+    rng = np.random.default_rng(seed)
+    rows: _Rows = [
+        *_first_theorem(rng, powers, lists),
+        *_steep_prices(rng, lists),
+        *_lipschitz(rng, powers, pairs, margin),
+        *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
+        *_minimisers(rng, powers, problems),
+        ("", np.nan, np.nan, "stated", 1.0),
+    ]
+    return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
+
+
+def _log_power(p: float, r: NDArray) -> NDArray:
+    return p * np.log(r)
+
+
+def _heights(pos: NDArray, neg: NDArray, loss: Callable[[NDArray], NDArray]) -> NDArray:
+    return loss(pos[:, None] - neg).sum(axis=0)
+
+
+_LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
+    "zero-one": lambda z: (z <= 0).astype(float),
+    "exponential": lambda z: np.exp(-z),
+    "hinge": lambda z: np.maximum(0, 1 - z),
+    "logistic": lambda z: np.logaddexp(0, -z),
+    "logistic, base 2": lambda z: np.logaddexp(0, -z) / math.log(2),
+}
+
+
+def _first_theorem(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
+    """Compare log K g(R_max / K), log R_g,1, log K g(R_max) and log R_g,l."""
+    prices: dict[str, Callable[[NDArray], NDArray]] = {"e^r": lambda r: r}
+    for p in powers:
+        prices[f"r^{p:g}"] = partial(_log_power, p)
+    largest: dict[tuple[str, str], float] = {}
+    for _ in range(lists):
+        n_pos, n_neg = rng.integers(1, 13, 2)
+        pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))
+        heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
+        ones = heights.pop("zero-one")
+        for price, log_g in prices.items():
+            with np.errstate(divide="ignore"):
+                total = float(logsumexp(log_g(ones)))
+                if total == -np.inf:
+                    continue  # R_max is 0, and so are both sides
+                most = ones.max(keepdims=True)
+                sides = {
+                    "K g(R_max / K) <= R_g,1": (log_g(most / n_neg)[0] + math.log(n_neg), total),
+                    "R_g,1 <= K g(R_max)": (total, log_g(most)[0] + math.log(n_neg)),
+                } | {
+                    f"R_g,1 <= R_g,{name}": (total, float(logsumexp(log_g(h))))
+                    for name, h in heights.items()
+                }
+            for name, (left, right) in sides.items():
+                key = price, name
+                largest[key] = max(largest.get(key, 0.0), math.exp(min(left - right, 700)))
+    for (price, name), ratio in largest.items():
+        yield f"Theorem 1, {price}", np.nan, np.nan, f"largest ratio, {name}", ratio
+
+
+def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
+    """Compare g^-1(R_g,1) with R_max, and R_p,exp^(1/p) with R_max,exp."""
+    found: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
+    for _ in range(lists):
+        pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
+        ones, exps = (_heights(pos, neg, _LOSSES[name]) for name in ("zero-one", "exponential"))
+        found["r^64"].append(float(np.sum((ones / ones.max()) ** 64) ** (1 / 64)))
+        found["e^r"].append(float(logsumexp(ones)) / ones.max())
+        found["r^64, exponential loss"].append(float(np.sum((exps / exps.max()) ** 64) ** (1 / 64)))
+    for price, ratios in found.items():
+        yield "Section 2", np.nan, np.nan, f"largest ratio, g^-1(R) to R_max, {price}", max(ratios)
+
+
+def _margin_loss(z: NDArray, theta: float) -> NDArray:
+    return np.clip(1 - z / theta, 0, 1)
+
+
+def _lipschitz(
+    rng: np.random.Generator, powers: list[float], pairs: int, theta: float
+) -> Iterator[Any]:
+    """Compare L(f_1) - L(f_2) with 4 Lip(phi) max |f_1 - f_2|, on finite populations."""
+    for p in powers:
+        largest = 0.0
+        for _ in range(pairs):
+            n_pos, n_neg = _MOST * rng.integers(1, 6, 2)
+            f = rng.standard_normal(n_pos + n_neg)
+            other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
+            chosen = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
+
+            def gap(scores: NDArray, n_pos=n_pos, chosen=chosen, p=p) -> float:
+                true, empirical = (
+                    np.mean(np.mean(_margin_loss(a[:, None] - b, theta), axis=0) ** p) ** (1 / p)
+                    for a, b in (
+                        (scores[:n_pos], scores[n_pos:]),
+                        (scores[chosen[0]], scores[chosen[1]]),
+                    )
+                )
+                return float(true - empirical)
+
+            apart = float(np.abs(f - other).max())
+            largest = max(largest, (gap(f) - gap(other)) / (4 / theta * apart))
+        yield "Lemma 5", p, np.nan, "largest ratio", largest
+
+
+def _generalisation(
+    rng: np.random.Generator,
+    powers: list[float],
+    rankers: int,
+    features: int,
+    distance: float,
+    theta: float,
+    sizes: list[int],
+    draws: int,
+) -> Iterator[Any]:
+    """Compare deviations over a finite class with Theorems 2 and 3, and one with Lemma 9."""
+    directions = rng.standard_normal((rankers, features))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    shifts = distance * directions[:, 0]  # of the positives, along each direction
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights /= weights.sum()
+    steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair
+    below = ndtr(nodes - shifts[:, None])  # of a negative's score, the share of positives
+    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)
+    true = {p: (below**p @ weights) ** (1 / p) for p in powers}
+    stairs = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}
+    for n in sizes:
+        over: dict[float, list[float]] = {p: [] for p in powers}
+        over_stair: dict[float, list[float]] = {p: [] for p in powers}
+        for _ in range(draws):
+            pos, neg = rng.standard_normal((2, n, features))
+            heights = []
+            for direction, shift in zip(directions, shifts, strict=True):
+                high, low = np.sort(pos @ direction + shift), np.sort(neg @ direction)
+                heights.append(np.searchsorted(high, low + theta, "right") / n)
+            high, low = np.sort(pos @ directions[0] + shifts[0]), np.sort(neg @ directions[0])
+            counts = [np.searchsorted(high, low + step, "right") for step in steps]
+            smooth = np.mean(counts, axis=0) / n
+            for p in powers:
+                empirical = [np.mean(h**p) ** (1 / p) for h in heights]
+                over[p].append(float(np.max(true[p] - empirical)))
+                over_stair[p].append(stairs[p] - float(np.mean(smooth**p)) ** (1 / p))
+        for p in powers:
+            for statement, found, bound in (
+                ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
+                ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
+                ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
+            ):
+                measured = max(0.0, float(np.quantile(found, 1 - DELTA)))
+                yield statement, p, n, "measured", measured
+                yield statement, p, n, "bound", bound
+                yield statement, p, n, "largest possible", 1.0
+
+
+def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
+    """Return the epsilon to which the statement gives the probability 0.05, with I = K = n."""
+
+    def log_bound(log_epsilon: float) -> float:
+        part = math.exp(log_epsilon) / halves
+        negatives = -2 * n * max((part * least ** (p - 1)) ** 2, part ** (2 * p))
+        positives = -2 * part**2 * n + math.log(n)
+        return math.log(2 * cover) + float(np.logaddexp(negatives, positives)) - math.log(DELTA)
+
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))
+
+
+def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) -> Iterator[Any]:
+    """Minimise R_p,exp over equal spaces of functions by several roads, from several places."""
+    for p in powers:
+        largest = {"dependent features": 0.0, "unbounded": 0.0}
+        for _ in range(problems):
+            X = rng.random((40, 3))
+            positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
+            positive[:2] = [True, False]
+            twice = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
+            newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
+            roads = [X @ newton.coef_] if not newton.unbounded_ else []
+            # A feature that is 1 for some positives and 0 else ranks no pair wrongly.
+            apart = np.column_stack([X, positive & (X[:, 1] > 0.5)])
+            for name, features, scores in (
+                ("dependent features", twice, roads),
+                ("unbounded", apart, []),
+            ):
+                starts = rng.standard_normal((2, features.shape[1]))
+                scores = scores + [_least_risk(features, positive, p, w) for w in starts]
+                q = [np.exp(s[~positive] - s[positive][:, None]) for s in scores]
+                gaps = [float(np.abs(other - q[0]).max()) for other in q[1:]]
+                largest[name] = max(largest[name], *gaps)
+        for name, gap in largest.items():
+            yield f"Theorem 4, {name}", p, np.nan, "largest difference", gap
+
+
+def _least_risk(X: NDArray, positive: NDArray[np.bool_], p: float, w: NDArray) -> NDArray:
+    """Return the scores that minimise log R_p,exp / p, by L-BFGS."""
+    X = np.asarray(X, dtype=float)
+
+    def risk(w: NDArray) -> tuple[float, NDArray]:
+        s = X @ w
+        a, b = -s[positive], p * s[~positive]
+        gradient = X[~positive].T @ softmax(b) - X[positive].T @ softmax(a)
+        return float(logsumexp(a) + logsumexp(b) / p), gradient
+
+    return X @ _minimised(risk, w)
+
+
+def _minimised(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
+    return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x
+
+
+def push_objectives(
+    datasets: Annotated[dict[str, list[int]], Field(min_length=1)],
+    powers: Powers,
+    rows: AtLeastTwo,
+    repetitions: AtLeastTwo,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself.
+
+    AdaBoost has a constant among its weak classifiers. All are minimised to the end.
+
+    Parameters
+    ----------
+    datasets : dict of str to list of int
+        With the columns that are used, counted from 0, or none for all. Features are scaled to
+        [0, 1] over all rows.
+    powers : list of float
+        The p of the risks that are minimised, the first of which is compared with the others,
+        and of those that are measured.
+    rows : int
+        Of a training set, drawn at random; the other rows are the test set.
+    repetitions : int
+        Number of training sets.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``dataset``, ``fit`` (``p=1``, ..., ``AdaBoost``, ``e^r``, ``R_max``), ``rows``
+        (``training`` or ``test``), ``measure`` (``AUC``, ``R_p,1^(1/p)`` and ``R_max``, divided by
+        the number of positives, the former also by K^(1/p)), ``statistic`` (``mean`` over the
+        training sets and its ``standard error``), ``value``.
+
+    Raises
+    ------
+    InputError
+        If a data set has no rows left to test on or lacks a column, or a set of rows has one
+        class only.
+    DataUnavailableError
+        If a data set cannot be obtained.
+
+    Notes
+    -----
+    rudin2009, Sections 1, 2 and 9.2.
+    """
+    found: list[tuple[str, str, str, str, float]] = []
+    for name, columns in datasets.items():
+        X, y = _unit(name, columns)
+        if rows >= len(y):
+            raise InputError(f"{name} has {len(y):,} rows, and {rows:,} are to train: take fewer")
+        for repetition in range(repetitions):
+            order = np.random.default_rng([seed, repetition]).permutation(len(y))
+            train, test = order[:rows], order[rows:]
+            for fit, w in _objectives(X[train], y[train] > 0, powers):
+                for part, chosen in (("training", train), ("test", test)):
+                    for measure, value in _measures(y[chosen], X[chosen] @ w, powers):
+                        found.append((name, fit, part, measure, value))
+    keys = ["dataset", "fit", "rows", "measure"]
+    groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
+    statistics = {"mean": groups.mean(), "standard error": groups.sem()}
+    parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
+    return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
+
+
+def _unit(name: str, columns: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    data = load_dataset(name)
+    X: Any = data.X
+    X = X.toarray() if hasattr(X, "toarray") else X
+    if max(columns, default=0) >= X.shape[1]:
+        raise InputError(
+            f"{name} has {X.shape[1]} columns, counted from 0, and none {max(columns)}"
+        )
+    X = X[:, columns or slice(None)]
+    X = X - X.min(axis=0)
+    return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
+
+
+def _objectives(
+    X: NDArray, positive: NDArray[np.bool_], powers: list[float]
+) -> Iterator[tuple[str, NDArray]]:
+    """Yield the name and the w of each minimiser."""
+    pos, neg, zero = X[positive], X[~positive], np.zeros(X.shape[1])
+
+    def of_power(p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
+        def risk(w: NDArray) -> tuple[float, NDArray]:
+            a, b = -(pos @ w), p * (neg @ w)
+            return float(logsumexp(a) + logsumexp(b) / p), neg.T @ softmax(b) - pos.T @ softmax(a)
+
+        return risk
+
+    def adaboost(w: NDArray) -> tuple[float, NDArray]:
+        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
+        shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
+        by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
+        return float(logsumexp(z)), np.append(by_w, shares.sum())
+
+    def exponential_price(w: NDArray) -> tuple[float, NDArray]:
+        a, b = -(pos @ w), neg @ w
+        heights = np.exp(np.minimum(logsumexp(a) + b, 700))
+        shares = softmax(heights) * heights
+        return (
+            float(logsumexp(heights)),
+            neg.T @ shares - shares.sum() * (pos.T @ softmax(a)),
+        )
+
+    start = zero
+    for p in powers:
+        start = _minimised(of_power(p), start)
+        yield f"p={p:g}", start
+    yield "AdaBoost", _minimised(adaboost, np.append(zero, 0.0))[:-1]
+    yield "e^r", _minimised(exponential_price, start)
+    p = max(powers)
+    while p < _STEEP:
+        p = min(4 * p, _STEEP)
+        start = _minimised(of_power(p), start)
+    yield "R_max", start
+
+
+def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
+    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))
+    yield "AUC", auc(y, scores)
+    for p in powers:
+        yield f"R_{p:g},1^(1/{p:g})", (pnorm_risk(y, scores, p) / n_neg) ** (1 / p) / n_pos
+    yield "R_max", r_max(y, scores) / n_pos
+
+
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    "push-theorems": push_theorems,
+    "push-objectives": push_objectives,
+}
