@@ -13,7 +13,8 @@ CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence kar2015/laws rudin2
     rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 rudin2009/section-10-1
 CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5-housing letter \
     kar2015/counterexample
-REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
+REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems rudin2009/objectives \
+    adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/fig3-kappa kar2015/fig3-batch kar2015/bounds \
     kar2014/fig3-buffer kar2014/zigzag kar2014/stream kar2014/regret kar2014/error kar2014/cost gultekin/cost gultekin/fig1 \
     gultekin/fig2 gultekin/fourier

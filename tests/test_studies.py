@@ -19,10 +19,11 @@ from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
 from precbench.losses import SURROGATES
-from precbench.papers import STUDIES, kar2014
+from precbench.metrics import METRICS
+from precbench.papers import STUDIES, kar2014, rudin2009_theorems
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.results import read_values
-from precbench.solvers import FTRL
+from precbench.solvers import FTRL, PNormPush
 from tests.helpers import invoke
 
 TIMED = ["gultekin/fig1", "gultekin/cost", "kar2014/cost"]  # equal but for times
@@ -222,6 +223,53 @@ def test_pushes_need_rows_to_test_on_and_other_positives():
         values("rudin2009/pushes", datasets=["margin-noisy"], rows=20_000)
     with pytest.raises(InputError, match="crucial = 5 leaves no other"):
         values("rudin2009/pushes", datasets=["margin-noisy"], rows=60)
+
+
+@pytest.fixture(scope="module")
+def theorems():
+    return load_config("rudin2009/theorems").smoke_size().compute()
+
+
+def test_theorems_of_the_push_hold_at_smoke_size(theorems):
+    ratios = theorems[theorems["quantity"].str.startswith("largest ratio")]
+    natural = ratios["quantity"].str.endswith("logistic")
+    of_theorem = ratios["statement"].str.startswith("Theorem 1") & ~natural
+    assert of_theorem.sum() == 3 * 5 and (ratios["value"][of_theorem] <= 1 + 1e-9).all()
+    assert one(theorems, statement="Lemma 5", p=2.0) <= 1
+    wide = theorems.pivot_table(
+        index=["statement", "p", "size"], columns="quantity", values="value"
+    )
+    assert (wide["measured"] <= wide["bound"]).all()
+    # With the exponent 2 p of Theorem 2 in Lemma 9's place p = 1 is Hoeffding's inequality.
+    epsilon = one(theorems, statement="Lemma 9", p=1.0, size=100, quantity="bound")
+    probability = 2 * np.exp(-0.5 * 100 * epsilon**2) * (1 + 100)
+    assert probability == pytest.approx(0.05)
+    unique = theorems[theorems["quantity"] == "largest difference"]
+    assert (unique["value"] < 1e-3).all()
+
+
+def test_price_that_is_not_monotonic_breaks_theorem_1(monkeypatch):
+    monkeypatch.setattr(rudin2009_theorems, "_log_power", lambda p, r: -p * np.log(r + 1))
+    table = values("rudin2009/theorems", **load_config("rudin2009/theorems").smoke)
+    broken = {"statement": "Theorem 1, r^2", "quantity": "largest ratio, R_g,1 <= K g(R_max)"}
+    assert one(table, **broken) > 1
+
+
+def test_adaboost_and_rankboost_have_the_same_minimiser():
+    """Where a constant is among the weak classifiers (Rudin and Schapire, 2009)."""
+    changes = load_config("rudin2009/objectives").smoke
+    table = values("rudin2009/objectives", **changes)
+    at = {"rows": "training", "measure": "AUC", "statistic": "mean"}
+    assert one(table, fit="AdaBoost", **at) == pytest.approx(one(table, fit="p=1", **at), abs=1e-3)
+    newton = []
+    X, y = rudin2009_theorems.scaled_to_unit("margin-noisy")
+    for repetition in range(2):
+        rows = np.random.default_rng([0, repetition]).permutation(len(y))[:600]
+        push = PNormPush(4, method="newton").fit(X[rows], y[rows])
+        newton.append(METRICS["auc"](y[rows], X[rows] @ push.coef_))
+    assert one(table, fit="p=4", **at) == pytest.approx(np.mean(newton), abs=1e-4)
+    with pytest.raises(InputError, match="20,000 are to train: take fewer"):
+        values("rudin2009/objectives", **changes | {"rows": 20000})
 
 
 def test_too_few_successes_are_reported():

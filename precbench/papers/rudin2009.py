@@ -32,6 +32,7 @@ __all__ = [
     "pair_shares",
     "push_variants",
     "ranked_lists",
+    "scaled_to_unit",
 ]
 
 PUSHES = ("top", "bottom", "both")
@@ -454,7 +455,7 @@ def push_variants(
     """
     found: list[tuple[str, str, str, str, float]] = []
     for name in datasets:
-        X, y = _scaled_to_unit(name)
+        X, y = scaled_to_unit(name)
         if rows >= len(y):
             raise InputError(
                 f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer"
@@ -474,7 +475,24 @@ def push_variants(
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
-def _scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of a data set, each feature scaled to [0, 1] over all of them, and labels.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        -1 or +1.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the data set cannot be obtained.
+    """
     data = load_dataset(name)
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X

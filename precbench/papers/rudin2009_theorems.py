@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, softmax
+from threadpoolctl import threadpool_limits
 
-from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.metrics import auc, pnorm_risk, r_max
-from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
+from precbench.papers.rudin2009 import scaled_to_unit
+from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.solvers import PNormPush
 
 __all__ = ["STUDIES", "push_objectives", "push_theorems"]
@@ -91,14 +92,15 @@ def push_theorems(
     rudin2009, Sections 2, 4, 6 and 10.
     """
     rng = np.random.default_rng(seed)
-    rows: _Rows = [
-        *_first_theorem(rng, powers, lists),
-        *_steep_prices(rng, lists),
-        *_lipschitz(rng, powers, pairs, margin),
-        *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
-        *_minimisers(rng, powers, problems),
-        ("", np.nan, np.nan, "stated", 1.0),
-    ]
+    with threadpool_limits(1):
+        rows: _Rows = [
+            *_first_theorem(rng, powers, lists),
+            *_steep_prices(rng, lists),
+            *_lipschitz(rng, powers, pairs, margin),
+            *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
+            *_minimisers(rng, powers, problems),
+            ("", np.nan, np.nan, "stated", 1.0),
+        ]
     return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
 
 
@@ -300,7 +302,7 @@ def _minimised(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> 
 
 
 def push_objectives(
-    datasets: Annotated[dict[str, list[int]], Field(min_length=1)],
+    datasets: DatasetNames,
     powers: Powers,
     rows: AtLeastTwo,
     repetitions: AtLeastTwo,
@@ -312,9 +314,8 @@ def push_objectives(
 
     Parameters
     ----------
-    datasets : dict of str to list of int
-        With the columns that are used, counted from 0, or none for all. Features are scaled to
-        [0, 1] over all rows.
+    datasets : list of str
+        Their features are scaled to [0, 1] over all rows.
     powers : list of float
         The p of the risks that are minimised, the first of which is compared with the others,
         and of those that are measured.
@@ -335,8 +336,7 @@ def push_objectives(
     Raises
     ------
     InputError
-        If a data set has no rows left to test on or lacks a column, or a set of rows has one
-        class only.
+        If a data set has no rows left to test on, or a set of rows has one class only.
     DataUnavailableError
         If a data set cannot be obtained.
 
@@ -345,14 +345,16 @@ def push_objectives(
     rudin2009, Sections 1, 2 and 9.2.
     """
     found: list[tuple[str, str, str, str, float]] = []
-    for name, columns in datasets.items():
-        X, y = _unit(name, columns)
+    for name in datasets:
+        X, y = scaled_to_unit(name)
         if rows >= len(y):
             raise InputError(f"{name} has {len(y):,} rows, and {rows:,} are to train: take fewer")
         for repetition in range(repetitions):
             order = np.random.default_rng([seed, repetition]).permutation(len(y))
             train, test = order[:rows], order[rows:]
-            for fit, w in _objectives(X[train], y[train] > 0, powers):
+            with threadpool_limits(1):
+                fits = [*_objectives(X[train], y[train] > 0, powers)]
+            for fit, w in fits:
                 for part, chosen in (("training", train), ("test", test)):
                     for measure, value in _measures(y[chosen], X[chosen] @ w, powers):
                         found.append((name, fit, part, measure, value))
@@ -361,19 +363,6 @@ def push_objectives(
     statistics = {"mean": groups.mean(), "standard error": groups.sem()}
     parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
-
-
-def _unit(name: str, columns: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    data = load_dataset(name)
-    X: Any = data.X
-    X = X.toarray() if hasattr(X, "toarray") else X
-    if max(columns, default=0) >= X.shape[1]:
-        raise InputError(
-            f"{name} has {X.shape[1]} columns, counted from 0, and none {max(columns)}"
-        )
-    X = X[:, columns or slice(None)]
-    X = X - X.min(axis=0)
-    return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
 
 
 def _objectives(

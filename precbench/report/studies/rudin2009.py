@@ -313,7 +313,7 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
     facts = table[table["size"].isna()].assign(
         p=[_power(p) for p in table["p"][table["size"].isna()]]
     )
-    yield value_table(result, facts, ["statement", "statement", "p", "quantity"])
+    yield value_table(result, facts, ["statement", "p", "quantity"])
     for statement, rows in table.dropna(subset="size").groupby("statement", sort=False):
         wide = rows.pivot(index=["p", "size"], columns="quantity", values="value")
         yield Table(
@@ -395,8 +395,8 @@ PRESENTATIONS = {
         tables=_theorem_tables,
         draw=_draw_theorems,
         size=(8.4, 3.2),
-        caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of a "
-        "class of {rankers} functions (Lemma 9: of one); dashed: the bounds. Grey: 1, which no "
+        caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of "
+        "a class of {rankers} functions (Lemma 9: of one); dashed: the bounds. Grey: 1, which no "
         "deviation exceeds.",
     ),
     "push-objectives": Presentation(
@@ -405,8 +405,8 @@ PRESENTATIONS = {
         tables=_objective_tables,
         draw=_draw_objectives,
         size=(10.0, 4.6),
-        caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks are "
-        "norms of the heights as shares of the positives; smaller is better, but for the AUC.",
+        caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
+        "are norms of the heights as shares of the positives; smaller is better, but for the AUC.",
     ),
     "push-variants": Presentation(
         text=("dataset", "fit", "rows", "measure", "statistic"),
