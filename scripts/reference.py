@@ -10,12 +10,13 @@ reference: ``python scripts/reference.py --compare results``.
 import argparse
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from precbench.claims import load_claims
 from precbench.claims.ledger import LedgerRow, read_ledger
 from precbench.claims.verdicts import Verdict
 
@@ -76,13 +77,28 @@ def table(reference: pd.DataFrame) -> str:
 
 
 def ledger_table(ledger: list[LedgerRow]) -> str:
-    """Count the verdicts of each paper as Markdown."""
-    counts = Counter((row.paper, row.verdict) for row in ledger)
-    lines = ["| paper | " + " | ".join(Verdict) + " |", "| --- |" + " ---: |" * len(Verdict)]
-    for paper in sorted({row.paper for row in ledger}):
-        cells = [str(counts[paper, verdict]) for verdict in Verdict]
-        lines.append(f"| {paper} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    """Count the verdicts of each paper as Markdown, statements of ours apart.
+
+    A sentence counts once, however many rows it takes, by the worst of its decisions.
+    """
+    claims = {claim.id: claim for claim in load_claims()}
+    given = defaultdict(list)
+    for row in ledger:
+        claim = claims[row.id]
+        given[row.paper, claim.ours, claim.counted_as].append(row.verdict)
+    verdicts = list(Verdict)
+    counts = Counter(
+        (paper, ours, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
+        for (paper, ours, _), found in given.items()
+    )
+    rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
+    header = ["paper", *Verdict, "rows"]
+    lines = [" | ".join(header), " | ".join(["---"] + ["---:"] * (len(header) - 1))]
+    for paper, ours in sorted(rows):
+        cells = [f"ours, on {paper}" if ours else paper]
+        cells += [str(counts[paper, ours, verdict]) for verdict in Verdict]
+        lines.append(" | ".join([*cells, str(rows[paper, ours])]))
+    return "".join(f"| {line} |\n" for line in lines)
 
 
 def readme_with(text: str, reference: pd.DataFrame, ledger: list[LedgerRow]) -> str:

@@ -5,6 +5,8 @@ import importlib.util
 import pandas as pd
 import pytest
 
+from precbench.claims import LedgerRow, load_claims
+from precbench.claims.verdicts import Verdict
 from tests.helpers import ROOT
 
 spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
@@ -17,6 +19,35 @@ def test_the_readme_shows_the_reference():
     committed = pd.read_csv(reference.REFERENCE), reference.read_ledger(reference.LEDGER)
     assert text == reference.readme_with(text, *committed)
     assert text.count("| sgd-avg |") == 1 and text.count("| rudin2009 | ") == 1
+
+
+def test_a_sentence_counts_once_and_ours_apart():
+    about = {"kind": "order", "where": "", "printed": "x"}
+    seconds = [c for c in load_claims() if "-against-cutting-plane/seconds" in c.id]
+    names = [c.id for c in seconds if c.id.startswith("kar2015/section-6/")]
+    names += [c.id for c in seconds if c.ours and not c.id.endswith("to-accuracy")]
+    assert len(names) == 35 + 8
+    verdicts = {
+        names[0]: Verdict.NOT_REPRODUCED,
+        names[1]: Verdict.NO_DATA,
+        names[35]: Verdict.NO_DATA,
+    }
+    rows = [
+        LedgerRow(id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about)
+        for n in [*names, "rudin2009/table-5/p=4/auc", "rudin2009/table-5/p=8/auc"]
+    ]
+    header, _, *lines = reference.ledger_table(rows).splitlines()
+    column = header.split(" | ").index
+    shown = {cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)}
+    assert list(shown) == ["ours, on kar2014", "kar2015", "rudin20"]
+    for name, verdict, n, of in (
+        ("kar2015", "not reproduced", 1, 35),
+        ("ours, on kar2014", "reproduced", 1, 8),
+        ("rudin20", "reproduced", 2, 2),
+    ):
+        assert shown[name][column(verdict)] == str(n)
+        assert shown[name][-1] == f"{of} |"
+        assert sum(map(int, shown[name][1:-1])) == n
 
 
 @pytest.fixture

@@ -51,6 +51,11 @@ class _Claim(Section):
         How the paper measured, as far as it says.
     untested : str
         Why no experiment decides it yet, though one could.
+    ours : bool
+        Whether it is a statement of ours about the paper's methods: counted apart.
+    sentence : str
+        Claims of one sentence count once: those that quote the same (`says`), or have this in
+        common where the quotations differ.
     """
 
     id: ClaimId
@@ -62,6 +67,13 @@ class _Claim(Section):
     deviations: Annotated[tuple[str, ...], Field(strict=False)] = ()
     protocol: str = ""
     untested: str = ""
+    ours: bool = False
+    sentence: str = ""
+
+    @property
+    def counted_as(self) -> tuple[str, str]:
+        """What counts once, however many claims it takes: a sentence, or a number."""
+        return self.paper, self.sentence or self.says or self.id
 
     @property
     def paper(self) -> str:
