@@ -26,6 +26,7 @@ from precbench.claims import load_claims, load_deviations, make_ledger, publishe
 from precbench.claims.evidence import WALL_SECONDS, Evidence
 from precbench.claims.kinds import (
     BoundClaim,
+    ConsistencyClaim,
     ExactClaim,
     FactClaim,
     MeanClaim,
@@ -34,6 +35,7 @@ from precbench.claims.kinds import (
     Reading,
     SpreadClaim,
     StatementClaim,
+    VariationClaim,
 )
 from precbench.claims.ledger import (
     LedgerRow,
@@ -1343,9 +1345,6 @@ def test_experiments_are_those_of_the_configs(claims):
 
 OPEN = {  # claims of a config that it cannot decide yet; the list may only become shorter
     "kar2014/fig3-buffer": 2,
-    "kar2015/fig3-batch": 4,
-    "kar2015/fig3-kappa": 48,
-    "kar2015/section-6": 28,
 }
 
 
@@ -1359,32 +1358,32 @@ def obstacle(claim, configs):
     if isinstance(claim, ExactClaim | BoundClaim) or isinstance(config, Study):
         study = isinstance(config, Study) and isinstance(claim, ExactClaim | BoundClaim)
         return "" if study else f"{claim.config} has no values of this kind"
-    if claim.dataset not in {entry.name for entry in config.datasets}:
-        return f"no data set {claim.dataset}"
+    if lacks := set(claim.data) - {entry.name for entry in config.datasets}:
+        return f"no data set {', '.join(sorted(lacks))}"
     if isinstance(claim, FactClaim):
         return ""
-    if isinstance(claim, RatioClaim):
-        solvers = {claim.slower, claim.faster}
-    else:
-        order = isinstance(claim, OrderClaim)
-        solvers = {*claim.better, *claim.worse} if order else {claim.solver}
-    if isinstance(claim, MeanClaim) and claim.first_solver:
-        solvers.add(claim.first_solver)
-    if lacks := solvers - set(config.solvers):
+    if lacks := set(claim.labels) - set(config.solvers):
         return f"no solver {', '.join(sorted(lacks))}"
-    if isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
+    if isinstance(claim, ConsistencyClaim) and not {*claim.steady, *claim.unsteady} <= {
+        *claim.among
+    }:
+        return "a solver that is not among the others"
+    metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
+    if isinstance(claim, VariationClaim):
+        if len(config.sweep_points()) < 2 or metrics[claim.metric] < 2:
+            return "not several points of a sweep"
+    elif isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
         if config.sweep is not None:
             return "times of several points of a sweep"
-    else:
-        metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
-        if metrics[claim.metric] != 1:
-            return f"{metrics[claim.metric]} times the metric {claim.metric}"
-        if claim.part not in config.parts:
-            return f"no {claim.part} part"
-        places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
-        for checkpoint in (claim.checkpoint, getattr(claim, "worse_checkpoint", None)):
-            if checkpoint is not None and checkpoint > len(places):
-                return f"no checkpoint {checkpoint}"
+    elif metrics[claim.metric] != 1:
+        return f"{metrics[claim.metric]} times the metric {claim.metric}"
+    elif getattr(claim, "part", "test") not in config.parts:
+        return f"no {claim.part} part"
+    places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
+    for name in ("checkpoint", "worse_checkpoint"):
+        checkpoint = getattr(claim, name, None)
+        if checkpoint not in (None, "last") and checkpoint > len(places):
+            return f"no checkpoint {checkpoint}"
     needed = {MeanClaim: MIN_REPETITIONS, RatioClaim: MIN_TIMED_SPLITS}
     few = getattr(claim, "averaged", False) or getattr(claim, "runs", None)
     least = MIN_SPLITS if few else needed.get(type(claim), MIN_SPLITS)

@@ -95,7 +95,18 @@ class Outcomes:
         metric = self.run.metrics[0]
         return {r for s in solvers for r in self._cell(dataset, s, metric, "test")["run"]}
 
+    def sweep(self, dataset: str, solver: str, metric: str, part: str = "test") -> pd.DataFrame:
+        """Return the value on each split (rows) at each point of the sweep (columns)."""
+        rows = self._points(dataset, solver, metric, part).reset_index()
+        return rows.pivot(index="split", columns="sweep", values="value").dropna()
+
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
+        rows = self._points(dataset, solver, metric, part)
+        if rows.index.has_duplicates:
+            raise MissingError("several points of the sweep have it, and a claim cannot name one")
+        return rows
+
+    def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         key = (dataset, solver, metric, part)
         if self.run.is_stand_in(dataset):
             raise MissingError(f"synthetic data stood in for {dataset}")
@@ -103,10 +114,7 @@ class Outcomes:
             raise MissingError(
                 f"the results hold no {metric} of {solver} on {dataset} ({part} part)"
             )
-        rows = self._values[key]
-        if rows.index.has_duplicates:
-            raise MissingError("several points of the sweep have it, and a claim cannot name one")
-        return rows
+        return self._values[key]
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
         """Return the counts (rows, features, positives) of a data set as it was used."""

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,6 +14,7 @@ from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outc
 from precbench.claims.kinds import (
     BoundClaim,
     Claim,
+    ConsistencyClaim,
     ExactClaim,
     FactClaim,
     MeanClaim,
@@ -21,6 +24,7 @@ from precbench.claims.kinds import (
     Selection,
     SpreadClaim,
     StatementClaim,
+    VariationClaim,
 )
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
@@ -33,6 +37,7 @@ from precbench.claims.verdicts import (
     agrees,
     beyond_all_others,
     has_spread,
+    mean_test,
     parse_printed,
     place,
     prediction_error,
@@ -246,9 +251,12 @@ def _judge_spread(claim: SpreadClaim, evidence: Evidence) -> LedgerRow:
     return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
 
 
-def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
+def _judge_order(claim: OrderClaim, evidence: Evidence, level: float = LEVEL) -> LedgerRow:
     outcomes = _measured(claim, evidence.outcomes)
+    if claim.or_on:
+        return _judge_one_of(claim, evidence)
     later = claim.checkpoint if claim.worse_checkpoint is None else claim.worse_checkpoint
+    later = None if later == "last" else later
     better = _side(claim, claim.better, claim.checkpoint, outcomes)
     worse = _side(claim, claim.worse, later, outcomes)
     better, worse = better.align(worse, join="inner")
@@ -267,7 +275,7 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     if claim.chance != 0.5:
         about["reason"] += f" against {claim.chance:.0%} by chance"
     compatible = not claim.one_draw or wins > LEVEL * len(better)
-    if p <= LEVEL and compatible:
+    if p <= level and compatible:
         return _row(claim, **_reproduced(claim), **about)
     about["deviation"] = " ".join(claim.deviations)
     if claim.one_draw and compatible:
@@ -275,6 +283,77 @@ def _judge_order(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
         return _row(claim, Verdict.NO_POWER, **about)
     ahead = wins > claim.chance * (wins + losses)
     return _row(claim, Verdict.TREND_ONLY if ahead else Verdict.NOT_REPRODUCED, **about)
+
+
+def _judge_one_of(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
+    """Judge an order that need hold on one data set only, by the best; their levels add up."""
+    names = (claim.dataset, *claim.or_on)
+    rows, missing = {}, []
+    for name in names:
+        alone = claim.model_copy(update={"dataset": name, "or_on": ()})
+        try:
+            rows[name] = _judge_order(alone, evidence, LEVEL / len(names))
+        except MissingError as error:
+            missing.append(str(error))
+    if not rows:
+        raise MissingError("; ".join(missing))
+    rank = {
+        name: len(Verdict) if r.verdict.rank is None else r.verdict.rank for name, r in rows.items()
+    }
+    best = min(rows, key=lambda name: rank[name])
+    reason = (
+        f"{rows[best].reason}; the best of {len(rows)} data sets, each at {LEVEL / len(names):.2g}"
+    )
+    return replace(rows[best], measured=f"{best}: {rows[best].measured}", reason=reason)
+
+
+def _judge_consistency(claim: ConsistencyClaim, evidence: Evidence) -> LedgerRow:
+    outcomes = _measured(claim, evidence.outcomes)
+    behind = {}
+    for dataset in claim.datasets:
+        values = pd.concat(
+            {s: outcomes.values(dataset, s, claim.metric) for s in claim.among},
+            axis=1,
+            join="inner",
+        )
+        behind[dataset] = 1 - values.div(values.max(axis=1), axis=0)
+    largest = pd.concat(behind, join="inner", axis=1).T.groupby(level=1).max().T
+    unsteady = largest[[*claim.unsteady]].min(axis=1)
+    steady = largest[[*claim.steady]].max(axis=1) if claim.steady else 0 * unsteady
+    wins, losses, p = sign_test(unsteady.to_numpy(), (steady + claim.margin).to_numpy())
+    shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*claim.steady, *claim.unsteady))
+    about: dict[str, Any] = {"runs": len(largest)}
+    about["measured"] = f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}"
+    if len(largest) < MIN_SPLITS:
+        return _row(claim, Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about)
+    about["reason"] = f"sign test: p = {p:.2g}"
+    if p <= LEVEL:
+        return _row(claim, **_reproduced(claim), **about)
+    verdict = Verdict.TREND_ONLY if wins > losses else Verdict.NOT_REPRODUCED
+    return _row(claim, verdict, deviation=" ".join(claim.deviations), **about)
+
+
+def _judge_variation(claim: VariationClaim, evidence: Evidence) -> LedgerRow:
+    """Show by t tests that no point lies too far below another, or that one does."""
+    outcomes = _measured(claim, evidence.outcomes)
+    values = outcomes.sweep(claim.dataset, claim.solver, claim.metric)
+    means = values.mean()
+    variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
+    about: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
+    if len(values) < MIN_SPLITS:
+        return _row(claim, Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about)
+    share = 1 - claim.at_most
+    above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
+    below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
+    if max(above) <= LEVEL:
+        reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
+        return _row(claim, **_reproduced(claim), reason=reason, **about)
+    about["deviation"] = " ".join(claim.deviations)
+    if min(below) * len(below) <= LEVEL:
+        reason = f"t test of the farthest of {len(below)} pairs: p = {min(below) * len(below):.2g}"
+        return _row(claim, Verdict.NOT_REPRODUCED, reason=reason, **about)
+    reason = f"{len(values)} splits show neither less nor more than {claim.at_most:.0%}"
+    return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
 
 
 def _side(
@@ -396,6 +475,8 @@ _JUDGES: dict[type, Callable[[Any, Evidence], LedgerRow]] = {
     MeanClaim: _judge_average,
     SpreadClaim: _judge_spread,
     OrderClaim: _judge_order,
+    ConsistencyClaim: _judge_consistency,
+    VariationClaim: _judge_variation,
     RatioClaim: _judge_ratio,
     FactClaim: _judge_fact,
     StatementClaim: _judge_statement,

@@ -12,6 +12,7 @@ from precbench.yaml.models import Items, Section, at, refuse
 __all__ = [
     "BoundClaim",
     "Claim",
+    "ConsistencyClaim",
     "ExactClaim",
     "FactClaim",
     "MeanClaim",
@@ -21,6 +22,7 @@ __all__ = [
     "Selection",
     "SpreadClaim",
     "StatementClaim",
+    "VariationClaim",
 ]
 
 Selection = dict[str, str | int | float]
@@ -94,6 +96,16 @@ class _Claim(Section):
     def is_positive(self) -> bool:
         """Whether only a printed number above 0 makes sense."""
         return False
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Names of the data sets whose results decide it; none for a study."""
+        return ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the solvers that it compares."""
+        return ()
 
     def all_deviations(self) -> Iterator[str]:
         """Yield the ids of all deviations that a verdict may name."""
@@ -199,6 +211,11 @@ class _Measured(_Claim):
     part: Literal["test", "training"] = "test"
     checkpoint: int | None = None
 
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.dataset,)
+
 
 class MeanClaim(_Measured):
     """A number from one draw of the data; ours are many.
@@ -236,6 +253,11 @@ class MeanClaim(_Measured):
     first_printed: str = ""
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return (self.solver, *([self.first_solver] if self.first_solver else []))
+
+    @property
     def is_positive(self) -> bool:
         """Whether its logarithm is taken."""
         return self.logarithm
@@ -255,6 +277,11 @@ class SpreadClaim(_Measured):
     kind: Literal["spread"]
     solver: str
     at_most: PositiveFloat
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return (self.solver,)
 
     @property
     def in_words(self) -> bool:
@@ -277,8 +304,10 @@ class OrderClaim(_Measured):
     fall_by : float
     margin : float
         The better side may be worse by less than this: it is comparable.
-    worse_checkpoint : int or None
+    worse_checkpoint : int, "last" or None
         The checkpoint of the worse side, if it is not that of the better one.
+    or_on : tuple of str
+        Other data sets; it is enough that it holds on one of all.
     one_draw : bool
         Said of one draw of the data alone: it holds if more of our draws show it than chance
         would, fails if hardly any does, and else cannot be told.
@@ -292,9 +321,20 @@ class OrderClaim(_Measured):
     of: Literal["best", "gap", "falls", "shortfall"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0
-    worse_checkpoint: int | None = None
+    worse_checkpoint: int | Literal["last"] | None = None
+    or_on: Annotated[tuple[str, ...], Field(strict=False)] = ()
     one_draw: bool = False
     deterministic: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return (*self.better, *self.worse)
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data set, and the others of which one is enough."""
+        return (self.dataset, *self.or_on)
 
     @property
     def chance(self) -> float:
@@ -307,6 +347,79 @@ class OrderClaim(_Measured):
     @property
     def in_words(self) -> bool:
         """Both sides are measured."""
+        return True
+
+
+class ConsistencyClaim(_Claim):
+    """Some solvers are near the best on all data sets, others fall behind on some.
+
+    Attributes
+    ----------
+    datasets : tuple of str
+    metric : str
+    among : tuple of str
+        The solvers whose best is the measure: how much a solver falls behind on a data set is the
+        share of the best value that it lacks; over the data sets its largest share counts.
+    steady : tuple of str
+        Each of them falls less behind than any of `unsteady`; none means that these fall behind by
+        more than `margin`.
+    unsteady : tuple of str
+    margin : float
+    """
+
+    kind: Literal["consistency"]
+    datasets: Items[str]
+    metric: str
+    among: Items[str]
+    steady: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    unsteady: Items[str]
+    margin: float = 0.0
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return self.among
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data sets."""
+        return self.datasets
+
+    @property
+    def in_words(self) -> bool:
+        """Both sides are measured."""
+        return True
+
+
+class VariationClaim(_Claim):
+    """The mean over the splits hardly varies over the points of a sweep.
+
+    Attributes
+    ----------
+    dataset, solver, metric : str
+    at_most : float
+        The largest relative variation that agrees.
+    """
+
+    kind: Literal["variation"]
+    dataset: str
+    solver: str
+    metric: str
+    at_most: Annotated[float, Field(gt=0, lt=1)]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return (self.solver,)
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.dataset,)
+
+    @property
+    def in_words(self) -> bool:
+        """The limit was printed in a sentence."""
         return True
 
 
@@ -333,6 +446,16 @@ class RatioClaim(_Claim):
     metric: str = ""
     read_as: PositiveFloat | None = None
     at_least: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of both sides, or of the one."""
+        return (self.slower, self.faster)
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.dataset,)
 
     @property
     def in_words(self) -> bool:
@@ -369,6 +492,11 @@ class FactClaim(_Claim):
         "positives_per_fold",
     ]
 
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.dataset,)
+
 
 class StatementClaim(_Claim):
     """A sentence, definition or formula that no other kind of claim holds.
@@ -400,6 +528,8 @@ Claim = (
     | MeanClaim
     | SpreadClaim
     | OrderClaim
+    | ConsistencyClaim
+    | VariationClaim
     | RatioClaim
     | FactClaim
     | StatementClaim

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest, t
 
 from precbench.errors import InputError
@@ -26,6 +26,7 @@ __all__ = [
     "agrees",
     "beyond_all_others",
     "has_spread",
+    "mean_test",
     "parse_printed",
     "place",
     "prediction_error",
@@ -312,6 +313,26 @@ def sign_test(
     if wins + losses == 0:
         return 0, 0, 1.0
     return wins, losses, float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue)
+
+
+def mean_test(differences: ArrayLike) -> float:
+    """Return the p-value of the one-sided t test that a mean is above 0.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_splits,)
+        At least two.
+
+    Returns
+    -------
+    float
+        Where all are equal, 0 if they are above 0 and else 1.
+    """
+    values = np.asarray(differences, dtype=float)
+    mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+    if error <= 1e-12 * abs(mean) or error == 0:
+        return 0.0 if mean > 0 else 1.0
+    return float(t.sf(mean / error, len(values) - 1))
 
 
 def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
