@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
 
 from precbench import metrics
 from precbench.claims import load_claims, load_deviations, make_ledger, published, read_evidence
@@ -54,6 +54,7 @@ from precbench.claims.verdicts import (
     agrees,
     beyond_all_others,
     has_spread,
+    mean_test,
     parse_printed,
     place,
     prediction_error,
@@ -430,7 +431,7 @@ def judged(claims, *folders, values=None):
 def claim(kind, printed, **fields):
     model = {"mean": MeanClaim, "order": OrderClaim, "ratio": RatioClaim, "exact": ExactClaim}
     model |= {"fact": FactClaim, "bound": BoundClaim, "statement": StatementClaim}
-    model |= {"spread": SpreadClaim}
+    model |= {"spread": SpreadClaim, "variation": VariationClaim, "consistency": ConsistencyClaim}
     number = fields.pop("number", 0)
     about = {
         "id": f"toy/table-1/{number}",
@@ -440,7 +441,7 @@ def claim(kind, printed, **fields):
         "config": "letter",
         "kind": kind,
     }
-    if kind not in ("exact", "bound", "statement"):
+    if kind not in ("exact", "bound", "statement", "consistency"):
         about["dataset"] = "housing"
     if kind in ("mean", "order", "spread"):
         about["metric"] = "auc"
@@ -885,6 +886,89 @@ def test_means_of_few_runs_raise_no_false_alarm():
 
 
 TIMED = {"a": 1.0, "b": 3.0}
+
+
+def test_an_order_may_hold_on_one_data_set_only(tmp_path):
+    """At a stricter level on each; a data set without results is left out."""
+
+    def cells(**wins):
+        return {
+            (name, solver, "auc", "test"): [float(won == (i < n)) for i in range(20)]
+            for name, n in wins.items()
+            for solver, won in (("a", True), ("b", False))
+        }
+
+    def found(**wins):
+        folder = write_results(tmp_path / str(wins), cells(**wins))
+        [row] = judged([order(or_on=["adult", "letter"])], folder)
+        return row.verdict, row.measured.partition(":")[0]
+
+    assert found(housing=3, adult=20, letter=5) == (Verdict.REPRODUCED, "adult")
+    assert found(housing=3, letter=17) == (Verdict.REPRODUCED, "letter")
+    assert found(housing=15, adult=3)[0] is Verdict.TREND_ONLY  # p = 0.02, above 0.05 / 3
+    assert found(housing=3, adult=3)[0] is Verdict.NOT_REPRODUCED
+    [row] = judged([order(or_on=["adult"])], write_results(tmp_path / "none", auc_of(c=[0.5])))
+    assert row.verdict is Verdict.NO_DATA
+
+
+def falling_behind(tmp_path, n=20, **shares):
+    """Judge that a is steady and b is not, with their values on two data sets."""
+    cells = {
+        (name, solver, "auc", "test"): [value] * n
+        for solver, values in shares.items()
+        for name, value in zip(("housing", "adult"), values, strict=True)
+    }
+    fields = {"datasets": ["housing", "adult"], "metric": "auc", "among": list(shares)}
+    fields["unsteady"] = ["b"]
+    folder = write_results(tmp_path / str((shares, n)), cells)
+    steady = claim("consistency", "the most", steady=["a"], **fields)
+    large = claim("consistency", "large", margin=0.05, **fields)
+    return [
+        row.verdict for row in judged([steady, large.model_copy(update={"id": "t/x/1"})], folder)
+    ]
+
+
+def test_consistency_is_the_largest_shortfall(tmp_path):
+    yes, no = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
+    assert falling_behind(tmp_path, a=(0.9, 0.8), b=(1.0, 0.5)) == [yes, yes]
+    assert falling_behind(tmp_path, a=(0.5, 1.0), b=(1.0, 0.9)) == [no, yes]
+    assert falling_behind(tmp_path, a=(1.0, 0.99), b=(0.96, 1.0)) == [yes, no]
+    assert falling_behind(tmp_path, a=(0.8, 0.8), b=(0.9, 0.9), c=(1.0, 1.0)) == [no, yes]
+    assert falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [Verdict.INCONCLUSIVE] * 2
+
+
+@pytest.mark.parametrize(
+    ("means", "spread", "n", "verdict"),
+    [
+        ((0.80, 0.79, 0.81), 0.01, 20, Verdict.REPRODUCED),
+        ((0.80, 0.60, 0.81), 0.01, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.77, 0.80), 0.2, 20, Verdict.INCONCLUSIVE),
+        ((0.80, 0.80, 0.80), 0.0, 20, Verdict.REPRODUCED),
+        ((0.80, 0.70, 0.80), 0.0, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.79, 0.81), 0.01, 19, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
+    folder = write_results(tmp_path, auc_of(a=[0.5] * n))
+    table = pd.read_csv(folder / "results.csv").query("final")
+    points = [
+        table.assign(sweep=f"batch_size={i}", value=normal(n, mean, spread, seed=i))
+        for i, mean in enumerate(means)
+    ]
+    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
+    [row] = judged([claim("variation", "5%", **fields)], folder)
+    assert row.verdict is verdict and row.runs == n and row.measured.endswith("%")
+
+
+def test_t_tests_are_one_sided():
+    rng = np.random.default_rng(0)
+    for shift in (-0.3, 0.0, 0.3):
+        sample = rng.standard_normal(20) + shift
+        assert mean_test(sample) == pytest.approx(
+            ttest_1samp(sample, 0, alternative="greater").pvalue
+        )
+    assert [mean_test([v] * 5) for v in (-1, 0, 1)] == [1, 1, 0]
 
 
 def ratio(printed="3", **fields):
@@ -1622,8 +1706,6 @@ def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, w
          r"claims\[0\]\.dataset: .*should be a valid string"),
         ("worse: [cutting-plane]", "worse: [cutting-plane]\n        worst: []", 1,
          r"claims\[0\]\.worst: .*ppi/perceptron-avg.*: unknown key \(did you mean 'worse'"),
-        ('reason: "compares', 'untested: x\n        reason: "compares', -6,
-         "most-consistent: needs either a reason"),
     ],
 )  # fmt: skip
 def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, what):
@@ -1704,6 +1786,9 @@ def test_mistakes_in_other_files(with_mistake):
     _, message = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
     assert "claims[0].whre: figure-8/most-cases: unknown key (did you mean 'where'?)" in message
     assert "is missing" not in message
+    reason = '    reason: \'"relatively"'
+    _, message = with_mistake(reason, "    untested: x\n" + reason, "kar2015/fig3-batch")
+    assert "kdd08/stable: needs either a reason" in message
 
 
 # --- precbench check ---
