@@ -386,6 +386,24 @@ def test_deviations_of_a_sample_of_all_rows():
         assert one(table, size=2000, **cell) > 1e-3
 
 
+def test_other_measures_follow_their_definitions():
+    """G-mean over all labellings, the logistic loss over all pairs, and 1 at w = 0."""
+    rng = np.random.default_rng(0)
+    scores, positive = rng.standard_normal(7), np.arange(7) < 3
+    objective = -math.inf
+    for labels in itertools.product((False, True), repeat=7):
+        chosen = np.array(labels)
+        recalls = chosen[positive].mean() * (1 - chosen[~positive].mean())
+        difference = (chosen.astype(float) - positive) @ scores
+        objective = max(objective, 1 - math.sqrt(recalls) + difference / 3)
+    of = {name: make(0.25, 0.5) for name, make in kar2014._MEASURES.items()}
+    assert of["g-mean"](scores, positive) == pytest.approx(objective)
+    assert of["g-mean"](np.zeros(7), positive) == of["f1"](np.zeros(7), positive) == 1
+    top = np.sort(scores[~positive])[-2:]
+    pairs = [math.log1p(math.exp(j - i)) for i in scores[positive] for j in top]
+    assert of["pauc, logistic"](scores, positive) == pytest.approx(np.mean(pairs))
+
+
 def test_too_few_rows_are_reported():
     with pytest.raises(InputError, match="20,000 rows and a horizon 20,001"):
         values("kar2014/regret", datasets=["margin-noisy"], horizons=[20001, 20002])

@@ -17,7 +17,7 @@ from pydantic import Field, PositiveFloat
 
 from precbench.data import load_dataset
 from precbench.errors import InputError
-from precbench.losses import PartialAUC, struct
+from precbench.losses import F1, PartialAUC, struct
 from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
 from precbench.solvers import FTRL, OnePMB
 from precbench.solvers.ftrl import Leader
@@ -26,6 +26,9 @@ from precbench.topk import resolve_k
 __all__ = ["STUDIES", "error_bounds", "regret", "uniform_convergence"]
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
+Converging = Annotated[
+    list[Literal["prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"]], Field(min_length=1)
+]
 
 DELTA = 0.05
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
@@ -295,7 +298,7 @@ def _ratios(
 
 def uniform_convergence(
     datasets: DatasetNames,
-    objectives: Objectives,
+    objectives: Converging,
     sizes: Sizes,
     weights: Count,
     samples: Count,
@@ -312,10 +315,11 @@ def uniform_convergence(
     Parameters
     ----------
     datasets : list of str
-    objectives : list of {"prbep", "prec@k", "pauc"}
+    objectives : list of {"prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"}
         The struct surrogate divided by the number of rows, with as many ones as there are
-        positives or with the share `top`, and the mean hinge over the pairs of a positive and
-        one of the share `beta` of the negatives.
+        positives or with the share `top`; the mean hinge, or logistic loss, over the pairs of a
+        positive and one of the share `beta` of the negatives; the struct surrogates of 1 - F1 and of
+        1 less the geometric mean of both recalls, which take time with the number of pairs.
     sizes : list of int
         Rows of a sample.
     weights, samples : int
@@ -583,12 +587,37 @@ def _mean_struct(top: float | None) -> _Measure:
     return of
 
 
+def _logistic_pauc(beta: float) -> _Measure:
+    def of(scores: NDArray, positive: NDArray[np.bool_]) -> float:
+        neg = -np.sort(-scores[~positive])
+        neg = neg[: resolve_k(beta, len(neg))]
+        return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
+
+    return of
+
+
+def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
+    """Return the struct surrogate of 1 less the geometric mean of both recalls, scaled as `F1`."""
+    pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
+    lost = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # of those that are not taken
+    gained = np.append(0.0, np.cumsum(neg))
+    right = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
+    best = -math.inf
+    for true, missed in enumerate(lost):
+        value = gained - len(pos) * math.sqrt(true / len(pos)) * right
+        best = max(best, float(value.max()) - missed)
+    return 1 + best / len(pos)
+
+
 _MEASURES: dict[str, Callable[[float, float], _Measure]] = {
     "prbep": lambda top, beta: _mean_struct(None),
     "prec@k": lambda top, beta: _mean_struct(top),
     "pauc": lambda top, beta: (
         lambda scores, positive: PartialAUC(beta).evaluate(scores, positive)[0]
     ),
+    "pauc, logistic": lambda top, beta: _logistic_pauc(beta),
+    "f1": lambda top, beta: lambda scores, positive: F1().evaluate(scores, positive)[0],
+    "g-mean": lambda top, beta: _g_mean,
 }
 
 STUDIES: dict[str, Callable[..., pd.DataFrame]] = {

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PRESENTATIONS"]
 
-_NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC"}
+_NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC", "pauc, logistic": "pAUC, logistic"}
+_NAMES |= {"f1": "F1", "g-mean": "G-mean"}
 
 
 def _panels(
