@@ -318,8 +318,8 @@ def uniform_convergence(
     objectives : list of {"prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"}
         The struct surrogate divided by the number of rows, with as many ones as there are
         positives or with the share `top`; the mean hinge, or logistic loss, over the pairs of a
-        positive and one of the share `beta` of the negatives; the struct surrogates of 1 - F1 and of
-        1 less the geometric mean of both recalls, which take time with the number of pairs.
+        positive and one of the share `beta` of the negatives; the struct surrogates of 1 - F1 and
+        of 1 less the geometric mean of both recalls, which take time with the number of pairs.
     sizes : list of int
         Rows of a sample.
     weights, samples : int
