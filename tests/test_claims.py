@@ -961,6 +961,43 @@ def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     assert row.verdict is verdict and row.runs == n and row.measured.endswith("%")
 
 
+def test_points_of_a_sweep_are_compared(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.5] * 20, b=[0.5] * 20))
+    table = pd.read_csv(folder / "results.csv").query("final")
+    means = {"a": {1: 0.8, 2: 0.79, 3: 0.4}, "b": {1: 0.5, 2: 0.49, 3: 0.48}}
+    points = [
+        table[table["solver"] == solver].assign(
+            sweep=f"batch_size={i}", value=normal(20, mean, 1e-4)
+        )
+        for solver, of in means.items()
+        for i, mean in of.items()
+    ]
+    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    one, two, three = (f"batch_size={i}" for i in (1, 2, 3))
+    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
+    claims = [
+        order("a", "a", number=1, at=two, worse_at=three),
+        order("a", "a", number=2, at=three, worse_at=two),
+        order("a", "b", number=3, at=three),
+        order("b", "a", number=4, of="variation"),
+        order("a", "b", number=5, of="variation"),
+        claim("variation", "5%", number=6, points=[one, two], **fields),
+        claim("variation", "5%", number=7, **fields),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    [row] = judged([order("a", "b", at="batch_size=9")], folder)
+    assert row.verdict is Verdict.NO_DATA and "lack the points batch_size=9" in row.reason
+
+
 def test_t_tests_are_one_sided():
     rng = np.random.default_rng(0)
     for shift in (-0.3, 0.0, 0.3):
@@ -1428,7 +1465,6 @@ def test_experiments_are_those_of_the_configs(claims):
 
 
 OPEN = {  # claims of a config that it cannot decide yet; the list may only become shorter
-    "kar2014/fig3-buffer": 2,
 }
 
 
@@ -1453,9 +1489,14 @@ def obstacle(claim, configs):
     }:
         return "a solver that is not among the others"
     metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
-    if isinstance(claim, VariationClaim):
+    swept = [getattr(claim, name, "") for name in ("at", "worse_at")]
+    if isinstance(claim, VariationClaim) or getattr(claim, "of", "") == "variation" or any(swept):
         if len(config.sweep_points()) < 2 or metrics[claim.metric] < 2:
             return "not several points of a sweep"
+        [(name, values)] = config.sweep.items()
+        named = {*filter(None, swept), *getattr(claim, "points", ())}
+        if lacks := named - {f"{name}={value}" for value in values}:
+            return f"no point {', '.join(sorted(lacks))}"
     elif isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
         if config.sweep is not None:
             return "times of several points of a sweep"

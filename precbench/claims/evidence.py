@@ -1,7 +1,7 @@
 """The measured values that claims are compared with, read from folders of results."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -95,10 +95,20 @@ class Outcomes:
         metric = self.run.metrics[0]
         return {r for s in solvers for r in self._cell(dataset, s, metric, "test")["run"]}
 
-    def sweep(self, dataset: str, solver: str, metric: str, part: str = "test") -> pd.DataFrame:
-        """Return the value on each split (rows) at each point of the sweep (columns)."""
+    def sweep(
+        self,
+        dataset: str,
+        solver: str,
+        metric: str,
+        part: str = "test",
+        points: Collection[str] = (),
+    ) -> pd.DataFrame:
+        """Return the value on each split (rows) at each point, or some, of the sweep (columns)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
-        return rows.pivot(index="split", columns="sweep", values="value").dropna()
+        values = rows.pivot(index="split", columns="sweep", values="value")
+        if lacks := sorted(set(points) - set(values)):
+            raise MissingError(f"the results lack the points {', '.join(lacks)} of the sweep")
+        return values[list(points or values)].dropna()
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         rows = self._points(dataset, solver, metric, part)

@@ -257,8 +257,8 @@ def _judge_order(claim: OrderClaim, evidence: Evidence, level: float = LEVEL) ->
         return _judge_one_of(claim, evidence)
     later = claim.checkpoint if claim.worse_checkpoint is None else claim.worse_checkpoint
     later = None if later == "last" else later
-    better = _side(claim, claim.better, claim.checkpoint, outcomes)
-    worse = _side(claim, claim.worse, later, outcomes)
+    better = _side(claim, claim.better, claim.checkpoint, claim.at, outcomes)
+    worse = _side(claim, claim.worse, later, claim.worse_at or claim.at, outcomes)
     better, worse = better.align(worse, join="inner")
     wins, losses, p = sign_test(better.to_numpy() + claim.margin, worse.to_numpy(), claim.chance)
     measured = f"holds in {wins} of {len(better)}, fails in {losses}"
@@ -336,7 +336,7 @@ def _judge_consistency(claim: ConsistencyClaim, evidence: Evidence) -> LedgerRow
 def _judge_variation(claim: VariationClaim, evidence: Evidence) -> LedgerRow:
     """Show by t tests that no point lies too far below another, or that one does."""
     outcomes = _measured(claim, evidence.outcomes)
-    values = outcomes.sweep(claim.dataset, claim.solver, claim.metric)
+    values = outcomes.sweep(claim.dataset, claim.solver, claim.metric, points=claim.points)
     means = values.mean()
     variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
     about: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
@@ -357,9 +357,19 @@ def _judge_variation(claim: VariationClaim, evidence: Evidence) -> LedgerRow:
 
 
 def _side(
-    claim: OrderClaim, solvers: Sequence[str], checkpoint: int | None, outcomes: Outcomes
+    claim: OrderClaim, solvers: Sequence[str], checkpoint: int | None, at: str, outcomes: Outcomes
 ) -> pd.Series:
     """Return the value of one side on each split; larger is better."""
+    if claim.of == "variation" or at:
+        swept = [
+            outcomes.sweep(claim.dataset, s, claim.metric, claim.part, [at] if at else ())
+            for s in solvers
+        ]
+        if claim.of == "variation":
+            lacks = [1 - values.min(axis=1) / values.max(axis=1) for values in swept]
+            return -pd.concat(lacks, axis=1, join="inner").min(axis=1)
+        sign = -1 if claim.metric in outcomes.run.losses else 1
+        return (sign * pd.concat(swept, axis=1, join="inner")).max(axis=1)
     if claim.of in _OF_CURVES:
         columns = [
             pd.Series({split: _OF_CURVES[claim.of](claim, curve) for split, curve in of.items()})

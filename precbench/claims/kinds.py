@@ -296,16 +296,20 @@ class OrderClaim(_Measured):
     ----------
     better, worse : tuple of str
         Labels of solvers.
-    of : {"best", "gap", "falls", "shortfall"}
+    of : {"best", "gap", "falls", "shortfall", "variation"}
         What is compared: the best value of each side; the distance between the two values of
         each side; the share of the steps from one checkpoint to the next at which the value falls
         by more than `fall_by`; how far the values before the last lie below the best of the
-        curve, on average. Of these three the smaller is the better.
+        curve, on average; by which share the least value over the sweep lies below the largest.
+        Of the last four the smaller is the better.
     fall_by : float
     margin : float
         The better side may be worse by less than this: it is comparable.
     worse_checkpoint : int, "last" or None
         The checkpoint of the worse side, if it is not that of the better one.
+    at, worse_at : str
+        The point of the sweep, as ``batch_size=500``, of the better side, and of the worse one if
+        it is another.
     or_on : tuple of str
         Other data sets; it is enough that it holds on one of all.
     one_draw : bool
@@ -318,10 +322,12 @@ class OrderClaim(_Measured):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    of: Literal["best", "gap", "falls", "shortfall"] = "best"
+    of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0
     worse_checkpoint: int | Literal["last"] | None = None
+    at: str = ""
+    worse_at: str = ""
     or_on: Annotated[tuple[str, ...], Field(strict=False)] = ()
     one_draw: bool = False
     deterministic: bool = False
@@ -399,6 +405,8 @@ class VariationClaim(_Claim):
     dataset, solver, metric : str
     at_most : float
         The largest relative variation that agrees.
+    points : tuple of str
+        Points of the sweep, as ``batch_size=500``; none means all.
     """
 
     kind: Literal["variation"]
@@ -406,6 +414,7 @@ class VariationClaim(_Claim):
     solver: str
     metric: str
     at_most: Annotated[float, Field(gt=0, lt=1)]
+    points: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
