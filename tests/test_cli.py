@@ -27,7 +27,7 @@ from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from tests.helpers import invoke, refused, run
 
-COMMANDS = ["", "run", "plot", "check", "list", "fit", "score", "data"]
+COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "fit", "score", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -730,3 +730,53 @@ def test_results_of_a_newer_version_are_rejected(own, files):
     for arguments in (["run", config, "--out", out], ["plot", out / "own"], ["plot", out]):
         sentence = refused(arguments)
         assert "newer precbench (schema 2, this one knows 1): update precbench" in sentence
+
+
+# --- reproduce ---
+
+
+def test_reproduce_runs_what_decides_and_prints_the_verdicts(isolated, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    arguments = ("reproduce", "kar2015/counterexample", "--out", tmp_path)
+    planned = invoke(*arguments, "--dry-run")
+    assert planned.exit_code == 0 and not list(tmp_path.iterdir())
+    assert "counterexample: 4 claims; 4 trials to run, about 1 s" in planned.output
+    found = json.loads(invoke(*arguments, "--json").stdout)
+    assert [run["cached"] for run in found["runs"]] == [0]
+    assert [row["verdict"] for row in found["ledger"]] == ["reproduced"] * 4
+    done = invoke("reproduce", "counterexample", "--out", tmp_path)  # by the data set
+    assert done.exit_code == 0 and "4 claims; 0 trials to run" in done.output
+    assert done.output.count("  reproduced  ") == 4 and "suboptimal" in done.output
+
+
+def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
+    reason = refused(("reproduce", "kdd08", "--out", tmp_path), code=3)
+    assert "precbench data add kdd08 FILES, with Features.txt and Info.txt" in reason
+    paper = invoke("reproduce", "kar2015", "--dry-run", "--out", tmp_path)
+    assert paper.exit_code == 0
+    for name in ("kdd08", "ppi", "covtype", "letter"):
+        assert f"left out: {name}. " in paper.output
+    assert "kar2015/bounds: 5 claims; a study" in paper.output
+    assert "kar2015/section-6" not in paper.output
+
+
+def test_reproduce_takes_the_part_that_has_claims(isolated, mirror, tmp_path):
+    planned = invoke("reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path).output
+    sentences = dict(line.split(": ", 1) for line in planned.splitlines() if "claim" in line)
+    assert "120 trials" in sentences["kar2015/section-6, letter"]  # six solvers, 20 splits
+    assert "one at a time" in sentences["kar2015/section-6, letter"]
+    assert "one at a time" not in sentences["kar2015/kappa-extension, letter"]
+    assert "1 trial to run" in sentences["letter, letter"]  # its claims are counts of the data
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("leter", "neither a data set nor a paper nor a config.*did you mean 'letter'"),
+        ("german-numer", "neither a data set"),
+        ("magic-x", "neither"),
+        ("rudin2009/derivative", "no claim is about rudin2009/derivative"),
+    ],
+)
+def test_invalid_targets_of_reproduce(target, what):
+    assert re.search(what, refused(("reproduce", target)))

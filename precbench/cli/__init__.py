@@ -93,6 +93,7 @@ def about(
       precbench run kdd08 --smoke    try one out in seconds
       precbench plot results/        redraw tables and figures
       precbench check results/       compare with the published numbers
+      precbench reproduce letter     decide all claims about a data set
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
@@ -214,6 +215,48 @@ def check(
         out=out, reference=reference, update_reference=update_reference, as_json=as_json
     )
     raise typer.Exit(check_results(results, options))
+
+
+@app.command(short_help="Decide the published claims about a data set, a paper or a config.")
+def reproduce(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET", help="Data sets, papers (kar2015, ...) or configs; see list claims."
+        ),
+    ],
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
+        ),
+    ] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run, and about how long.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    mirror: Mirror = None,
+    as_json: Json = False,
+) -> None:
+    """Decide the published claims about a data set, a paper or a config.
+
+    Says which parts of which configs will run, and about how long; runs the missing trials; then
+    prints the verdict on each of the claims. Only real data are used: data sets that cannot be
+    obtained are left out, with a sentence on how to bring them.
+
+    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
+
+    \b
+    Examples:
+      precbench data add kdd08 training_data.zip
+      precbench reproduce kdd08 --dry-run
+      precbench reproduce kdd08 --jobs 2
+      precbench reproduce kar2015/counterexample
+    """
+    from precbench.cli.reproduce import ReproduceOptions, reproduce_claims
+
+    options = ReproduceOptions(jobs=jobs, out=out, dry_run=dry_run, mirror=mirror, as_json=as_json)
+    raise typer.Exit(reproduce_claims(targets, options))
 
 
 @app.command("list", short_help="List solvers, data sets, metrics, configs, claims or deviations.")

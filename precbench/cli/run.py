@@ -49,14 +49,14 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
         raise InputError(f"--jobs is {options.jobs}: at least one trial must run at a time")
     loaded = [load_config(name) for name in names]  # mistakes are reported before any work
     seeds = None if options.seeds is None else _seeds(options.seeds)
-    runs = [_prepared(config, options, seeds) for config in loaded]
+    runs = [prepared(config, options, seeds) for config in loaded]
     summaries = [run() for run in runs]
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(summary["not_ok"] for summary in summaries))
 
 
-def _prepared(
+def prepared(
     config: Experiment | Study, options: RunOptions, seeds: Sequence[int] | None
 ) -> Callable[[], dict[str, Any]]:
     """Check the options against a config and return a function that runs it."""

@@ -8,7 +8,14 @@ from precbench.claims.ledger import Change, LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.report.tables import Cell, Table, markdown_table, three_digits
 
-__all__ = ["change_table", "counts_table", "ledger_markdown", "missing_table", "open_tables"]
+__all__ = [
+    "change_table",
+    "claims_table",
+    "counts_table",
+    "ledger_markdown",
+    "missing_table",
+    "open_tables",
+]
 
 _NOTES = [
     "Ours: the median of our repetitions, if there are several; spread: their quartiles; "
@@ -108,6 +115,29 @@ def change_table(changes: Iterable[Change]) -> Table:
         title="Changed against the reference",
         header=["id", "reference", "now", ""],
         rows=[[Cell(text) for text in row] for row in rows],
+    )
+
+
+def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
+    """Return every claim with its verdict.
+
+    Parameters
+    ----------
+    ledger : iterable of LedgerRow
+    title : str
+
+    Returns
+    -------
+    Table
+    """
+    return Table(
+        title=title,
+        header=["id", "printed", "ours", "runs", "verdict", "because"],
+        rows=[
+            [Cell(text) for text in (row.id, row.printed, row.measured, str(row.runs))]
+            + [Cell(row.verdict), Cell(_because(row))]
+            for row in ledger
+        ],
     )
 
 

@@ -1,0 +1,249 @@
+"""``precbench reproduce``: the runs that decide some claims, and what they say."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from precbench.claims import load_claims, make_ledger, read_evidence
+from precbench.claims.evidence import WALL_SECONDS, Evidence
+from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
+from precbench.claims.ledger import changes, read_ledger, reference_path
+from precbench.cli.run import RunOptions, prepared
+from precbench.cli.screen import screen
+from precbench.data import DATASETS
+from precbench.errors import DataUnavailableError, InputError, did_you_mean
+from precbench.experiment import Experiment, Study, Trial, list_configs, load_config
+from precbench.experiment.plan import Plan, make_plan
+from precbench.report.ledger import claims_table
+from precbench.report.tables import console_table
+from precbench.runner import to_do
+from precbench.store import Store
+from precbench.text import one_line
+
+_REGRESSED = 4
+_WIDTH_IN_A_PIPE = 190
+_SECONDS_PER_VALUE = 2e-9
+_SECONDS_PER_ROW = 3e-8
+_SECONDS_PER_TRIAL = 0.2
+_PASSES = 100  # of a solver that counts iterations and has no limit
+
+
+@dataclass(frozen=True)
+class ReproduceOptions:
+    """The options of the command."""
+
+    jobs: int
+    out: Path
+    dry_run: bool
+    mirror: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A config, or some data sets and solvers of it, with the claims that it decides."""
+
+    name: str
+    config: Experiment | Study
+    claims: Sequence[Claim]
+    options: RunOptions
+    seconds: float | None
+    n_trials: int
+
+    @property
+    def about(self) -> str:
+        """What will run, and about how long."""
+        claims = f"{len(self.claims)} claim{'s' * (len(self.claims) != 1)}"
+        if self.seconds is None:
+            return f"{self.name}: {claims}; a study, computed in one piece"
+        data = ", ".join(self.options.datasets or ())
+        how = "one at a time, as times are compared" if self.options.timing else ""
+        parts = (
+            f"{self.n_trials} trial{'s' * (self.n_trials != 1)} to run",
+            _duration(self.seconds),
+            how,
+        )
+        return f"{self.name}, {data}: {claims}; {', '.join(filter(None, parts))}"
+
+
+def reproduce_claims(targets: Sequence[str], options: ReproduceOptions) -> int:
+    """Run what decides the claims about these targets, print the verdicts, return the exit code."""
+    console = screen(quiet=options.as_json, width_in_a_pipe=_WIDTH_IN_A_PIPE)
+    runs: list[_Run] = []
+    missing: dict[str, str] = {}
+    for name, (claims, datasets) in _chosen(targets).items():
+        runs += _planned(name, claims, datasets, options, missing)
+    if not runs:
+        raise DataUnavailableError("\n".join(missing.values()))
+    for run in runs:
+        console.print(run.about)
+    for name, why in missing.items():
+        console.print(f"left out: {name}. {one_line(why)}", style="bold")
+    seconds = sum(run.seconds or 0.0 for run in runs)
+    console.print(f"in all {_duration(seconds)}, judged by the sizes or by earlier trials")
+    if options.dry_run:
+        return 0
+    summaries = [prepared(run.config, run.options, _splits(run.options))() for run in runs]
+
+    claims = [claim for run in runs for claim in run.claims]
+    ledger = make_ledger(claims, _evidence([Path(summary["folder"]) for summary in summaries]))
+    if options.as_json:
+        print(json.dumps({"runs": summaries, "ledger": list(map(asdict, ledger))}, indent=1))
+    console.print(console_table(claims_table(ledger, f"Claims about {', '.join(targets)}")))
+    worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
+    for change in worse:
+        print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
+    if any(summary["not_ok"] for summary in summaries):
+        return 1
+    return _REGRESSED if worse else 0
+
+
+def _chosen(targets: Sequence[str]) -> dict[str, tuple[list[Claim], set[str] | None]]:
+    """Return the claims to decide by config, and on which data sets; None means all of them."""
+    testable = [c for c in load_claims() if not (c.untested or isinstance(c, StatementClaim))]
+    papers = {claim.paper for claim in testable}
+    configs = {claim.config for claim in testable}
+    datasets = {name for claim in testable for name in claim.data}
+    chosen: dict[str, tuple[list[Claim], set[str] | None]] = {}
+    for target in targets:
+        is_dataset = target in datasets
+        if not is_dataset and target not in papers | configs:
+            _refuse(target, {*datasets, *papers, *configs})
+        for claim in testable:
+            if is_dataset:
+                about = target in claim.data and not isinstance(claim, ConsistencyClaim)
+            else:
+                about = target in (claim.paper, claim.config)
+            if not about:
+                continue
+            claims, only = chosen.get(claim.config, ([], set()))
+            claims = claims if claim in claims else [*claims, claim]
+            everywhere = only is None or not is_dataset
+            chosen[claim.config] = claims, None if everywhere else {*(only or ()), target}
+    return chosen
+
+
+def _refuse(target: str, known: set[str]) -> None:
+    if target in {*DATASETS, *list_configs()}:
+        raise InputError(f"no claim is about {target}; precbench list claims shows them all")
+    raise InputError(
+        f"{target!r} is neither a data set nor a paper nor a config with claims"
+        f"{did_you_mean(target, known)}; precbench list claims shows them all"
+    )
+
+
+def _planned(
+    name: str,
+    claims: list[Claim],
+    datasets: set[str] | None,
+    options: ReproduceOptions,
+    missing: dict[str, str],
+) -> list[_Run]:
+    """Return what runs of a config, and note the data sets that cannot be obtained."""
+    config = load_config(name)
+    timing = any(_is_timed(claim) for claim in claims)
+    if isinstance(config, Study):
+        run_options = _run_options(options)
+        return [_Run(name, config, claims, run_options, None, 1)]
+    wanted = {d for claim in claims for d in claim.data} if datasets is None else datasets
+    available = []
+    for dataset in (entry.name for entry in config.datasets if entry.name in wanted):
+        if dataset in missing:
+            continue
+        try:
+            make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
+            available.append(dataset)
+        except DataUnavailableError as error:
+            missing[dataset] = str(error)
+    if not available:
+        return []
+    labels = {label for claim in claims for label in claim.labels}
+    only_counts = not labels
+    run_options = _run_options(
+        options,
+        solvers=[next(iter(config.solvers))] if only_counts else sorted(labels),
+        datasets=available,
+        seeds="0" if only_counts else None,
+        timing=timing,
+        jobs=1 if timing else options.jobs,
+    )
+    part = config.select(run_options.solvers, available, _splits(run_options))
+    plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
+    store = Store(options.out / config.name)
+    trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
+    seconds = _seconds(plan, store, trials) / run_options.jobs
+    claims = [c for c in claims if not c.data or {*c.data} & {*available}]
+    return [_Run(name, config, claims, run_options, seconds, len(trials))]
+
+
+def _run_options(options: ReproduceOptions, **changes: Any) -> RunOptions:
+    given: dict[str, Any] = {
+        "solvers": None,
+        "datasets": None,
+        "seeds": None,
+        "jobs": options.jobs,
+        "smoke": False,
+        "dry_run": False,
+        "timing": False,
+        "out": options.out,
+        "force": False,
+        "mirror": options.mirror,
+        "stand_ins": False,
+        "as_json": options.as_json,
+    }
+    return RunOptions(**given | changes)
+
+
+def _splits(options: RunOptions) -> list[int] | None:
+    return None if options.seeds is None else [int(options.seeds)]
+
+
+def _is_timed(claim: Claim) -> bool:
+    return isinstance(claim, RatioClaim) or getattr(claim, "metric", "") == WALL_SECONDS
+
+
+def _seconds(plan: Plan, store: Store, trials: Mapping[str, Trial]) -> float:
+    """Estimate how long trials take: as long as those that have run, or by their sizes."""
+    known: dict[tuple[str, str], list[float]] = {}
+    for record in store.records():
+        if record["status"] == "ok":
+            took = (record.get("seconds") or 0.0) + (record.get("tuning_seconds") or 0.0)
+            known.setdefault((record["label"], record["dataset"]), []).append(took)
+    return sum(
+        _SECONDS_PER_TRIAL + median(known.get((t.label, t.dataset.name)) or [_by_size(plan, t)])
+        for t in trials.values()
+    )
+
+
+def _by_size(plan: Plan, trial: Trial) -> float:
+    X = plan.datasets[trial.dataset.name].X
+    n, d = X.shape
+    per_row = getattr(X, "nnz", n * d) / n
+    n_candidates = 1
+    for values in trial.candidates.values():
+        n_candidates *= len(values)
+    tuned = n_candidates > 1
+    if "epochs" in trial.params:
+        epochs = max(trial.candidates.get("epochs", [trial.params["epochs"]]))
+        passes = epochs * (1 + 0.8 * n_candidates * tuned)
+    elif trial.limit is not None and trial.limit.times_slowest is not None:
+        slowest = max((t.params.get("epochs", 1) for t, _ in plan.trials), key=float)
+        passes = trial.limit.times_slowest * slowest * (1 + tuned)
+    else:
+        passes = trial.params.get("max_iter", _PASSES) * (1 + 0.8 * n_candidates * tuned)
+    rows = n * (1 - trial.split.test_size)
+    return float(rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def _evidence(folders: Sequence[Path]) -> Evidence:
+    return read_evidence([folder for folder in dict.fromkeys(folders) if folder.is_dir()])
