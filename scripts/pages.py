@@ -28,7 +28,17 @@ from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
 from promises import COMMANDS, FIGURES, PROMISES
-from reference import LEDGER, README, REFERENCE, ROOT, differences, ledger_table, table
+from reference import (
+    LEDGER,
+    README,
+    REFERENCE,
+    ROOT,
+    SOLVERS,
+    differences,
+    ledger_table,
+    side_by_side,
+    table,
+)
 
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
@@ -55,6 +65,8 @@ def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
     makers = {
         "reference": lambda: table(pd.read_csv(REFERENCE)),
+        "unit-norm": lambda: side_by_side(pd.read_csv(REFERENCE), pd.read_csv(SOLVERS)),
+        "all-solvers": lambda: table(pd.read_csv(SOLVERS).query("experiment == 'all-solvers'")),
         "ledger": lambda: ledger_table(read_ledger(LEDGER)),
         "verdicts": verdicts,
         "shortfalls": shortfalls,
