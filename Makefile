@@ -15,7 +15,7 @@ CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5
     kar2015/counterexample
 REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems rudin2009/objectives \
     adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
-    kar2015/kappa-extension kar2015/batch-extension kar2015/bounds \
+    kar2015/kappa-extension kar2015/batch-extension kar2015/bounds kar2015/rates \
     kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \
     kar2014/other-measures kar2014/cost gultekin/cost gultekin/fig1 gultekin/fig2 gultekin/fourier
 

@@ -122,10 +122,42 @@ def test_limits_of_all_slopes_have_a_joint_level(monkeypatch):
     assert limits["value"].to_numpy() == pytest.approx(expected)
 
 
+def test_constants_that_grow_are_seen(monkeypatch):
+    """Those of an excess that does not fall, but not those of one at the rate, or of none."""
+    rng = np.random.default_rng(0)
+
+    def constants(stream, *_):
+        rate = np.sqrt(np.log(stream.n_batches / 0.05) / stream.batch_size)
+        noise = 1 + 0.1 * rng.standard_normal()
+        for name, excess in (("flat", 0.1), ("falls", rate), ("none", 0.0)):
+            yield (name, ""), noise * excess / rate
+
+    monkeypatch.setattr(kar2015, "_constants", constants)
+    arguments = load_config("kar2015/rates").arguments()
+    table = kar2015.precision_rates(**arguments | {"lengths": [8, 16, 32, 64]})
+    limits = table[table["quantity"] == "slope, lower limit"].set_index("theorem")["value"]
+    assert limits["flat"] > 0 >= limits["falls"] and limits["none"] == 0
+
+
+def test_rates_use_the_constants_of_the_theorems():
+    table = load_config("kar2015/rates").smoke_size().compute()
+    constants = table[table["quantity"] == "constant"]
+    assert len(constants) == 4 * 2 and (constants["value"] >= 0).all()
+    assert table["quantity"].value_counts().to_dict() == {
+        "constant": 8,
+        "slope": 4,
+        "slope, lower limit": 4,
+        "bounded": 1,
+    }
+
+
 def test_optimum_must_be_known():
     arguments = load_config("kar2015/bounds").arguments() | {"datasets": ["counterexample"]}
     with pytest.raises(InputError, match="counterexample has no known optimum"):
         kar2015.precision_bounds(**arguments)
+    arguments = load_config("kar2015/rates").arguments() | {"dataset": "counterexample"}
+    with pytest.raises(InputError, match="counterexample has no known optimum"):
+        kar2015.precision_rates(**arguments)
 
 
 def test_data_have_the_stated_margin(isolated):

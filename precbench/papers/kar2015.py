@@ -31,7 +31,7 @@ from precbench.seeds import trial_seed
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 
-__all__ = ["STUDIES", "precision_bounds"]
+__all__ = ["STUDIES", "precision_bounds", "precision_rates"]
 
 DELTA = 0.05
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
@@ -151,6 +151,81 @@ def precision_bounds(
     rows.append(("Theorem 12", "", "", "", np.nan, np.nan, "stated slope", -0.5))
     columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     return pd.DataFrame(rows, columns=[*columns, "value"])
+
+
+def precision_rates(
+    dataset: str,
+    k: Annotated[float, Field(gt=0, le=1)],
+    lengths: Sizes,
+    repetitions: AtLeastTwo,
+    eta0: PositiveFloat,
+    radius: PositiveFloat,
+    seed: Seed,
+) -> pd.DataFrame:
+    """See whether the constants that Theorems 13, 15 and Corollary 14 leave open stay bounded.
+
+    Streams are drawn independently from all rows, with replacement. With b batches of length b all
+    terms of the bounds fall together as b grows.
+
+    Parameters
+    ----------
+    dataset : str
+        With a known optimum.
+    k : float
+        kappa, a share of the positives; rounded up in each batch.
+    lengths : list of int
+        Values of b.
+    repetitions : int
+        Streams of each length.
+    eta0, radius : float
+        As in `precision_bounds`.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``theorem``, ``solver``, ``batch_size``, ``quantity``, ``value``. Quantities:
+
+        ``constant``
+            The smallest that is sufficient, the mean over the streams.
+        ``slope``, ``slope, lower limit``, ``bounded``
+            Of the constant against log(b), with a lower confidence limit by bootstrap (joint, as in
+            `precision_bounds`), and 0, above which it would grow without bound.
+
+    Raises
+    ------
+    InputError
+        If the optimum of the data set is not known.
+    """
+    population = load_dataset(dataset)
+    if population.optimum is None:
+        raise InputError(f"{dataset} has no known optimum: take margin or margin-noisy")
+    rng = np.random.default_rng(seed)
+    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    for length in lengths:
+        of_length: dict[tuple[str, str], list[float]] = {}
+        for _ in range(repetitions):
+            drawn = rng.integers(len(population.y), size=length**2)
+            X, y = np.asarray(population.X)[drawn], population.y[drawn]
+            for key, constant in _constants(_Stream(population, X, y, k, length), eta0, radius):
+                of_length.setdefault(key, []).append(constant)
+        for key, constants in of_length.items():
+            found.setdefault(key, []).append(np.array(constants))
+    rows: list[tuple[str, str, float, str, float]] = []
+    for (theorem, solver), by_length in found.items():
+        means = [float(constants.mean()) for constants in by_length]
+        rows += [
+            (theorem, solver, length, "constant", mean)
+            for length, mean in zip(lengths, means, strict=True)
+        ]
+        resampled = [rng.choice(of, (_RESAMPLES, len(of))).mean(axis=1) for of in by_length]
+        slope = float(np.polyfit(np.log(lengths), means, 1)[0])
+        slopes = np.polyfit(np.log(lengths), resampled, 1)[0]
+        limit = float(np.quantile(slopes, _JOINT_LEVEL / len(found)))
+        rows.append((theorem, solver, np.nan, "slope", slope))
+        rows.append((theorem, solver, np.nan, "slope, lower limit", limit))
+    rows.append(("", "", np.nan, "bounded", 0.0))
+    return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 
 
 class _Stream(NamedTuple):
@@ -288,6 +363,33 @@ def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, floa
     return {"measured": measured, "explicit part": explicit, "rate": rate, "constant": constant}
 
 
+def _constants(
+    stream: _Stream, eta0: float, radius: float
+) -> Iterator[tuple[tuple[str, str], float]]:
+    """Yield the constant that each theorem needs on a stream, 0 if it holds without."""
+    for solver, statements in _statements(stream, eta0, radius):
+        for theorem, _, quantities in statements:
+            if "rate" not in quantities:
+                continue
+            yield (theorem, solver), quantities["constant"]
+            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):
+                yield ("Corollary 14", solver), _corollary_14(stream, quantities["measured"])
+
+
+def _corollary_14(stream: _Stream, loss: float) -> float:
+    """Return what C needs for all multiples of the optimum."""
+    optimum: Any = stream.population.optimum
+    scores = stream.population.X @ optimum
+    reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
+    uniform = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
+    needed = (
+        (math.sqrt(loss) - math.sqrt(stream.on_population("avg surrogate", c * scores)))
+        / (c * reach / math.sqrt(stream.n_batches) + uniform)
+        for c in _MULTIPLES
+    )
+    return max(0.0, *needed)
+
+
 _Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
@@ -370,4 +472,7 @@ def _bootstrapped_slope(
     return float(fitted(deviations)), fitted(resampled)
 
 
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"precision-bounds": precision_bounds}
+STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
+    "precision-bounds": precision_bounds,
+    "precision-rates": precision_rates,
+}

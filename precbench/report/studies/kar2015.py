@@ -202,7 +202,36 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
     figure.axes[-1].legend(fontsize=6.5)
 
 
+def _rate_tables(result: Result) -> Iterator[Table]:
+    values = result.values.assign(b=result.values["batch_size"].map("{:.0f}".format))
+    yield value_table(
+        result, values.replace({"b": {"nan": ""}}), ["theorem", "solver", "quantity", "b"]
+    )
+
+
+def _draw_rates(figure: "SubFigure", result: Result) -> None:
+    axes = figure.subplots()
+    constants = result.values[result.values["quantity"] == "constant"]
+    names = constants["theorem"] + ", " + constants["solver"]
+    styles = solver_styles(list(dict.fromkeys(names)))
+    for name, rows in constants.groupby(names, sort=False):
+        look: dict[str, Any] = styles[str(name)]._asdict()
+        axes.plot(rows["batch_size"], rows["value"], label=name, **look)
+    axes.set(xscale="log", xlabel="b = T", ylabel="least sufficient constant")
+    axes.axhline(0, color="0.6", linewidth=0.8)
+    axes.legend(fontsize=6.5)
+
+
 PRESENTATIONS = {
+    "precision-rates": Presentation(
+        text=("theorem", "solver", "quantity"),
+        numbers=("batch_size",),
+        tables=_rate_tables,
+        draw=_draw_rates,
+        size=(5.0, 3.6),
+        caption="The least constant with which each bound holds, the mean over {repetitions} "
+        "streams of b batches of b rows of {dataset}; it should not grow.",
+    ),
     "precision-laws": Presentation(
         text=("place", "law", "scores", "quantity"),
         numbers=(),
