@@ -9,18 +9,21 @@ import subprocess
 import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner import _limits, run_plan, shared_memory, to_do
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
+from precbench.score import _sizes
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 from tests.helpers import invoke, numbers, records, refused, run, session
@@ -525,6 +528,13 @@ def test_missing_data_are_left_out(small, tmp_path):
     assert run(both, tmp_path / "out", "--no-stand-in").exit_code == 3
     alone = run(both, tmp_path / "out", "--dataset", "kdd08")
     assert alone.exit_code == 3 and "precbench data add kdd08 FILES" in alone.stderr
+
+
+def test_results_tell_the_rows_of_a_provided_training_part():
+    X, y = np.eye(3), np.array([-1.0, 1.0, 1.0])
+    given = Dataset("toy", "Toy", X, y, "0", n_train=2)
+    assert _sizes(given)["training_rows"] == 2
+    assert _sizes(replace(given, n_train=None))["training_rows"] == 0
 
 
 def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
