@@ -14,6 +14,7 @@ CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence kar2015/laws rudin2
 CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5-housing letter \
     kar2015/counterexample
 REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems rudin2009/objectives \
+    rudin2009/ionosphere-labels rudin2009/housing-features rudin2009/wrong-p rudin2009/wrong-scaling \
     adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/kappa-extension kar2015/batch-extension kar2015/bounds kar2015/rates \
     kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \

@@ -1,9 +1,9 @@
 """Make the tables, drawings and pictures of README and docs from what they show.
 
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
-script makes: tables of the committed reference, of the ledger, of the documented deviations and of
-the promises, and the layers of the package with their imports. The whole of ``docs/api.md`` is made
-from docstrings. A test fails when a page drifts from its sources.
+script makes: tables of the committed reference, of the ledger and its power, of the documented
+deviations and of the promises, and the layers of the package with their imports. The whole of
+``docs/api.md`` is made from docstrings. A test fails when a page drifts from its sources.
 
 ``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
 run there agrees with the committed reference.
@@ -27,6 +27,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
+from power import POWER, power_table
 from promises import COMMANDS, FIGURES, PROMISES
 from reference import (
     LEDGER,
@@ -71,6 +72,7 @@ def filled_in(text: str) -> str:
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "deviations": deviations,
+        "power": lambda: power_table(pd.read_csv(POWER)),
         "promises": promises,
         "layers": layers,
         "modules": modules,

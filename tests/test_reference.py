@@ -1,17 +1,28 @@
 """The committed reference: what the README shows of it, and how a run is compared with it."""
 
 import importlib.util
+import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.claims import LedgerRow, load_claims
+from precbench.claims import LedgerRow, load_claims, read_evidence
 from precbench.claims.verdicts import Verdict
 from tests.helpers import ROOT
+from tests.test_claims import write_results
 
-spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
-reference = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(reference)
+
+def script(name):
+    """Load a file of scripts/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+reference, power = script("reference"), script("power")
 
 
 def test_the_readme_shows_the_reference():
@@ -48,6 +59,29 @@ def test_a_sentence_counts_once_and_ours_apart():
         assert shown[name][column(verdict)] == str(n)
         assert shown[name][-1] == f"{of} |"
         assert sum(map(int, shown[name][1:-1])) == n
+
+
+def test_wrong_draws_are_told(tmp_path, monkeypatch):
+    """Table 5 as printed, with small errors in common and smaller ones of the columns."""
+    rng = np.random.default_rng(0)
+    cells = {}
+    for row in power.printed_rows("table-5"):
+        level = 1 + 0.02 * rng.standard_normal(101)
+        for claim in row:
+            value = np.exp(power.scaled(claim)) if claim.logarithm else power.scaled(claim)
+            draws = value * level * (1 + 0.005 * rng.standard_normal(101))
+            cells[claim.dataset, claim.solver, claim.metric, "test"] = draws
+    evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])
+    monkeypatch.setattr(power, "PAPERS", 5)
+    names = ["none", "p has no effect", "columns p = 2 and 4 change places", "AUC 1 % too high"]
+    found = power.collect(evidence, ("table-5",), names).set_index("wrong")
+    assert list(found.index) == names
+    assert list(found["rows_that_tell"] > 0) == [False, True, True, False]
+    assert found.loc["none", "power"] < 0.5 and found.loc["p has no effect", "power"] == 1
+    shown = power.power_table(found.reset_index())
+    assert (
+        "| p | p has no effect |  |  | **told**" in shown and "| ours | none |  |  | not" in shown
+    )
 
 
 @pytest.fixture
