@@ -20,7 +20,9 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems r
     kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \
     kar2014/other-measures kar2014/cost gultekin/cost gultekin/fig1 gultekin/fig2 gultekin/fourier
 
-.PHONY: help build run test promises sanitize lint check bench reproduce docs clean
+REGRESSION = $(addprefix regression/,top push pairs streamed mixtures)
+
+.PHONY: help build run test promises sanitize lint regression check bench reproduce docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -91,13 +93,13 @@ lint: $(VENV)/.dev  ## Check style, types and layers.
 	PATH="$(BIN):$$PATH" cython-lint precbench
 	$(BIN)/lint-imports
 
-# Of w8a all but the cutting plane, which takes longer than the others together.
-check: build  ## Compare what takes minutes with the published numbers.
+regression: build  ## Compare every solver and metric on small data with the values of an earlier run.
+	$(BIN)/precbench run $(REGRESSION) --jobs $(JOBS) > /dev/null
+	$(BIN)/python scripts/regression.py results
+
+check: regression  ## Compare what takes minutes with earlier values and with the published numbers.
 	$(BIN)/precbench run $(CHECKED_STUDIES) > /dev/null & studies=$$!; \
-	$(BIN)/precbench run $(CHECKED) --jobs $(JOBS) > /dev/null && \
-	$(BIN)/precbench run w8a --jobs $(JOBS) --solver sgd-avg --solver sgd-max --solver 1pmb \
-	    --solver perceptron-avg --solver 'perceptron-avg, mean w' --solver perceptron-max \
-	    --solver 'perceptron-max, mean w' --solver logistic-regression --solver linear-svm > /dev/null; \
+	$(BIN)/precbench run $(CHECKED) --jobs $(JOBS) > /dev/null; \
 	status=$$?; wait $$studies && exit $$status
 	$(BIN)/precbench check results
 	$(BIN)/python scripts/reference.py --compare results

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.claims import load_claims
-from precbench.claims.ledger import LedgerRow, read_ledger
+from precbench.claims.ledger import LedgerRow, changes, read_ledger
 from precbench.claims.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +62,18 @@ def differences(results: Path, reference: pd.DataFrame) -> list[str]:
                 f"{row['std']}, the reference has {row['mean_']} ± {row['std_']}"
             )
     return found
+
+
+def better(results: Path, reference: Path = LEDGER) -> list[str]:
+    """Return a sentence for each verdict that got better; `precbench check` tells the others."""
+    ledger = results / "ledger.csv"
+    changed = changes(read_ledger(ledger), read_ledger(reference)) if ledger.exists() else []
+    return [
+        f"{one.id} was {one.before}, is {one.after}: if that is meant, precbench check "
+        f"{results} --update-reference"
+        for one in changed
+        if not one.worse
+    ]
 
 
 def table(reference: pd.DataFrame) -> str:
@@ -137,7 +149,8 @@ def main() -> None:
     arguments = parser.parse_args()
     results = arguments.results
     if arguments.compare:
-        sys.exit("\n".join(differences(results, pd.read_csv(REFERENCE))) or None)
+        found = differences(results, pd.read_csv(REFERENCE)) + better(results)
+        sys.exit("\n".join(found) or None)
     if results is not None:
         collect(results).to_csv(REFERENCE, index=False, lineterminator="\n")
         others = collect(results, [UNIT_NORM, ALL])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from precbench.claims import LedgerRow, load_claims, read_evidence
+from precbench.claims.ledger import to_csv
 from precbench.claims.verdicts import Verdict
 from tests.helpers import ROOT
 from tests.test_claims import write_results
@@ -115,3 +116,14 @@ def test_what_a_limit_stopped_is_compared(measured):
 def test_results_without_the_experiments_are_no_agreement(tmp_path):
     [found] = reference.differences(tmp_path, pd.read_csv(reference.REFERENCE))
     assert "none of letter, adult" in found
+
+
+def test_a_verdict_that_got_better_is_told(tmp_path):
+    """A baseline that gets worse makes verdicts better."""
+    about = {"paper": "kar2015", "where": "", "kind": "order", "printed": "x"}
+    for name, verdict in (("before", Verdict.TREND_ONLY), ("ledger", Verdict.REPRODUCED)):
+        row = LedgerRow(id="kar2015/x/a", verdict=verdict, **about)
+        (tmp_path / f"{name}.csv").write_text(to_csv([row]))
+    [found] = reference.better(tmp_path, tmp_path / "before.csv")
+    assert "kar2015/x/a was trend only, is reproduced" in found
+    assert reference.better(tmp_path, tmp_path / "ledger.csv") == []

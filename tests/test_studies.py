@@ -26,7 +26,12 @@ from precbench.results import read_values
 from precbench.solvers import FTRL, PNormPush
 from tests.helpers import invoke
 
-TIMED = ["gultekin/fig1", "gultekin/cost", "kar2014/cost"]  # equal but for times
+TIMED = [
+    "gultekin/fig1",
+    "gultekin/cost",
+    "kar2014/cost",
+    "regression/mixtures",
+]  # equal but for times
 SMALL = """\
 name: small
 title: A small one

@@ -1,0 +1,209 @@
+"""Plant errors one at a time, and see whether ``make check`` and ``make test`` find them.
+
+By hand, in an hour or so: ``python scripts/plant.py``. Each error of scripts/plants.yaml is planted
+in a copy of the tree, which holds the results of the tree as it is, so that only those trials run
+again whose code has changed. The check goes from its cheapest part to the dearest and ends where
+the error is found; then, for the errors that it has not found (``--all``: for every one), the tests
+run until one fails, those first that name the module. What is known is kept in the folder and not
+done again. ``--write`` takes it into results/reference/planted.csv and docs/claims.md.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from precbench.yaml.document import load
+
+ROOT = Path(__file__).resolve().parents[1]
+PLANTS = ROOT / "scripts" / "plants.yaml"
+TABLE = ROOT / "results" / "reference" / "planted.csv"
+PAGE = ROOT / "docs" / "claims.md"
+AUDITED = 14
+"""The first errors of the list are those of an audit."""
+
+_BIN = Path(sys.executable).parent
+_MAKE = ("make", "-o", "build", f"BIN={_BIN}", "JOBS=1")
+CHECKS = {
+    "values": (*_MAKE, "regression"),
+    "verdicts": (str(_BIN / "python"), "-m", "precbench", "check", "results"),
+    "all": (*_MAKE, "-o", "regression", "check"),
+}
+"""The parts of the check, the cheapest first; "verdicts" of the results that there are."""
+_LEFT_OUT = shutil.ignore_patterns(
+    *("__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info"), "results"
+)
+
+
+class Plant(NamedTuple):
+    """An error: what stands in a file in place of a text that occurs in it once."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+    def text(self, root: Path) -> str:
+        """Return the file with the error."""
+        text = (root / self.file).read_text(encoding="utf-8")
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.name}: {self.file} has its text {text.count(self.old)} times")
+        return text.replace(self.old, self.new)
+
+
+def plants() -> list[Plant]:
+    """Read the list of errors."""
+    return [Plant(**entry) for entry in load(PLANTS).data]
+
+
+class Copy:
+    """A copy of the tree, with its compiled kernels.
+
+    Parameters
+    ----------
+    folder : Path
+        For the copy, its results without an error, and what is known.
+    results : Path or None
+        Where the first run may find results.
+    """
+
+    def __init__(self, folder: Path, results: Path | None):
+        self.tree, self._results = folder / "tree", folder / "results"
+        if not self.tree.exists():
+            shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
+        if not self._results.exists():
+            shutil.rmtree(self.tree / "results", ignore_errors=True)
+            if results is not None:
+                shutil.copytree(results, self.tree / "results")
+            reference = self.tree / "results" / "reference"
+            shutil.rmtree(reference, ignore_errors=True)
+            shutil.copytree(TABLE.parent, reference)
+            for name in ("values", "all"):
+                if words := self.run(*CHECKS[name]):
+                    sys.exit(f"the check fails without an error planted:\n{words}")
+            shutil.copytree(self.tree / "results", self._results)
+
+    def restore(self) -> None:
+        """Hold the results without an error, and no others; files are links, never changed."""
+        shutil.rmtree(self.tree / "results", ignore_errors=True)
+        shutil.copytree(self._results, self.tree / "results", copy_function=os.link)
+
+    def run(self, *command: str) -> str:
+        """Run a command in the copy; return its last words, or nothing if all is well."""
+        environment = os.environ | {"PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return ""
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        return "\n".join(lines[-40:]) or f"exit code {done.returncode}"
+
+    def build(self, file: str) -> None:
+        """Compile the kernels, if the file is one."""
+        if file.endswith(".pyx"):
+            words = self.run(sys.executable, "setup.py", "-q", "build_ext", "--inplace")
+            if words:
+                raise RuntimeError(words)
+
+    def first_failure(self, file: str) -> str:
+        """Run the tests, those first that name the module most often, until one fails."""
+        name = re.escape(Path(file).stem)
+        paths = sorted((self.tree / "tests").rglob("test_*.py"))
+        counts = {path: len(re.findall(name, path.read_text() + path.stem * 20)) for path in paths}
+        for path in sorted(paths, key=lambda path: -counts[path]):
+            tests = str(path.relative_to(self.tree))
+            words = self.run(sys.executable, "-m", "pytest", "-xq", "-m", "not measured", tests)
+            if words:
+                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", words, re.MULTILINE)
+                return failed[-1] if failed else tests
+        return ""
+
+
+def examine(plant: Plant, copy: Copy, known: dict[str, str], every: bool) -> Iterator[str]:
+    """Plant an error, and tell what is found after each step."""
+    path = copy.tree / plant.file
+    correct = path.read_text(encoding="utf-8")
+    path.write_text(plant.text(copy.tree), encoding="utf-8")
+    try:
+        copy.build(plant.file)
+        if "check" not in known:
+            copy.restore()
+            said = ((part, copy.run(*command)) for part, command in CHECKS.items())
+            known["check"], known["words"] = next((found for found in said if found[1]), ("", ""))
+            yield f"check: {known['check'] or 'nothing'}"
+        if every or not known["check"]:
+            known["test"] = copy.first_failure(plant.file)
+            yield f"test: {known['test'] or 'nothing'}"
+    finally:
+        path.write_text(correct, encoding="utf-8")
+        copy.build(plant.file)
+
+
+def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
+    """Lay the outcomes out, in the order of the list."""
+    rows = [
+        [plant.name, plant.file, outcomes[plant.name]["check"], outcomes[plant.name].get("test")]
+        for plant in plants()
+    ]
+    return pd.DataFrame(rows, columns=["error", "file", "check", "test"]).fillna("")
+
+
+def page_with(text: str, found: pd.DataFrame) -> str:
+    """Return the page with this table."""
+    checked, tested = found["check"] != "", found["test"] != ""
+    lines = [
+        f"Of {len(found)} planted errors `make check` finds {checked.sum()}, and `make check` and "
+        f"`make test` together {(checked | tested).sum()}; of the {AUDITED} of an audit, the first "
+        f"below, `make check` finds {checked[:AUDITED].sum()}.",
+        "",
+        "| planted error | file | found by |",
+        "| --- | --- | --- |",
+    ]
+    for row in found.itertuples():
+        by = [f"`make check` ({row.check})"] if row.check else []
+        by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
+        file = str(row.file).removeprefix("precbench/")
+        lines.append(f"| {row.error} | `{file}` | {', '.join(by) or 'nothing'} |")
+    marked = re.compile(r"(<!-- planted -->\n).*?(<!-- end -->)", re.DOTALL)
+    made = "\n".join(lines) + "\n"
+    return marked.sub(lambda place: place[1] + made + place[2], text)
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the names of errors; default all")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "planted")
+    parser.add_argument("--results", type=Path, help="where the first run may find results")
+    parser.add_argument("--all", action="store_true", help="test what the check has found, too")
+    parser.add_argument("--write", action="store_true", help="write the table; plant nothing")
+    arguments = parser.parse_args()
+    noted = arguments.folder / "outcomes.json"
+    outcomes = json.loads(noted.read_text()) if noted.exists() else {}
+    if arguments.write:
+        found = table(outcomes)
+        found.to_csv(TABLE, index=False, lineterminator="\n")
+        PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        return
+    copy = Copy(arguments.folder, arguments.results)
+    for plant in plants():
+        known = outcomes.setdefault(plant.name, {})
+        done = "test" in known or (known.get("check") and not arguments.all)
+        if done or not any(name in plant.name for name in arguments.names or [""]):
+            continue
+        for text in examine(plant, copy, known, arguments.all):
+            noted.write_text(json.dumps(outcomes, indent=1))
+            print(f"{plant.name}: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
