@@ -1169,6 +1169,7 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
     [
         (REGRET, Verdict.REPRODUCED, "holds in 2 of 2, ratio 0.25 to 0.333"),
         (REGRET | {"factor": 0.3}, Verdict.NOT_REPRODUCED, "holds in 1 of 2, ratio 0.25 to 0.333"),
+        (REGRET | {"factor": 0.3, "open_constant": True}, Verdict.INCONCLUSIVE, None),
         (REGRET | {"factor": 0.2, "margin": 0.04}, Verdict.REPRODUCED, None),
         (REGRET | {"deviations": ["x"]}, Verdict.WITH_DEVIATION, None),
         (REGRET | {"by": {"quantity": "lower"}}, Verdict.NOT_REPRODUCED, None),

@@ -176,6 +176,9 @@ def _judge_bound(claim: BoundClaim, evidence: Evidence) -> LedgerRow:
     about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
     deviation = " ".join(claim.deviations)
     if not holds.all():
+        if claim.open_constant:
+            reason = "the constant is open, and ours does not suffice, which refutes nothing"
+            return _row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
         return _row(claim, Verdict.NOT_REPRODUCED, deviation=deviation, **about)
     if claim.trivial is not None:
         decisive = int(np.sum(bounds < _counterparts(claim, table, left, claim.trivial)))

@@ -181,6 +181,8 @@ class BoundClaim(_Claim):
         above them holds for any method that learns; where all bounds are, they decide nothing.
     factor, margin : float
         The claim is ``left <= factor * right + margin``.
+    open_constant : bool
+        The paper leaves a constant open, so that a bound with ours can be too small.
     """
 
     kind: Literal["bound"]
@@ -189,6 +191,7 @@ class BoundClaim(_Claim):
     trivial: Selection | None = Field(None, validation_alias=AliasChoices("trivial", "idle"))
     factor: float = 1.0
     margin: float = 0.0
+    open_constant: bool = False
 
     @property
     def in_words(self) -> bool:
