@@ -177,7 +177,10 @@ def precision_rates(
         Values of b.
     repetitions : int
         Streams of each length.
-    eta0, radius : float
+    eta0 : float
+        Step length on the surrogate divided by k, of which the theorem speaks: SGD@k, which sums
+        over k rows, gets it divided by the k of an average batch.
+    radius : float
         As in `precision_bounds`.
     seed : int
 
@@ -202,12 +205,14 @@ def precision_rates(
         raise InputError(f"{dataset} has no known optimum: take margin or margin-noisy")
     rng = np.random.default_rng(seed)
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    positives = np.mean(population.y > 0)
     for length in lengths:
+        step = eta0 / math.ceil(k * positives * length)
         of_length: dict[tuple[str, str], list[float]] = {}
         for _ in range(repetitions):
             drawn = rng.integers(len(population.y), size=length**2)
             X, y = np.asarray(population.X)[drawn], population.y[drawn]
-            for key, constant in _constants(_Stream(population, X, y, k, length), eta0, radius):
+            for key, constant in _constants(_Stream(population, X, y, k, length), step, radius):
                 of_length.setdefault(key, []).append(constant)
         for key, constants in of_length.items():
             found.setdefault(key, []).append(np.array(constants))
