@@ -288,6 +288,9 @@ def _judge_order(claim: OrderClaim, evidence: Evidence, level: float = LEVEL) ->
     return _row(claim, Verdict.TREND_ONLY if ahead else Verdict.NOT_REPRODUCED, **about)
 
 
+_HOLDS = (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
+
+
 def _judge_one_of(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
     """Judge an order that need hold on one data set only, by the best; their levels add up."""
     names = (claim.dataset, *claim.or_on)
@@ -298,16 +301,14 @@ def _judge_one_of(claim: OrderClaim, evidence: Evidence) -> LedgerRow:
             rows[name] = _judge_order(alone, evidence, LEVEL / len(names))
         except MissingError as error:
             missing.append(str(error))
-    if not rows:
+    rank = {name: row.verdict.rank for name, row in rows.items()}
+    decided = [name for name in rows if rank[name] is not None]
+    best = min(decided or rows, key=lambda name: rank[name] or 0, default="")
+    if missing and (not best or rows[best].verdict not in _HOLDS):
         raise MissingError("; ".join(missing))
-    rank = {
-        name: len(Verdict) if r.verdict.rank is None else r.verdict.rank for name, r in rows.items()
-    }
-    best = min(rows, key=lambda name: rank[name])
-    reason = (
-        f"{rows[best].reason}; the best of {len(rows)} data sets, each at {LEVEL / len(names):.2g}"
-    )
-    return replace(rows[best], measured=f"{best}: {rows[best].measured}", reason=reason)
+    part = f"the best of {len(rows)} of {len(names)} data sets, each at {LEVEL / len(names):.2g}"
+    measured = f"{best}: {rows[best].measured}"
+    return replace(rows[best], measured=measured, reason=f"{rows[best].reason}; {part}")
 
 
 def _judge_consistency(claim: ConsistencyClaim, evidence: Evidence) -> LedgerRow:
