@@ -187,7 +187,7 @@ def test_a_wrong_surrogate_is_refuted(name, shift, monkeypatch):
             return value + shift, gradient
 
     monkeypatch.setitem(kar2015_laws.SURROGATES, name, Wrong())
-    rows = kar2015_laws.precision_laws(vectors=40, starts=1, steps=1, most_rows=8, seed=0)
+    rows = kar2015_laws.precision_laws(vectors=12, starts=1, steps=1, most_rows=8, seed=0)
     claims = [c for c in load_claims() if c.config == "kar2015/laws"]
     verdicts = {
         r.id: r.verdict for r in make_ledger(claims, Evidence(values={"kar2015-laws": rows}))
