@@ -92,7 +92,8 @@ def reproduce_claims(targets: Sequence[str], options: ReproduceOptions) -> int:
     claims = [claim for run in runs for claim in run.claims]
     ledger = make_ledger(claims, _evidence([Path(summary["folder"]) for summary in summaries]))
     if options.as_json:
-        print(json.dumps({"runs": summaries, "ledger": list(map(asdict, ledger))}, indent=1))
+        found = {"runs": summaries, "absent": missing, "ledger": list(map(asdict, ledger))}
+        print(json.dumps(found, indent=1))
     console.print(console_table(claims_table(ledger, f"Claims about {', '.join(targets)}")))
     worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
     for change in worse:
