@@ -269,7 +269,7 @@ def test_adaboost_and_rankboost_have_the_same_minimiser():
     newton = []
     X, y = rudin2009_theorems.scaled_to_unit("margin-noisy")
     for repetition in range(2):
-        rows = np.random.default_rng([0, repetition]).permutation(len(y))[:600]
+        rows = np.random.default_rng([0, repetition]).permutation(len(y))[:2000]
         push = PNormPush(4, method="newton").fit(X[rows], y[rows])
         newton.append(METRICS["auc"](y[rows], X[rows] @ push.coef_))
     assert one(table, fit="p=4", **at) == pytest.approx(np.mean(newton), abs=1e-4)

@@ -222,7 +222,8 @@ def reproduce(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="TARGET", help="Data sets, papers (kar2015, ...) or configs; see list claims."
+            metavar="TARGET",
+            help="Data sets, papers (for example kar2015) or configs; see list claims.",
         ),
     ],
     jobs: Annotated[
