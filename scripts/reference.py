@@ -79,32 +79,27 @@ def better(results: Path, reference: Path = LEDGER) -> list[str]:
 def table(reference: pd.DataFrame) -> str:
     """Lay out prec@0.25 as Markdown: solvers against data sets, the best mean in bold."""
     main = reference[reference["metric"] == METRIC]
-    datasets = list(main["dataset"].unique())
-    lines = ["| solver | " + " | ".join(datasets) + " |", "| --- |" + " ---: |" * len(datasets)]
     best = main.groupby("dataset")["mean"].max()
-    for solver in main["solver"].unique():
-        row = main[main["solver"] == solver].set_index("dataset")
-        cells = []
-        for dataset in datasets:
-            mean, std = row.loc[dataset, ["mean", "std"]]
-            text = f"{mean:.3f} ± {std:.3f}"
-            cells.append(f"**{text}**" if mean == best[dataset] else text)
-        lines.append(f"| {solver} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
+    bold = main["mean"] == main["dataset"].map(best)
+    return _laid_out(main.assign(cell=text.where(~bold, "**" + text + "**")))
 
 
 def side_by_side(reference: pd.DataFrame, others: pd.DataFrame) -> str:
     """Lay out the means of prec@0.25 as the cards scale the rows, and with rows of norm 1."""
-    parts = [reference, others[others["experiment"] == UNIT_NORM]]
-    plain, unit = (
-        part[part["metric"] == METRIC].set_index(["solver", "dataset"])["mean"] for part in parts
-    )
-    datasets = list(dict.fromkeys(unit.index.get_level_values("dataset")))
+    unit = others[others["experiment"] == UNIT_NORM]
+    both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
+    main = both[both["metric"] == METRIC]
+    text = main["mean"].map("{:.3f}".format) + " → " + main["mean_unit"].map("{:.3f}".format)
+    return _laid_out(main.assign(cell=text))
+
+
+def _laid_out(cells: pd.DataFrame) -> str:
+    datasets = list(cells["dataset"].unique())
+    wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
     lines = ["| solver | " + " | ".join(datasets) + " |", "| --- |" + " ---: |" * len(datasets)]
-    for solver in dict.fromkeys(plain.index.get_level_values("solver")):
-        pairs = [(plain[solver, dataset], unit[solver, dataset]) for dataset in datasets]
-        cells = [f"{before:.3f} → {after:.3f}" for before, after in pairs]
-        lines.append(f"| {solver} | " + " | ".join(cells) + " |")
+    for solver, row in wide.loc[cells["solver"].unique()].iterrows():
+        lines.append(f"| {solver} | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 
 
