@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,10 +34,11 @@ _BIN = Path(sys.executable).parent
 _MAKE = ("make", "-o", "build", f"BIN={_BIN}", "JOBS=1")
 CHECKS = {
     "values": (*_MAKE, "regression"),
-    "verdicts": (str(_BIN / "python"), "-m", "precbench", "check", "results"),
+    "verdicts": (*_MAKE, "verdicts"),
     "all": (*_MAKE, "-o", "regression", "check"),
 }
-"""The parts of the check, the cheapest first; "verdicts" of the results that there are."""
+"""The parts of the check, the cheapest first."""
+TEST = "test"
 _LEFT_OUT = shutil.ignore_patterns(
     *("__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info"), "results"
 )
@@ -73,9 +74,11 @@ class Copy:
         For the copy, its results without an error, and what is known.
     results : Path or None
         Where the first run may find results.
+    parts : sequence of str
+        What has to pass without an error.
     """
 
-    def __init__(self, folder: Path, results: Path | None):
+    def __init__(self, folder: Path, results: Path | None, parts: Sequence[str]):
         self.tree, self._results = folder / "tree", folder / "results"
         if not self.tree.exists():
             shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
@@ -86,9 +89,9 @@ class Copy:
             reference = self.tree / "results" / "reference"
             shutil.rmtree(reference, ignore_errors=True)
             shutil.copytree(TABLE.parent, reference)
-            for name in ("values", "all"):
-                if words := self.run(*CHECKS[name]):
-                    sys.exit(f"the check fails without an error planted:\n{words}")
+            for part in parts:
+                if part in CHECKS and (words := self.run(*CHECKS[part])):
+                    sys.exit(f"{part} fails without an error planted:\n{words}")
             shutil.copytree(self.tree / "results", self._results)
 
     def restore(self) -> None:
@@ -128,33 +131,38 @@ class Copy:
         return ""
 
 
-def examine(plant: Plant, copy: Copy, known: dict[str, str], every: bool) -> Iterator[str]:
-    """Plant an error, and tell what is found after each step."""
+def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -> Iterator[str]:
+    """Plant an error, run the parts in turn, and tell what each has found."""
     path = copy.tree / plant.file
-    correct = path.read_text(encoding="utf-8")
+    correct = {
+        other: (other.read_bytes(), other.stat()) for other in path.parent.glob(f"{path.stem}.*")
+    }
     path.write_text(plant.text(copy.tree), encoding="utf-8")
     try:
         copy.build(plant.file)
-        if "check" not in known:
-            copy.restore()
-            said = ((part, copy.run(*command)) for part, command in CHECKS.items())
-            known["check"], known["words"] = next((found for found in said if found[1]), ("", ""))
-            yield f"check: {known['check'] or 'nothing'}"
-        if every or not known["check"]:
-            known["test"] = copy.first_failure(plant.file)
-            yield f"test: {known['test'] or 'nothing'}"
+        copy.restore()
+        for part in parts:
+            found = copy.first_failure(plant.file) if part == TEST else copy.run(*CHECKS[part])
+            known[part] = found
+            yield f"{part} finds {'it' if found else 'nothing'}"
+            if found:
+                break
     finally:
-        path.write_text(correct, encoding="utf-8")
-        copy.build(plant.file)
+        for other, (content, about) in correct.items():  # what was compiled, too
+            other.write_bytes(content)
+            os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def finder(known: dict[str, str]) -> str:
+    """Return the first part of the check that has found the error, if any has."""
+    return next((part for part in CHECKS if known.get(part)), "")
 
 
 def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
     """Lay the outcomes out, in the order of the list."""
-    rows = [
-        [plant.name, plant.file, outcomes[plant.name]["check"], outcomes[plant.name].get("test")]
-        for plant in plants()
-    ]
-    return pd.DataFrame(rows, columns=["error", "file", "check", "test"]).fillna("")
+    known = [(plant, outcomes[plant.name]) for plant in plants()]
+    rows = [[one.name, one.file, finder(of), of.get(TEST, "")] for one, of in known]
+    return pd.DataFrame(rows, columns=["error", "file", "check", "test"])
 
 
 def page_with(text: str, found: pd.DataFrame) -> str:
@@ -184,6 +192,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of the names of errors; default all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "planted")
     parser.add_argument("--results", type=Path, help="where the first run may find results")
+    parser.add_argument("--parts", nargs="+", choices=[*CHECKS, TEST], default=[*CHECKS, TEST])
     parser.add_argument("--all", action="store_true", help="test what the check has found, too")
     parser.add_argument("--write", action="store_true", help="write the table; plant nothing")
     arguments = parser.parse_args()
@@ -194,15 +203,16 @@ def main() -> None:
         found.to_csv(TABLE, index=False, lineterminator="\n")
         PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
         return
-    copy = Copy(arguments.folder, arguments.results)
+    copy = Copy(arguments.folder, arguments.results, arguments.parts)
     for plant in plants():
         known = outcomes.setdefault(plant.name, {})
-        done = "test" in known or (known.get("check") and not arguments.all)
-        if done or not any(name in plant.name for name in arguments.names or [""]):
-            continue
-        for text in examine(plant, copy, known, arguments.all):
-            noted.write_text(json.dumps(outcomes, indent=1))
-            print(f"{plant.name}: {text}", flush=True)
+        parts = [part for part in arguments.parts if part not in known]
+        if finder(known):
+            parts = [TEST] if arguments.all and TEST in parts else []
+        if parts and any(name in plant.name for name in arguments.names or [""]):
+            for text in examine(plant, copy, known, parts):
+                noted.write_text(json.dumps(outcomes, indent=1))
+                print(f"{plant.name}: {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -63,8 +63,8 @@ def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
         measured = _of_study if isinstance(config, Study) else _of_experiment
         tables.append(measured(config, results / config.name))
     table = pd.concat(tables, ignore_index=True)
-    exact = EXACT * np.maximum(table["mean"].abs(), table["std"]) + 1e-12
-    loose = SHARE * table["std"] + 1e-6 * table["mean"].abs()
+    exact = EXACT * table[["mean", "std"]].abs().max(axis=1) + 1e-12
+    loose = SHARE * table["std"].fillna(0) + 1e-6 * table["mean"].abs()
     tolerance = exact + loose.where(table.pop("follows"), 0)
     return table.assign(tolerance=tolerance.map("{:.2g}".format).astype(float))
 
@@ -73,8 +73,7 @@ def _of_experiment(config: Experiment, folder: Path) -> pd.DataFrame:
     rows = pd.read_csv(folder / "results.csv", keep_default_na=False)
     rows = rows[(rows["final"].astype(str) != "False") & (rows["stand_in"].astype(str) == "False")]
     tuned = rows[rows["chosen"] != ""].drop_duplicates(["dataset", "solver", "split"])
-    name_and_value = tuned["chosen"].str.extract("(.*)=(.*)")
-    tuned = tuned.assign(metric="chosen " + name_and_value[0], value=name_and_value[1], part="")
+    tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")  # n counts them
     rows = pd.concat([rows, tuned], ignore_index=True)
     groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)["value"]
     table = groups.agg(n="count", mean="mean", std="std").reset_index()
