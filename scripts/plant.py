@@ -42,6 +42,7 @@ TEST = "test"
 _LEFT_OUT = shutil.ignore_patterns(
     *("__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info"), "results"
 )
+_RECORDS = shutil.ignore_patterns("trials", "figures")
 
 
 class Plant(NamedTuple):
@@ -71,7 +72,7 @@ class Copy:
     Parameters
     ----------
     folder : Path
-        For the copy, its results without an error, and what is known.
+        For the copy, tables of its results without an error, and what is known.
     results : Path or None
         Where the first run may find results.
     parts : sequence of str
@@ -92,12 +93,11 @@ class Copy:
             for part in parts:
                 if part in CHECKS and (words := self.run(*CHECKS[part])):
                     sys.exit(f"{part} fails without an error planted:\n{words}")
-            shutil.copytree(self.tree / "results", self._results)
+            shutil.copytree(self.tree / "results", self._results, ignore=_RECORDS)
 
     def restore(self) -> None:
-        """Hold the results without an error, and no others; files are links, never changed."""
-        shutil.rmtree(self.tree / "results", ignore_errors=True)
-        shutil.copytree(self._results, self.tree / "results", copy_function=os.link)
+        """Hold the tables of the results without an error; keys of records follow the code."""
+        shutil.copytree(self._results, self.tree / "results", dirs_exist_ok=True)
 
     def run(self, *command: str) -> str:
         """Run a command in the copy; return its last words, or nothing if all is well."""

@@ -72,12 +72,14 @@ def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
 def _of_experiment(config: Experiment, folder: Path) -> pd.DataFrame:
     rows = pd.read_csv(folder / "results.csv", keep_default_na=False)
     rows = rows[(rows["final"].astype(str) != "False") & (rows["stand_in"].astype(str) == "False")]
-    tuned = rows[rows["chosen"] != ""].drop_duplicates(["dataset", "solver", "split"])
+    solvers = {label: entry.solver for label, entry in config.solvers.items()}
+    follows = rows["solver"].map(solvers).isin(FOLLOWING)
+    tuned = rows[(rows["chosen"] != "") & ~follows]  # where others tie, the last bit chooses
+    tuned = tuned.drop_duplicates(["dataset", "solver", "split"])
     tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")  # n counts them
     rows = pd.concat([rows, tuned], ignore_index=True)
     groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)["value"]
     table = groups.agg(n="count", mean="mean", std="std").reset_index()
-    solvers = {label: entry.solver for label, entry in config.solvers.items()}
     return table.assign(follows=table["solver"].map(solvers).isin(FOLLOWING))
 
 
