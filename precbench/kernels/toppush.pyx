@@ -6,9 +6,10 @@ include "source.pxi"
 def project(const double[::1] point, const signed char[::1] labels, double[::1] out):
     """Write the nearest c with ``sum(c) = 0``, c >= 0 on positives and c <= 0 on negatives.
 
-    It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0. The
-    sum never rises with the shift, and is linear while the same entries count: Newton's method,
-    kept between the shifts known to be too low and too high, ends on the piece with the root.
+    It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0.
+    The sum never rises with the shift, and is linear while the same entries count: Newton's
+    method, kept between the shifts known to be too low and too high, ends on the piece with the
+    root.
     """
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_neg, n_pos_before = -1, n_neg_before = -1
     cdef double too_low = 0, too_high = 0, shift, value, total
