@@ -121,6 +121,8 @@ class Outcomes:
         if self.run.is_stand_in(dataset):
             raise MissingError(f"synthetic data stood in for {dataset}")
         if key not in self._values:
+            if dataset not in self.run.results["dataset"].to_numpy():
+                raise MissingError(_nothing_of(dataset))
             raise MissingError(
                 f"the results hold no {metric} of {solver} on {dataset} ({part} part)"
             )
@@ -129,7 +131,7 @@ class Outcomes:
     def shape(self, dataset: str) -> Mapping[str, Any]:
         """Return the counts (rows, features, positives) of a data set as it was used."""
         if dataset not in self.run.data:
-            raise MissingError(f"the results hold nothing of {dataset}")
+            raise MissingError(_nothing_of(dataset))
         if self.run.data[dataset]["stand_in"]:
             raise MissingError(f"synthetic data stood in for {dataset}")
         return self.run.data[dataset]
@@ -215,3 +217,7 @@ def _in(folder: Path, name: str) -> list[Path]:
     if (folder / name).exists():
         return [folder]
     return sorted(path.parent for path in folder.glob(f"*/{name}"))
+
+
+def _nothing_of(dataset: str) -> str:
+    return f"the results hold nothing of {dataset}: see precbench data info {dataset}"
