@@ -175,9 +175,15 @@ def slips(name):
 
 def free_names(data):
     """Return the paths of the keys that a config may choose: labels of solvers, names of lists."""
-    solvers, lists = data.get("solvers", {}), data.get("parameters", {}).get("lists", {})
+    solvers, parameters = data.get("solvers", {}), data.get("parameters", {})
     labels = {("solvers", label) for label, entry in solvers.items() if "solver" in (entry or ())}
-    return labels | {("parameters", "lists", name) for name in lists}
+    named = [(key, parameters.get(key)) for key in ("lists", "curves")]
+    return labels | {
+        ("parameters", key, name)
+        for key, value in named
+        if isinstance(value, dict)
+        for name in value
+    }
 
 
 def config_edits(name):
