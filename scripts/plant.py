@@ -159,8 +159,8 @@ def finder(known: dict[str, str]) -> str:
 
 
 def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
-    """Lay the outcomes out, in the order of the list."""
-    known = [(plant, outcomes[plant.name]) for plant in plants()]
+    """Lay out what is known, in the order of the list."""
+    known = [(plant, outcomes[plant.name]) for plant in plants() if outcomes.get(plant.name)]
     rows = [[one.name, one.file, finder(of), of.get(TEST, "")] for one, of in known]
     return pd.DataFrame(rows, columns=["error", "file", "check", "test"])
 
@@ -169,9 +169,9 @@ def page_with(text: str, found: pd.DataFrame) -> str:
     """Return the page with this table."""
     checked, tested = found["check"] != "", found["test"] != ""
     lines = [
-        f"Of {len(found)} planted errors `make check` finds {checked.sum()}, and `make check` and "
-        f"`make test` together {(checked | tested).sum()}; of the {AUDITED} of an audit, the first "
-        f"below, `make check` finds {checked[:AUDITED].sum()}.",
+        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
+        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
+        f"`make check` finds {checked[:AUDITED].sum()}.",
         "",
         "| planted error | file | found by |",
         "| --- | --- | --- |",
@@ -180,7 +180,7 @@ def page_with(text: str, found: pd.DataFrame) -> str:
         by = [f"`make check` ({row.check})"] if row.check else []
         by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
         file = str(row.file).removeprefix("precbench/")
-        lines.append(f"| {row.error} | `{file}` | {', '.join(by) or 'nothing'} |")
+        lines.append(f"| {row.error} | `{file}` | {', '.join(by) or 'nothing so far'} |")
     marked = re.compile(r"(<!-- planted -->\n).*?(<!-- end -->)", re.DOTALL)
     made = "\n".join(lines) + "\n"
     return marked.sub(lambda place: place[1] + made + place[2], text)
