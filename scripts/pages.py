@@ -51,7 +51,7 @@ PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
 PUBLIC = [
     f"precbench{module}"
-    for module in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".data")
+    for module in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".statistics", ".data")
 ]
 
 

@@ -1,0 +1,520 @@
+"""Statistics that hold: over splits that overlap, and over many data sets.
+
+*Over splits.* Random splits and the folds of a cross-validation share training rows, so that their
+values vary together, and the ordinary t interval is too narrow: it gets narrower with every split,
+though there are no new rows. Intervals and tests use the corrected variance of Nadeau and Bengio.
+
+*Over data sets*, which are independent: mean ranks, the Friedman test, Wilcoxon's signed-rank tests
+of all pairs with Holm's correction, the groups of methods that these do not tell apart, and
+performance profiles.
+
+References
+----------
+nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
+bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests for comparing
+    learning algorithms", PAKDD 2004.
+demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
+    mean-ranks?", JMLR 17, 2016.
+dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles",
+    Mathematical Programming 91, 2002.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import chi2, f, rankdata, t
+
+from precbench.errors import InputError
+
+__all__ = [
+    "LEVEL",
+    "Friedman",
+    "Interval",
+    "PairedTest",
+    "Profile",
+    "SignedRank",
+    "cliques",
+    "friedman_test",
+    "holm",
+    "mean_ranks",
+    "pairwise_signed_rank",
+    "performance_profile",
+    "resampled_interval",
+    "resampled_test",
+    "signed_rank_test",
+]
+
+LEVEL = 0.05
+_EQUAL = 1e-12  # of the largest value: differences below are of rounding
+
+
+class Interval(NamedTuple):
+    """A mean over splits and its confidence interval, NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class PairedTest(NamedTuple):
+    """The difference of two methods over the same splits.
+
+    Attributes
+    ----------
+    mean : float
+        Of the differences.
+    low, high : float
+        Confidence interval of the mean difference.
+    p : float
+        Two-sided p-value; NaN for one split.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVEL) -> Interval:
+    """Return the mean over splits with its corrected confidence interval.
+
+    The variance of the mean of J values with variance s^2 is taken as (1 / J + n_test / n_train)
+    s^2, and Student's t has J - 1 degrees of freedom. Of a k-fold cross-validation that is
+    repeated r times, J = r k and n_test / n_train = 1 / (k - 1).
+
+    The interval is one of the mean performance of models trained on as many rows as here. However
+    many the splits, it never gets narrower than the rows allow.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_splits,)
+        One value for each split, or for each fold of each repetition.
+    test_share : float
+        n_test / (n_test + n_train), in [0, 1): 0.3 for 70/30 splits, 1 / k for k folds. With 0 it
+        is the ordinary interval, for draws that share no rows.
+    level : float, default=0.05
+        The interval misses the mean with this probability.
+
+    Returns
+    -------
+    Interval
+        Of one split without ends, of equal values without width: they show no variance.
+
+    Raises
+    ------
+    InputError
+        If there are no values, one is not finite, or `test_share` or `level` is out of range.
+
+    References
+    ----------
+    nadeau2003, "corrected resampled t-test"; bouckaert2004.
+
+    Examples
+    --------
+    >>> from precbench.statistics import resampled_interval
+    >>> mean, low, high = resampled_interval([0.80, 0.84, 0.82, 0.86, 0.78], test_share=0.3)
+    >>> print(f"{mean:.2f}, from {low:.3f} to {high:.3f}")
+    0.82, from 0.750 to 0.890
+    """
+    mean, error, n = _mean_and_error(values, test_share, level)
+    half = error * _quantile(level, n)
+    return Interval(mean, mean - half, mean + half)
+
+
+def resampled_test(
+    first: ArrayLike, second: ArrayLike, test_share: float, level: float = LEVEL
+) -> PairedTest:
+    """Test whether two methods differ that were measured on the same splits.
+
+    The corrected resampled t-test, see `resampled_interval`.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_splits,)
+        In the order of the splits.
+    test_share : float
+        n_test / (n_test + n_train), in [0, 1).
+    level : float, default=0.05
+        Of the interval.
+
+    Returns
+    -------
+    PairedTest
+        Of ``first - second``. Where all differences are 0, the methods are tied: p = 1. Where they
+        are equal otherwise, there is no variance to judge them by but their signs are alike:
+        p = 2^(1 - n_splits), that of the sign test.
+
+    Raises
+    ------
+    InputError
+        If the two differ in length, and as `resampled_interval`.
+
+    References
+    ----------
+    nadeau2003, bouckaert2004.
+    """
+    one, other = _splits(first), _splits(second)
+    if len(one) != len(other):
+        raise InputError(
+            f"{len(one)} values against {len(other)}: a paired test needs both methods on every "
+            "split"
+        )
+    differences = one - other
+    mean, error, n = _mean_and_error(differences, test_share, level)
+    half = error * _quantile(level, n)
+    scale = max(np.abs(one).max(), np.abs(other).max())
+    if n == 1:
+        p = np.nan
+    elif np.ptp(differences) <= _EQUAL * scale:
+        p = 1.0 if abs(mean) <= _EQUAL * scale else 2.0 ** (1 - n)
+    else:
+        p = 2 * float(t.sf(abs(mean) / error, n - 1))
+    return PairedTest(mean, mean - half, mean + half, p)
+
+
+def _mean_and_error(values: ArrayLike, test_share: float, level: float) -> tuple[float, float, int]:
+    """Return the mean, its corrected standard error (NaN for one value), and the number."""
+    found = _splits(values)
+    if not 0 <= test_share < 1:
+        raise InputError(f"the test share must lie in [0, 1), found {test_share}")
+    if not 0 < level < 1:
+        raise InputError(f"the level must lie between 0 and 1, found {level}")
+    n = len(found)
+    if n == 1:
+        return float(found[0]), np.nan, n
+    inflation = 1 / n + test_share / (1 - test_share)
+    return float(found.mean()), float(np.sqrt(inflation) * found.std(ddof=1)), n
+
+
+def _quantile(level: float, n: int) -> float:
+    return float(t.ppf(1 - level / 2, n - 1)) if n > 1 else np.nan
+
+
+def _splits(values: ArrayLike) -> NDArray[np.float64]:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or not len(found):
+        raise InputError(f"values of shape {found.shape}; give one for each split")
+    if not np.isfinite(found).all():
+        raise InputError("a value is not finite: leave its split out for all methods")
+    return found
+
+
+def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the mean rank of each method over the data sets; the best has rank 1.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        Larger is better.
+
+    Returns
+    -------
+    ndarray of shape (n_methods,)
+        Tied methods share the mean of their ranks.
+
+    Raises
+    ------
+    InputError
+        If the shape is another, or a method has no finite value on a data set.
+
+    References
+    ----------
+    demsar2006, Section 3.2.2.
+    """
+    return _ranks(values).mean(axis=0)
+
+
+def _ranks(values: ArrayLike) -> NDArray[np.float64]:
+    return rankdata(-_table(values), axis=1)
+
+
+def _table(values: ArrayLike) -> NDArray[np.float64]:
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
+        raise InputError(f"values of shape {table.shape}; give data sets by two or more methods")
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(
+            f"method {column} has the value {table[row, column]} on data set {row}: leave the one "
+            "or the other out"
+        )
+    return table
+
+
+class Friedman(NamedTuple):
+    """Friedman's test that all methods have the same mean rank.
+
+    Attributes
+    ----------
+    chi2, p : float
+        Friedman's statistic, and its p-value by the chi-squared distribution.
+    f, p_f : float
+        The less conservative form of Iman and Davenport, by the F distribution.
+    """
+
+    chi2: float
+    p: float
+    f: float
+    p_f: float
+
+
+def friedman_test(values: ArrayLike, correct_ties: bool = True) -> Friedman:
+    """Test whether all methods have the same mean rank over the data sets.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        Larger is better.
+    correct_ties : bool, default=True
+        Whether the variance of the ranks is that of the tied ranks, as SciPy and R have it. Papers
+        often leave the correction out, which makes ties count against a difference.
+
+    Returns
+    -------
+    Friedman
+        Where all methods are tied everywhere, statistics of 0 and p-values of 1.
+
+    Raises
+    ------
+    InputError
+        As `mean_ranks`.
+
+    References
+    ----------
+    demsar2006, Section 3.2.2; Iman, Davenport, "Approximations of the critical region of the
+    Friedman statistic", Communications in Statistics 9, 1980.
+    """
+    ranks = _ranks(values)
+    n, k = ranks.shape
+    centre = (k + 1) / 2
+    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()
+    spread = ((ranks - centre) ** 2).sum() / (n * (k - 1)) if correct_ties else k * (k + 1) / 12
+    if between <= _EQUAL * n:
+        return Friedman(0.0, 1.0, 0.0, 1.0)
+    statistic = between / spread
+    left = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
+    ratio = (n - 1) * statistic / left if left > _EQUAL * statistic else np.inf
+    degrees = k - 1, (k - 1) * (n - 1)
+    p_f = float(f.sf(ratio, *degrees)) if n > 1 else np.nan
+    return Friedman(float(statistic), float(chi2.sf(statistic, k - 1)), float(ratio), p_f)
+
+
+class SignedRank(NamedTuple):
+    """Wilcoxon's signed-rank test.
+
+    Attributes
+    ----------
+    above, below : float
+        Sums of the ranks of the differences above 0 and below 0, those of zeros split evenly.
+    p : float
+        Two-sided and exact.
+    """
+
+    above: float
+    below: float
+    p: float
+
+
+def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
+    """Test whether two methods differ over data sets, by Wilcoxon's signed ranks.
+
+    Ties share the mean of their ranks. Differences of 0 are ranked and then count for neither side
+    (Pratt), or, which is the same, for both by half (Demsar). The p-value is exact for ties and
+    zeros too: the share of all ways to set the signs of the other differences whose sums differ as
+    much.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_datasets,)
+
+    Returns
+    -------
+    SignedRank
+        With p = 1 if all differences are 0.
+
+    Raises
+    ------
+    InputError
+        As `mean_ranks`.
+
+    References
+    ----------
+    demsar2006, Section 3.1.3; Pratt, "Remarks on zeros and ties in the Wilcoxon signed rank
+    procedures", JASA 54, 1959.
+    """
+    if np.shape(first) != np.shape(second):
+        raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
+    table = _table(np.column_stack([first, second]))
+    scale = np.abs(table).max() or 1.0
+    differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
+    ranks = rankdata(np.abs(differences))
+    signs = (differences > 0, differences < 0, differences == 0)
+    above, below, zeros = (float(ranks[of].sum()) for of in signs)
+    twice = np.rint(2 * ranks[differences != 0]).astype(int)
+    probability = np.ones(1)  # of each sum of the ranks above, doubled, if signs are chance
+    for rank in twice:
+        gap = np.zeros(rank)
+        probability = (np.append(probability, gap) + np.append(gap, probability)) / 2
+    sums = 2 * np.arange(len(probability)) - twice.sum()
+    p = probability[np.abs(sums) >= round(2 * abs(above - below))].sum()
+    return SignedRank(above + zeros / 2, below + zeros / 2, min(float(p), 1.0))
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Adjust p-values for the number of tests, by Holm's step-down method.
+
+    Whatever else differs, some adjusted value of methods that do not differ is at most the level
+    with a probability of at most the level.
+
+    Parameters
+    ----------
+    p : array-like of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    References
+    ----------
+    Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics 6, 1979.
+    """
+    raw = np.asarray(p, dtype=np.float64)
+    order = np.argsort(raw, kind="stable")
+    steps = raw[order] * np.arange(len(raw), 0, -1)
+    adjusted = np.empty_like(raw)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
+
+def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
+    """Compare each two methods over the data sets: Wilcoxon's tests, adjusted by Holm.
+
+    Unlike tests of mean ranks, none depends on which other methods are compared, but for the
+    number of tests.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+
+    Returns
+    -------
+    ndarray of shape (n_methods, n_methods)
+        Symmetric, with ones on the diagonal. With N data sets no p-value is below 2^(1 - N) times
+        the number of pairs, at the first step: few data sets tell hardly any methods apart.
+
+    Raises
+    ------
+    InputError
+        As `mean_ranks`.
+
+    References
+    ----------
+    demsar2006, Section 3.2.2; benavoli2016.
+    """
+    table = _table(values)
+    rows, columns = np.triu_indices(table.shape[1], 1)
+    p = [signed_rank_test(table[:, i], table[:, j]).p for i, j in zip(rows, columns, strict=True)]
+    adjusted = np.ones((table.shape[1],) * 2)
+    adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
+    return adjusted
+
+
+def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[int, ...]]:
+    """Group methods of which no two are told apart.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_methods,)
+        Mean ranks.
+    p : array-like of shape (n_methods, n_methods)
+        Of each two methods, for example from `pairwise_signed_rank`.
+    level : float, default=0.05
+        Two methods are told apart by a p-value at most this.
+
+    Returns
+    -------
+    list of tuple of int
+        The groups of two or more to which no other method can be added, best ranks first, each in
+        the order of the ranks. A method may be in several, and one may lie between two of a group
+        without belonging to it: pairwise tests need not follow the ranks.
+    """
+    order = np.argsort(np.asarray(ranks, dtype=np.float64), kind="stable")
+    alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > level
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
+    groups = _maximal(set(), set(range(len(order))), set(), neighbours)
+    found = sorted(map(sorted, groups))
+    return [tuple(int(order[i]) for i in group) for group in found if len(group) > 1]
+
+
+def _maximal(
+    group: set[int], candidates: set[int], seen: set[int], neighbours: list[set[int]]
+) -> Iterator[set[int]]:
+    """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
+    if not candidates and not seen:
+        yield group
+        return
+    pivot = max(candidates | seen, key=lambda i: len(neighbours[i] & candidates))
+    for i in sorted(candidates - neighbours[pivot]):
+        near = neighbours[i]
+        yield from _maximal(group | {i}, candidates & near, seen & near, neighbours)
+        candidates, seen = candidates - {i}, seen | {i}
+
+
+class Profile(NamedTuple):
+    """Performance profiles: step functions, continuous from the right.
+
+    Attributes
+    ----------
+    tau : ndarray of shape (n_steps,)
+        Ascending, from 0 (of values) or 1 (of times).
+    share : ndarray of shape (n_methods, n_steps)
+        Of the data sets on which the method is within tau of the best.
+    """
+
+    tau: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Profile:
+    """Return on which share of the data sets each method is within tau of the best one there.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        NaN where a method has no result: it is then within no tau. A data set on which none has
+        any counts nowhere.
+    of : {"value", "time"}
+        ``value``, of which larger is better: at most tau below the best, as a difference, which has
+        one meaning for all metrics in [0, 1]. The ratio of 1 - value would be infinite for all
+        others wherever the best is perfect. ``time``, of which smaller is better: at most tau times
+        the smallest, as Dolan and More define it.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    InputError
+        If the shape is another, no data set has a result, or a time is not above 0.
+
+    References
+    ----------
+    dolan2002.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or not np.isfinite(table).any():
+        raise InputError("no method has a result on any data set")
+    table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
+    if of == "time":
+        if (table <= 0).any():
+            raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
+        behind = table / np.nanmin(table, axis=1, keepdims=True)
+    else:
+        behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
+    tau = np.unique(behind[np.isfinite(behind)])
+    return Profile(tau, (behind[:, :, None] <= tau).mean(axis=0))

@@ -1,0 +1,240 @@
+"""Statistics: examples as published, by hand and by brute force, and against SciPy and others."""
+
+import doctest
+import itertools
+
+import numpy as np
+import pytest
+import scikit_posthocs
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from precbench import statistics
+from precbench.errors import InputError
+from precbench.statistics import (
+    cliques,
+    friedman_test,
+    holm,
+    mean_ranks,
+    pairwise_signed_rank,
+    performance_profile,
+    resampled_interval,
+    resampled_test,
+    signed_rank_test,
+)
+
+# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets. On "voting"
+# 0.975 was printed twice, with the ranks 2 and 3.
+DEMSAR = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],  # adult (sample)
+        [0.599, 0.591, 0.590, 0.569],  # breast cancer
+        [0.954, 0.971, 0.968, 0.967],  # breast cancer wisconsin
+        [0.628, 0.661, 0.654, 0.657],  # cmc
+        [0.882, 0.888, 0.886, 0.898],  # ionosphere
+        [0.936, 0.931, 0.916, 0.931],  # iris
+        [0.661, 0.668, 0.609, 0.685],  # liver disorders
+        [0.583, 0.583, 0.563, 0.625],  # lung cancer
+        [0.775, 0.838, 0.866, 0.875],  # lymphography
+        [1.000, 1.000, 1.000, 1.000],  # mushroom
+        [0.940, 0.962, 0.965, 0.962],  # primary tumor
+        [0.619, 0.666, 0.614, 0.669],  # rheum
+        [0.972, 0.981, 0.9751, 0.975],  # voting
+        [0.957, 0.978, 0.946, 0.970],  # wine
+    ]
+)
+
+few = st.integers(0, 5).map(float)  # many ties
+tables = st.tuples(st.integers(2, 7), st.integers(2, 5)).flatmap(
+    lambda shape: arrays(float, shape, elements=few)
+)
+
+
+def test_the_formula_of_nadeau_and_bengio_by_hand():
+    # s^2 = 0.001, (1/5 + 3/7) s^2 = 0.0251^2, and t has the quantile 2.776 with 4 degrees.
+    values = [0.80, 0.84, 0.82, 0.86, 0.78]
+    mean, low, high = resampled_interval(values, 0.3)
+    assert (mean, low, high) == pytest.approx((0.82, 0.82 - 0.06961, 0.82 + 0.06961), abs=1e-5)
+    # Two repetitions of 3 folds: (1/6 + 1/2) s^2, 5 degrees, quantile 2.5706; s^2 = 0.00035.
+    folds = [0.70, 0.75, 0.72, 0.71, 0.74, 0.73]
+    mean, low, high = resampled_interval(folds, 1 / 3)
+    assert (mean, high - mean) == pytest.approx((0.725, 2.570582 * np.sqrt(0.00035 * 2 / 3)))
+    test = resampled_test(values, [0.79, 0.80, 0.83, 0.81, 0.75], 0.3)
+    differences = [0.01, 0.04, -0.01, 0.05, 0.03]  # mean 0.024, s^2 = 0.00058
+    assert test[:3] == pytest.approx(resampled_interval(differences, 0.3))
+    t = 0.024 / np.sqrt((1 / 5 + 3 / 7) * 0.00058)
+    assert test.p == pytest.approx(2 * scipy.stats.t.sf(t, 4))
+
+
+def test_draws_that_share_nothing_have_the_ordinary_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 12))
+    expected = scipy.stats.ttest_rel(a, b)
+    found = resampled_test(a, b, 0.0)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found[1:3] == pytest.approx(tuple(expected.confidence_interval()))
+
+
+def test_one_split_has_no_interval_and_equal_values_are_a_tie():
+    assert resampled_interval([0.8], 0.3) == pytest.approx((0.8, np.nan, np.nan), nan_ok=True)
+    assert np.isnan(resampled_test([0.8], [0.7], 0.3).p)
+    assert resampled_test([0.1, 0.7], [0.1, 0.7], 0.3) == (0, 0, 0, 1)
+    always = np.array([0.1, 0.4, 0.3, 0.5, 0.2])
+    assert resampled_test(always + 0.1, always, 0.3).p == 2**-4  # though 0.5 - 0.4 is not 0.1
+    assert resampled_interval([1.0, 1.0], 0.3) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "what"),
+    [
+        ([], 0.3, "shape"),
+        ([[0.5]], 0.3, "shape"),
+        ([0.5, np.nan], 0.3, "not finite"),
+        ([0.5, 0.6], 1.0, "test share"),
+        ([0.5, 0.6], -0.1, "test share"),
+    ],
+)
+def test_splits_that_cannot_be_judged_are_refused(values, share, what):
+    with pytest.raises(InputError, match=what):
+        resampled_interval(values, share)
+    with pytest.raises(InputError, match=what):
+        resampled_test(values, values, share)
+    with pytest.raises(InputError, match="level"):
+        resampled_interval([0.5, 0.6], 0.3, level=0)
+    with pytest.raises(InputError, match="2 values against 1"):
+        resampled_test([0.5, 0.6], [0.5], 0.3)
+
+
+N_DATA, N_ROWS, N_TEST = 500, 50, 15
+TOO_OFTEN = {"random": 0.3, "folds": 0.15}
+
+
+@pytest.mark.parametrize("kind", TOO_OFTEN)
+def test_on_overlapping_splits_the_naive_test_errs_and_the_corrected_one_does_not(kind):
+    """Two methods that are alike: each predicts its own noise by the mean over training rows."""
+    rng = np.random.default_rng(1)
+    first, second = np.moveaxis(rng.standard_normal((N_DATA, N_ROWS, 2)), 2, 0)
+    if kind == "random":
+        share, J = N_TEST / N_ROWS, 20
+        order = rng.random((N_DATA, J, N_ROWS)).argsort(axis=2)
+        tested = order < N_TEST
+    else:  # two repetitions of 5 folds
+        share, J = 1 / 5, 10
+        order = np.repeat(rng.random((N_DATA, 2, N_ROWS)).argsort(axis=2), 5, axis=1)
+        tested = order % 5 == np.tile(np.arange(5), 2)[:, None]
+    errors = []
+    for y in (first, second):
+        rows = np.repeat(y[:, None, :], J, axis=1)
+        trained = np.where(tested, 0, rows).sum(axis=2) / (~tested).sum(axis=2)
+        squares = np.where(tested, (rows - trained[:, :, None]) ** 2, 0).sum(axis=2)
+        errors.append(squares / tested.sum(axis=2))
+    wrong = {
+        at: np.mean([resampled_test(a, b, at).p <= 0.05 for a, b in zip(*errors, strict=True)])
+        for at in (0.0, share)
+    }
+    assert wrong[0.0] > TOO_OFTEN[kind]
+    assert 0.01 < wrong[share] < 0.08
+
+
+def test_the_example_of_demsar():
+    ranks = mean_ranks(DEMSAR)
+    np.testing.assert_allclose(ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    printed = friedman_test(DEMSAR, correct_ties=False)
+    assert printed.chi2 == pytest.approx(9.28, abs=5e-3)
+    assert printed.f == pytest.approx(3.69, abs=5e-3)
+    assert printed.p_f < 0.05  # 3.69 lies above the critical value 2.85
+    test = signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0])  # his Table 2
+    assert (test.above, test.below) == (93, 12)
+    assert test.p < 0.05  # 12 lies below the critical value 21
+
+
+@given(tables)
+def test_friedman_is_that_of_scipy(values):
+    found = friedman_test(values)
+    if np.ptp(mean_ranks(values)) == 0:
+        assert found == (0, 1, 0, 1)
+    elif values.shape[1] > 2:
+        expected = scipy.stats.friedmanchisquare(*values.T)
+        assert (found.chi2, found.p) == pytest.approx(tuple(expected))
+    # The form of Iman and Davenport is the analysis of variance of the ranks.
+    ranks = scipy.stats.rankdata(-values, axis=1)
+    rest = ((ranks - ranks.mean(axis=0)) ** 2).sum() / ((len(values) - 1) * (len(ranks[0]) - 1))
+    between = len(values) * ranks.mean(axis=0).var(ddof=1)
+    if rest > 1e-9:
+        assert found.f == pytest.approx(between / rest, abs=1e-9)
+
+
+@given(arrays(float, st.tuples(st.just(2), st.integers(1, 8)), elements=few))
+def test_signed_ranks_by_brute_force(values):
+    first, second = values
+    differences = first - second
+    ranks = scipy.stats.rankdata(np.abs(differences))[differences != 0]
+    signs = itertools.product([-1, 1], repeat=len(ranks))
+    sums = [abs(np.dot(ranks, sign)) for sign in signs]
+    found = signed_rank_test(first, second)
+    observed = abs(found.above - found.below)
+    assert found.p == pytest.approx(np.mean(np.array(sums) >= observed - 1e-9))
+    assert found.above + found.below == len(differences) * (len(differences) + 1) / 2
+
+
+def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((12, 5)) + np.linspace(0, 2, 5)
+    expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
+    found = signed_rank_test(values[:, 0], values[:, 1])
+    assert (min(found[:2]), found.p) == pytest.approx((expected.statistic, expected.pvalue))
+    p = pairwise_signed_rank(values)
+    frame = scikit_posthocs.posthoc_wilcoxon(list(values.T), p_adjust="holm")
+    np.testing.assert_allclose(p, frame.to_numpy())
+    assert (p < 0.05).any() and (p[~np.eye(5, dtype=bool)] > 0.05).any()
+    np.testing.assert_allclose(holm([0.04, 0.01, 0.03, 1.0]), [0.09, 0.04, 0.09, 1.0])
+
+
+@given(st.integers(1, 6).flatmap(lambda n: arrays(bool, (n, n))), st.randoms())
+def test_groups_are_all_that_are_alike_and_cannot_grow(told, random):
+    n = len(told)
+    told = np.triu(told, 1) | np.triu(told, 1).T
+    ranks = random.sample(range(n), n)
+    found = cliques(ranks, np.where(told, 0.05, 0.06))
+    alike = [
+        set(group)
+        for size in range(2, n + 1)
+        for group in itertools.combinations(range(n), size)
+        if not told[np.ix_(group, group)].any()
+    ]
+    largest = [group for group in alike if not any(group < other for other in alike)]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, largest))
+    for group in found:
+        assert [ranks[i] for i in group] == sorted(ranks[i] for i in group)
+    assert found == sorted(found, key=lambda group: [ranks[i] for i in group])
+
+
+def test_profile_of_values_and_times_by_hand():
+    nan = np.nan
+    values = [[0.9, 0.8, 0.9], [1.0, 0.7, nan], [0.5, 0.55, 0.3], [nan, nan, nan]]
+    tau, share = performance_profile(values, "value")
+    np.testing.assert_allclose(tau, [0, 0.05, 0.1, 0.25, 0.3])
+    np.testing.assert_allclose(3 * share, [[2, 3, 3, 3, 3], [1, 1, 2, 2, 3], [1, 1, 1, 2, 2]])
+    tau, share = performance_profile([[1, 2, 8], [nan, 3, 3]], "time")
+    np.testing.assert_allclose(tau, [1, 2, 8])
+    np.testing.assert_allclose(2 * share, [[1, 1, 1], [1, 2, 2], [1, 1, 2]])
+
+
+def test_data_sets_that_cannot_be_judged_are_refused():
+    with pytest.raises(InputError, match="method 1 has the value nan on data set 0"):
+        mean_ranks([[0.5, np.nan], [0.5, 0.4]])
+    with pytest.raises(InputError, match="two or more methods"):
+        friedman_test([[0.5], [0.6]])
+    with pytest.raises(InputError, match="pair them"):
+        signed_rank_test([0.5, 0.6], [0.5])
+    with pytest.raises(InputError, match="no method"):
+        performance_profile([[np.nan, np.nan]], "value")
+    with pytest.raises(InputError, match="above 0"):
+        performance_profile([[0.0, 1.0]], "time")
+
+
+def test_examples():
+    assert doctest.testmod(statistics).attempted == 3
+    assert not doctest.testmod(statistics).failed
