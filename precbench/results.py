@@ -61,6 +61,7 @@ class _Sizes(Fields):
     positives: Count
     stand_in: bool
     training_rows: Count = 0  # of the split that the data set provides
+    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
 
 
 class _Experiment(Fields):
@@ -144,7 +145,9 @@ class Run:
     folds : int
         Number of successive splits in one repetition of the protocol.
     data : dict
-        For each data set ``rows``, ``features``, ``positives`` and ``stand_in``.
+        For each data set ``rows``, ``features``, ``positives``, ``stand_in``, ``training_rows``
+        and ``test_share``, the share of the rows that test, None where it is not known or the same
+        rows test in every split.
     smoke : bool
     """
 
@@ -194,6 +197,12 @@ class Run:
     def losses(self) -> set[str]:
         """The labels of the metrics for which smaller is better."""
         return {label for label, of in self.measures.items() if of["smaller_is_better"]}
+
+    @property
+    def test_shares(self) -> dict[str, float]:
+        """For each data set with splits that overlap the share of the rows that test, if known."""
+        known = {dataset: about["test_share"] for dataset, about in self.data.items()}
+        return {dataset: share for dataset, share in known.items() if share is not None}
 
     def dataset_title(self, dataset: str) -> str:
         """Return the title of a data set, marked if it is a stand-in or of smoke size."""

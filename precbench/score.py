@@ -21,6 +21,7 @@ from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
+from precbench.experiment.trial import Split
 from precbench.metrics import roc_curve
 from precbench.solvers import SOLVERS
 from precbench.store import Store
@@ -249,9 +250,19 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
     }
 
 
+def _test_share(split: Split, n_rows: int) -> float | None:
+    """Return the share of the rows that test, or None if the same ones do in every split."""
+    if split.kind == "kfold":
+        return 1 / split.n_splits
+    if split.kind == "random":
+        return split.test_size if split.train_size is None else 1 - split.train_size / n_rows
+    return None
+
+
 def _description(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()
@@ -281,6 +292,9 @@ def _description(plan: Plan) -> dict[str, Any]:
         "protocol": plan.protocol,
         "scaling": plan.scaling,
         "folds": experiment.protocol.folds,
-        "data": {name: _sizes(dataset) for name, dataset in plan.datasets.items()},
+        "data": {
+            name: _sizes(dataset) | {"test_share": _test_share(splits[name], len(dataset.y))}
+            for name, dataset in plan.datasets.items()
+        },
         "smoke": plan.smoke,
     }

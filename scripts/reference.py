@@ -21,6 +21,7 @@ import pandas as pd
 from precbench.claims import load_claims
 from precbench.claims.ledger import LedgerRow, changes, read_ledger
 from precbench.claims.verdicts import Verdict
+from precbench.statistics import LEVEL
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference" / "kar2015.csv"
@@ -29,7 +30,7 @@ EXPERIMENTS = ["letter", "adult", "ijcnn1", "cod_rna", "w8a"]
 SOLVERS = REFERENCE.with_name("solvers.csv")
 UNIT_NORM, ALL = "kar2015-unit-norm", "all-solvers"
 METRIC = "precision_at_k(k=0.25)"
-COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "stopped"]
+COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "p_best", "stopped"]
 KEYS = ["experiment", "dataset", "solver", "metric"]
 # Their last bits follow the BLAS and the CPU; all others give the same numbers everywhere.
 OPTIMISERS = ("logistic-regression", "linear-svm")
@@ -77,11 +78,15 @@ def better(results: Path, reference: Path = LEDGER) -> list[str]:
 
 
 def table(reference: pd.DataFrame) -> str:
-    """Lay out prec@0.25 as Markdown: solvers against data sets, the best mean in bold."""
+    """Lay out prec@0.25 as Markdown: solvers against data sets.
+
+    The best mean is in bold, and what the splits do not tell apart from it is marked.
+    """
     main = reference[reference["metric"] == METRIC]
     best = main.groupby("dataset")["mean"].max()
     text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
     bold = main["mean"] == main["dataset"].map(best)
+    text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
     return _laid_out(main.assign(cell=text.where(~bold, "**" + text + "**")))
 
 

@@ -33,6 +33,14 @@ def test_the_readme_shows_the_reference():
     assert text.count("| sgd-avg |") == 1 and text.count("| rudin2009 | ") == 1
 
 
+def test_ties_with_the_best_are_marked():
+    columns = {"mean": [0.9, 0.8, 0.7], "std": 0.1, "p_best": [np.nan, 0.06, 0.05]}
+    about = {"dataset": "letter", "solver": ["a", "b", "c"], "metric": reference.METRIC}
+    lines = reference.table(pd.DataFrame(about | columns)).splitlines()[2:]
+    cells = [line.split(" | ")[1].removesuffix(" |") for line in lines]
+    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈", "0.700 ± 0.100"]
+
+
 def test_a_sentence_counts_once_and_ours_apart():
     about = {"kind": "order", "where": "", "printed": "x"}
     seconds = [c for c in load_claims() if "-against-cutting-plane/seconds" in c.id]

@@ -1,5 +1,6 @@
 """Tables and figures: numbers checked by hand on a small results folder, files by their bytes."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from precbench.report.tables import (
 )
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
+from precbench.statistics import resampled_interval, resampled_test
 
 
 def measures(*metrics):
@@ -205,12 +207,13 @@ def figures_of(folder):
 
 def tables_of(folder):
     run = read_run(folder)
-    return make_tables(run, summarise(run.results, run.losses))
+    return make_tables(run, summarise(run.results, run.losses, run.test_shares))
 
 
 def files_of_tables(folder):
     run = read_run(folder)
-    return write_tables(run, summarise(run.results, run.losses), tables_of(folder))
+    summary = summarise(run.results, run.losses, run.test_shares)
+    return write_tables(run, summary, make_tables(run, summary))
 
 
 def summary_of(folder, **key):
@@ -328,6 +331,42 @@ def test_table_of_a_dataset(small):
         "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
     ]
     assert ppi.notes[-1].startswith("† Timed while other trials ran in parallel")
+
+
+def test_methods_that_are_not_told_apart_from_the_best_are_marked(tmp_path):
+    """Five splits: a little better always, a little better on average, worse; fewer splits."""
+    best = np.array([0.5, 0.6, 0.7, 0.8, 0.9])
+    below = {"sgd-avg": 0 * best, "mine_v2": [0.03, -0.02, 0.04, -0.01, 0.01]}
+    below |= {"cutting-plane": [0.03, 0.02, 0.04, 0.03, 0.03], "linear-svm": 0.01 * best}
+    rows = []
+    for (solver, less), (split, value) in itertools.product(below.items(), enumerate(best)):
+        if solver != "linear-svm" or split:
+            rows += trial("letter", solver, split, (0, 1), (0, value - less[split]))
+            rows += trial("letter", solver, split, (0, 1), (9, less[split]), "pnorm_risk(p=4)")
+    risk = Metric("pnorm_risk", {"p": 4})
+    about = ABOUT | {"metrics": [PREC, risk.label], "measures": measures(PREC_AT[0.25], risk)}
+    sizes = {"rows": 100, "features": 2, "positives": 50, "stand_in": False, "test_share": 0.3}
+    about |= {"datasets": ["letter"], "data": {"letter": sizes}}
+    folder = write(tmp_path / "five", pd.DataFrame(rows), about)
+    [table] = tables_of(folder)
+    for column in (1, 2):
+        cells = {row[0].text: row[column] for row in table.rows}
+        assert [solver for solver, cell in cells.items() if cell.bold] == ["sgd-avg"]
+        assert [solver for solver, cell in cells.items() if "≈" in cell.text] == ["mine_v2"]
+    [note] = [note for note in table.notes if "≈" in note]
+    assert note.startswith("≈: not told apart from the best (paired t test at 5 %, its variance")
+    summary = pd.read_csv(files_of_tables(folder)[0], index_col=["metric", "solver"])
+    p = summary["p_best"][PREC]
+    differences = [0.03, -0.02, 0.04, -0.01, 0.01]
+    assert p["mine_v2"] == pytest.approx(resampled_test(differences, [0] * 5, 0.3).p)
+    assert np.isnan(p["sgd-avg"]) and np.isnan(p["linear-svm"])
+    row = summary.loc[PREC, "sgd-avg"]
+    assert (row["mean"], row["low"], row["high"]) == resampled_interval(best, 0.3)
+    assert "$\\approx$" in (folder / "summary.tex").read_text()
+    # Results of former versions do not say how much their splits overlap.
+    del sizes["test_share"]
+    [table] = tables_of(write(tmp_path / "former", pd.DataFrame(rows), about))
+    assert "≈" not in str(table)
 
 
 def test_tables_of_a_sweep(swept):

@@ -20,10 +20,11 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
+from precbench.results import read_run
 from precbench.runner import _limits, run_plan, shared_memory, to_do
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
-from precbench.score import _sizes
+from precbench.score import _sizes, _test_share
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 from tests.helpers import invoke, numbers, records, refused, run, session
@@ -33,6 +34,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
     result = run(small(plots="[accuracy-time, roc]"), tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
+    assert read_run(folder).test_shares == {"mine": 0.3}
     for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "roc.csv"):
         assert (folder / name).stat().st_size > 0
     assert list((folder / "figures").glob("*.png")) and list((folder / "figures").glob("*.pdf"))
@@ -535,6 +537,21 @@ def test_results_tell_the_rows_of_a_provided_training_part():
     given = Dataset("toy", "Toy", X, y, "0", n_train=2)
     assert _sizes(given)["training_rows"] == 2
     assert _sizes(replace(given, n_train=None))["training_rows"] == 0
+
+
+@pytest.mark.parametrize(
+    ("protocol", "share"),
+    [
+        ("{n_splits: 2}", 0.3),
+        ("{n_splits: 2, test_size: 0.4}", 0.4),
+        ("{n_splits: 2, train_size: 450}", 0.25),
+        ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3),
+        ("{split: none}", None),
+    ],
+)
+def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
+    [trial, *_] = load_config(small(protocol=protocol)).trials()
+    assert _test_share(trial.split, 600) == pytest.approx(share)
 
 
 def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):

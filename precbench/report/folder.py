@@ -40,6 +40,6 @@ def write_report(folder: str | os.PathLike[str]) -> Report:
     if is_study(folder):
         return Report(study_tables(folder), write_study_report(folder))
     run = read_run(folder)
-    summary = summarise(run.results, run.losses)
+    summary = summarise(run.results, run.losses, run.test_shares)
     tables = make_tables(run, summary)
     return Report(tables, write_tables(run, summary, tables) + write_figures(run, summary))

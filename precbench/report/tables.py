@@ -4,9 +4,10 @@
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 from precbench.files import write_whole
 from precbench.results import Run
+from precbench.statistics import LEVEL, resampled_interval, resampled_test
 from precbench.text import one_line
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ _TRIAL = ["split", "seed"]
 _EMPTY = "–"
 _STAND_IN = "stand-in: synthetic data"
 _SECONDS = "Times are medians of wall seconds."
+_TIES = (
+    f"≈: not told apart from the best (paired t test at {100 * LEVEL:g} %, its variance corrected "
+    "for the rows that splits share)."
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,11 @@ _TRIAL_COLUMNS = [
 ]
 
 
-def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
+def summarise(
+    results: pd.DataFrame,
+    losses: Collection[str] = (),
+    test_shares: Mapping[str, float] = MappingProxyType({}),
+) -> pd.DataFrame:
     """Summarise the trials of each solver.
 
     Parameters
@@ -81,6 +91,8 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
         As in ``results.csv``, read by `precbench.results.read_run`.
     losses : collection of str
         Labels of the metrics for which smaller is better.
+    test_shares : mapping of str to float, optional
+        Share of the rows that test, by data set; without it no interval and no test.
 
     Returns
     -------
@@ -90,6 +102,9 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
         - ``trials``, ``n`` (those that are ok) and ``outcomes`` in words;
         - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
           final values;
+        - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
+          difference from the best mean. Both are corrected for splits that overlap, see
+          `precbench.statistics`. The best has no p, nor has a solver with fewer trials;
         - ``seconds``: median wall time to the final weights;
         - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
           of the trial's own curve;
@@ -102,7 +117,9 @@ def summarise(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFra
     """
     trials = _one_row_per_trial(results[results["part"] == "test"], losses)
     groups = trials.groupby(_GROUP, sort=False)
-    summary = pd.DataFrame([_summary_of(*group) for group in groups])
+    summary = pd.DataFrame([_summary_of(*group, test_shares) for group in groups])
+    p_best = _against_the_best(trials, losses, test_shares)
+    summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     where = [summary["dataset"], summary["sweep"]]
     alone = summary["seconds"].where(summary["timing"] == "sequential")
     comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
@@ -127,8 +144,35 @@ def _one_row_per_trial(rows: pd.DataFrame, losses: Collection[str]) -> pd.DataFr
     ).reset_index()
 
 
-def _summary_of(key: tuple, trials: pd.DataFrame) -> dict[str, object]:
+def _against_the_best(
+    trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
+) -> dict[tuple, float]:
+    """Return the p-value of each method with the most trials against the one with the best mean."""
+    found = {}
+    for at, rows in trials.groupby(_GROUP[:3], sort=False):
+        dataset, _, metric = map(str, at)
+        values = rows.pivot(index=_TRIAL, columns="solver", values="value")
+        n = values.count()
+        if dataset not in test_shares or n.max() < 2:
+            continue
+        competing = values.loc[:, n == n.max()]
+        means = competing.mean()
+        best = means.idxmin() if metric in losses else means.idxmax()
+        for solver in competing.columns.drop([best]):
+            pair = competing[[best, solver]].dropna().to_numpy()
+            if len(pair) > 1 and np.isfinite(pair).all():
+                test = resampled_test(pair[:, 0], pair[:, 1], test_shares[dataset])
+                found[(*at, solver)] = test.p
+    return found
+
+
+def _summary_of(
+    key: tuple, trials: pd.DataFrame, test_shares: Mapping[str, float]
+) -> dict[str, object]:
     values = trials["value"].dropna()
+    low = high = np.nan
+    if key[0] in test_shares and len(values) and np.isfinite(values).all():
+        _, low, high = resampled_interval(values, test_shares[key[0]])
     parallel = (trials["timing"] == "parallel").any()
     return {
         **dict(zip(_GROUP, key, strict=True)),
@@ -138,8 +182,11 @@ def _summary_of(key: tuple, trials: pd.DataFrame) -> dict[str, object]:
         "mean": values.mean(),
         "std": values.std(ddof=1),
         **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
+        "low": low,
+        "high": high,
+        "p_best": None,  # set by the caller, as the relative time
         "seconds": trials["seconds"].median(),
-        "relative_time": None,  # set by the caller
+        "relative_time": None,
         "seconds_to_99": trials["seconds_to_99"].median(),
         "chosen": _with_counts(trials["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
@@ -227,7 +274,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
     cells += [_times(main, column) for column in ("seconds", "relative_time", "seconds_to_99")]
     about = [
-        _means_over(run, dataset),
+        *_means_over(run, dataset, summary),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
         f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
         "fastest solver's time to final.",
@@ -247,7 +294,8 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
-        about = [_means_over(run, dataset), *tuned(summary), *_edges(run, dataset)]
+        at_points = summary[summary["metric"].isin(label for label, _ in points)]
+        about = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         about += notes(summary, times=False)
         tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
     about = [_SECONDS, *notes(summary)]
@@ -278,11 +326,12 @@ def _assemble(
     )
 
 
-def _means_over(run: Run, dataset: str) -> str:
+def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
     n = run.n_splits(dataset)
     if n == 1:
-        return "Values of one split, so without standard deviation; best in bold."
-    return f"Mean ± standard deviation over {n} splits, best mean in bold."
+        return ["Values of one split, so without standard deviation; best in bold."]
+    means = f"Mean ± standard deviation over {n} splits, best mean in bold."
+    return [means, _TIES] if summary["p_best"].notna().any() else [means]
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
@@ -386,10 +435,12 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     contested = competing.nunique() > 1
     best = competing.min() if smaller_is_better else competing.max()
-    return [
-        Cell(_mean(row), bold=bool(contested and mean == best))
-        for (_, row), mean in zip(rows.iterrows(), competing, strict=True)
-    ]
+    cells = []
+    for (_, row), mean in zip(rows.iterrows(), competing, strict=True):
+        bold = bool(contested and mean == best)
+        tied = bool(contested and not bold and row["p_best"] > LEVEL)
+        cells.append(Cell(_mean(row) + " ≈" * tied, bold))
+    return cells
 
 
 def _mean(row: pd.Series) -> str:
@@ -566,5 +617,5 @@ _escaped_latex = _escaper(
     {mark: f"\\{mark}" for mark in "&%$#_{}"}
     | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
     | {"<": "$<$", ">": "$>$", "≥": "$\\geq$", "≤": "$\\leq$", "±": "$\\pm$", "×": "$\\times$"}
-    | {"–": "--", "†": "$\\dagger$", "‡": "$\\ddagger$", "κ": "$\\kappa$"}
+    | {"–": "--", "≈": "$\\approx$", "†": "$\\dagger$", "‡": "$\\ddagger$", "κ": "$\\kappa$"}
 )
