@@ -25,6 +25,7 @@ from precbench.experiment.trial import Split
 from precbench.metrics import roc_curve
 from precbench.solvers import SOLVERS
 from precbench.store import Store
+from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import visible
 
 __all__ = ["write_results"]
@@ -109,17 +110,38 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     for name, table in tables.items():
         whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
         store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
-    store.write_text("experiment.json", json.dumps(_description(plan), indent=1) + "\n")
+    about = _description(plan)
+    about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
+    store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
     return results
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
     """Return the rows of earlier runs for data sets of the experiment that the plan omits."""
-    others = {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
+    others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
     table = pd.read_csv(path)
     return table[table["dataset"].isin(others)]
+
+
+def _other_datasets(plan: Plan) -> set[str]:
+    return {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
+
+
+class _Former(Fields):
+    data: dict[Text, dict[Text, bool | Count | Number | None]]
+
+
+def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
+    others = _other_datasets(plan)
+    if not others or not path.exists():
+        return {}
+    try:
+        former = checked(load(path.read_bytes()), _Former)
+    except ValueError:  # edited; what it said is lost
+        return {}
+    return {name: sizes for name, sizes in former.data.items() if name in others}
 
 
 class _Parts(dict[str, Sample]):

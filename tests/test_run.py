@@ -224,6 +224,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
         part.sort_values(order).reset_index(drop=True),
         whole.sort_values(order).reset_index(drop=True),
     )
+    assert set(read_run(tmp_path / "out" / "small").data) == {"one", "two"}
 
 
 @pytest.mark.promise("R28")
