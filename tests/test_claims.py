@@ -1382,6 +1382,21 @@ def test_update_keeps_undecided_rows():
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "runs", "replaced"),
+    [("mean", 0, False), ("mean", 49, False), ("mean", 50, True), ("bound", 9, True)],
+)
+def test_update_gives_up_a_decision_that_as_many_runs_do_not_settle(kind, runs, replaced):
+    """A study is never cut short, however many values it compares."""
+    decided = row_of("a", Verdict.REPRODUCED, kind, runs=50)
+    undecided = row_of("a", Verdict.INCONCLUSIVE, kind, runs=runs)
+    assert updated([undecided], [decided]) == [undecided if replaced else decided]
+    absent = row_of("a", Verdict.NO_DATA, kind)
+    assert updated([absent], [decided]) == [decided]
+    [change] = rewritten([undecided], [decided])
+    assert change.worse
+
+
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)
 
 

@@ -120,20 +120,19 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     Returns
     -------
     list of LedgerRow
-        Each claim as it is settled now or cannot be decided at all; else as it was settled before;
-        else the row with more runs.
+        Each claim as it is settled now or cannot be decided at all; else as it was settled before,
+        unless as many runs, or the whole study, do not settle it now; else the row with more runs.
     """
     before = {row.id: row for row in reference}
+    return [row if _replaces(row, before.get(row.id, row)) else before[row.id] for row in ledger]
 
-    def weight(row: LedgerRow) -> tuple[bool, int]:
-        return row.verdict.is_settled, row.runs
 
-    return [
-        row
-        if row.verdict.is_settled or row.verdict.is_fixed
-        else max(row, before.get(row.id, row), key=weight)
-        for row in ledger
-    ]
+def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
+    if row.verdict.is_settled or row.verdict.is_fixed:
+        return True
+    if row.kind == "bound" and row.verdict is Verdict.INCONCLUSIVE:
+        return True  # by a study, which no run of fewer trials can have cut short
+    return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 
 def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
@@ -160,7 +159,7 @@ def _is_worse(before: dict[str, Verdict], after: dict[str, Verdict], name: str) 
     if name not in before or name not in after:
         return False
     was, now = before[name], after[name]
-    if was.rank is None or not now.is_settled:
+    if was.rank is None or now.is_fixed:
         return False
     return now.rank is None or now.rank > was.rank
 
