@@ -1,0 +1,186 @@
+"""Verdicts on printed means: alone, or together with all others that are one draw of the data."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from precbench.claims.evidence import Evidence, MissingError
+from precbench.claims.judge.rows import judged, ledger_row, results_of
+from precbench.claims.kinds import MeanClaim
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import (
+    LEVEL,
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    Placement,
+    Verdict,
+    agrees,
+    beyond_all_others,
+    has_spread,
+    parse_printed,
+    place,
+    prediction_error,
+    sign_test,
+)
+
+__all__ = ["Draws", "draws_of", "judge_mean", "judge_rows"]
+
+
+class Draws(NamedTuple):
+    """The claim of a mean with our own draws of it, on the scale on which distances are taken.
+
+    Attributes
+    ----------
+    claim : MeanClaim
+    draws : Series
+        By number of the repetition.
+    """
+
+    claim: MeanClaim
+    draws: pd.Series
+
+    def scaled(self, printed: str) -> float:
+        """Return a printed number on that scale."""
+        value = parse_printed(printed, self.claim.power_of_ten).value
+        return float(np.log(value)) if self.claim.logarithm else value
+
+    def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
+        """Return the row of the claim with median and quartiles of our draws."""
+        about: dict[str, Any] = {"runs": len(self.draws)}
+        if about["runs"] and np.isfinite(self.draws).all():
+            quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
+            q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
+            about |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
+        return ledger_row(self.claim, verdict, deviations, **about | other)
+
+
+def draws_of(claim: MeanClaim, evidence: Evidence) -> Draws:
+    """Look up our own draws of a printed mean."""
+    outcomes = results_of(claim, evidence.outcomes)
+    values = outcomes.values(
+        claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint
+    )
+    with np.errstate(divide="ignore"):
+        return Draws(claim, np.log(values) if claim.logarithm else values)
+
+
+def judge_mean(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
+    """Judge a printed mean over several draws."""
+    cell = draws_of(claim, evidence)
+    return _judge_average(cell) if claim.runs is None else _judge_few(cell, claim.runs, evidence)
+
+
+def _judge_average(cell: Draws) -> LedgerRow:
+    """Judge a printed mean over many draws by its digits."""
+    claim = cell.claim
+    mean = float(cell.draws.mean())
+    about: dict[str, Any] = {"measured": f"{mean:.6g}"}
+    if len(cell.draws) < MIN_SPLITS or not np.isfinite(mean):
+        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **about)
+    printed = parse_printed(claim.printed, claim.power_of_ten)
+    near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
+    holds = agrees(printed, mean) or bool(near and claim.margin)
+    return cell.row(*judged(claim, holds), **about)
+
+
+def _judge_few(cell: Draws, runs: int, evidence: Evidence) -> LedgerRow:
+    """Judge a printed mean over a few draws by the prediction interval of such a mean."""
+    claim = cell.claim
+    if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
+        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
+    mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
+    about: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
+    if abs(cell.scaled(claim.printed) - mean) <= error:
+        return cell.row(*judged(claim, True), **about)
+    trend, side = _trend(cell, evidence)
+    reason = f"farther than {error:.3g}, which chance allows for means of {runs}; {side}"
+    return cell.row(*judged(claim, False, trend), reason=reason, **about)
+
+
+def judge_rows(cells: Sequence[Draws], evidence: Evidence) -> Iterator[LedgerRow]:
+    """Judge means of one draw, where ours suffice by their printed rows, all by one threshold."""
+    placed = []
+    for cell in cells:
+        if len(cell.draws) < MIN_REPETITIONS:
+            yield cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_REPETITIONS} repetitions")
+        elif not np.isfinite(cell.draws).all():
+            yield cell.row(Verdict.INCONCLUSIVE, reason="a repetition has no finite value")
+        elif not has_spread(cell.draws.to_numpy()):
+            yield cell.row(Verdict.INCONCLUSIVE, reason="half of the repetitions are equal")
+        else:
+            placed.append(cell)
+    if not placed:
+        return
+    together = pd.concat([cell.draws for cell in placed], axis=1, join="inner")
+    if len(together) < MIN_REPETITIONS:
+        reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
+        yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in placed)
+        return
+    placed = [cell._replace(draws=together.iloc[:, i]) for i, cell in enumerate(placed)]
+    by_row: dict[str, list[Draws]] = {}
+    for cell in placed:
+        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
+    placements = place(
+        [
+            (
+                np.array([cell.scaled(cell.claim.printed) for cell in row]),
+                np.column_stack([cell.draws for cell in row]),
+            )
+            for row in by_row.values()
+        ]
+    )
+    beyond = beyond_all_others(together.to_numpy())
+    for row, placement in zip(by_row.values(), placements, strict=True):
+        for i, cell in enumerate(row):
+            yield _judge_cell(cell, placement, i, beyond, evidence)
+
+
+def _judge_cell(
+    cell: Draws, placement: Placement, i: int, beyond: int, evidence: Evidence
+) -> LedgerRow:
+    """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
+    claim, error = cell.claim, float(placement.smallest_error[i])
+    found: dict[str, Any] = {
+        "distance": float(placement.distance[i]),
+        "percentile": float(placement.percentile[i]),
+        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
+    }
+    if claim.logarithm:
+        found["smallest_error"] = float(np.expm1(error))
+    elif (mean := float(cell.draws.mean())) != 0:
+        found["smallest_error"] = error / abs(mean)
+    if found["percentile"] in (0, 100):
+        side = "below" if found["percentile"] == 0 else "above"
+        found["reason"] += f"; {side} all draws, as {beyond} of them are in some cell"
+    if placement.p_of_all <= LEVEL:
+        trend, side = _trend(cell, evidence)
+        found["reason"] += f"; {side}"
+        return cell.row(*judged(claim, False, trend), **found)
+    if claim.power_of_ten and found.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
+        times = 1 + found["smallest_error"]
+        found["reason"] += f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
+        return cell.row(Verdict.NO_POWER, claim.deviations, **found)
+    return cell.row(*judged(claim, True), **found)
+
+
+_HIDDEN_BY_A_POWER = math.sqrt(10) - 1
+"""The largest error that is left if the power of ten is chosen by the measured value."""
+
+
+def _trend(cell: Draws, evidence: Evidence) -> tuple[bool, str]:
+    """Return whether the difference from the first column of the row has the printed sign."""
+    claim = cell.claim
+    if claim.first_solver in ("", claim.solver):
+        return False, "it is the first of its row"
+    try:
+        first = draws_of(claim.model_copy(update={"solver": claim.first_solver}), evidence)
+    except MissingError:
+        return False, "the first of its row was not measured"
+    ours, others = cell.draws.align(first.draws, join="inner")
+    sign = np.sign(cell.scaled(claim.printed) - cell.scaled(claim.first_printed))
+    wins, _, p = sign_test(sign * ours.to_numpy(), sign * others.to_numpy())
+    side = f"on the printed side of the first of its row in {wins} of {len(ours)}"
+    return bool(p <= LEVEL) and len(ours) >= MIN_SPLITS, side
