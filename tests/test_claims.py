@@ -776,6 +776,8 @@ def test_one_run_decides_what_is_not_left_to_chance(tmp_path):
     assert judged([reverse], folder)[0].verdict is Verdict.NOT_REPRODUCED
     tied = write_results(tmp_path / "tied", auc_of(a=[0.5], b=[0.5]))
     assert judged([certain], tied)[0].verdict is Verdict.NOT_REPRODUCED
+    [absent] = judged([order(deterministic=True, checkpoint=7)], folder)
+    assert (absent.verdict, absent.reason) == (Verdict.INCONCLUSIVE, "needs 1 split")
 
 
 def test_an_order_is_paired_by_split(tmp_path):

@@ -70,13 +70,15 @@ def _judge_on_one(claim: OrderClaim, outcomes: Outcomes, level: float = LEVEL) -
     wins, losses, p = sign_test(better.to_numpy() + claim.margin, worse.to_numpy(), claim.chance)
     measured = f"holds in {wins} of {len(better)}, fails in {losses}"
     about: dict[str, Any] = {"measured": measured, "runs": len(better)}
+    needed = MIN_REPETITIONS if claim.one_draw else MIN_SPLITS
+    needed = 1 if claim.deterministic else needed
+    if len(better) < needed:
+        reason = f"needs {needed} split{'s' * (needed > 1)}"
+        return ledger_row(claim, Verdict.INCONCLUSIVE, reason=reason, **about)
     if claim.deterministic:
         holds = wins == len(better)
         reason = "nothing is left to chance" if holds else ""
         return ledger_row(claim, *judged(claim, holds), reason=reason, **about)
-    needed = MIN_REPETITIONS if claim.one_draw else MIN_SPLITS
-    if len(better) < needed:
-        return ledger_row(claim, Verdict.INCONCLUSIVE, reason=f"needs {needed} splits", **about)
     about["reason"] = f"sign test: p = {p:.2g}"
     if claim.chance != 0.5:
         about["reason"] += f" against {claim.chance:.0%} by chance"
