@@ -10,8 +10,8 @@ import pytest
 from precbench.claims import LedgerRow, load_claims, read_evidence
 from precbench.claims.ledger import to_csv
 from precbench.claims.verdicts import Verdict
+from tests.claims.helpers import write_results
 from tests.helpers import ROOT
-from tests.test_claims import write_results
 
 
 def script(name):

@@ -1,0 +1,23 @@
+"""The shipped claims, the tables of quick studies and the reference."""
+
+import pytest
+
+from precbench.claims import load_claims
+from precbench.claims.ledger import read_ledger, reference_path
+from tests.claims.helpers import check_command
+
+
+@pytest.fixture(scope="session")
+def claims():
+    return load_claims()
+
+
+@pytest.fixture(scope="session")
+def computed(claims):
+    """The tables of all quick studies."""
+    return check_command._computed(claims)
+
+
+@pytest.fixture(scope="session")
+def reference():
+    return {row.id: row for row in read_ledger(reference_path())}

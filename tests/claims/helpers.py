@@ -1,0 +1,141 @@
+"""Results written by hand, so that every verdict can be reached without training, and claims."""
+
+import importlib
+import json
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+
+from precbench.claims import Claim, make_ledger, read_evidence
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import Verdict
+
+check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
+KINDS = {get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(Claim)}
+REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}
+HOUSING = "rudin2009-table-5-housing"
+TIMED = {"a": 1.0, "b": 3.0}
+
+
+def write_results(folder, cells, name="toy", seconds=None, **changes):
+    """Write what a run leaves: `cells` maps (data set, solver, metric, part) to values by split.
+
+    `seconds` maps solvers to theirs; what else is given replaces columns (of a row, if the value
+    is a function of the cell's key) or keys of ``experiment.json``.
+    """
+    folder = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {
+        "name": name,
+        "title": "A toy",
+        "source": None,
+        "plots": [],
+        "metrics": list(dict.fromkeys(metric for _, _, metric, _ in cells)),
+        "measures": {
+            metric: {
+                "name": metric.partition("(")[0],
+                "parameters": {},
+                "written": metric,
+                "smaller_is_better": metric.startswith("pnorm_risk"),
+            }
+            for _, _, metric, _ in cells
+        },
+        "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
+        "built_in_solvers": [],
+        "datasets": list(dict.fromkeys(dataset for dataset, *_ in cells)),
+        "sweep": None,
+        "protocol": "",
+        "scaling": "",
+        "folds": 1,
+        "smoke": False,
+    }
+    stand_in = changes.get("stand_in", False)
+    shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
+    shape["training_rows"] = 400
+    about["data"] = dict.fromkeys(about["datasets"], shape)
+    about |= {key: value for key, value in changes.items() if key in about}
+    (folder / "experiment.json").write_text(json.dumps(about))
+    frames = []
+    for (dataset, solver, metric, part), values in cells.items():
+        rows = pd.Series(values, dtype=float).rename_axis("split").reset_index(name="value")
+        columns = {
+            "experiment": name,
+            "dataset": dataset,
+            "title": dataset,
+            "stand_in": False,
+            "solver": solver,
+            "seed": 1,
+            "sweep": "",
+            "part": part,
+            "checkpoint": 1,
+            "rows_seen": 1,
+            "cpu_seconds": 1.0,
+            "wall_seconds": 1.0 if seconds is None else seconds[solver],
+            "metric": metric,
+            "status": "ok",
+            "reason": "",
+            "stopped": "",
+            "timing": "sequential",
+            "run": "1a",
+            "chosen": "",
+            "tuning_seconds": 0.0,
+            "final": True,
+        }
+        for column in columns.keys() & changes.keys():
+            value = changes[column]
+            columns[column] = value(solver) if callable(value) else value
+        frames.append(rows.assign(**columns))
+        frames.append(rows.assign(**columns | {"checkpoint": 0, "final": False}, value=1e9))
+    pd.concat(frames).to_csv(folder / "results.csv", index=False)
+    return folder
+
+
+def judged(claims, *folders, values=None):
+    """Return the rows of the ledger."""
+    evidence = read_evidence(folders)
+    evidence.values = values or {}
+    rows = make_ledger(claims, evidence)
+    assert [row.id for row in rows] == [claim.id for claim in claims]
+    return rows
+
+
+def claim(kind, printed, **fields):
+    number = fields.pop("number", 0)
+    about = {
+        "id": f"toy/table-1/{number}",
+        "where": "Table 1",
+        "printed": printed,
+        "experiment": "toy",
+        "config": "letter",
+        "kind": kind,
+    }
+    if kind not in ("exact", "bound", "statement", "consistency"):
+        about["dataset"] = "housing"
+    if kind in ("mean", "order", "spread"):
+        about["metric"] = "auc"
+    return KINDS[kind](**about | fields)
+
+
+def mean(printed, solver="a", **fields):
+    return claim("mean", printed, solver=solver, **fields)
+
+
+def order(better="a", worse="b", **fields):
+    return claim("order", "better", better=[better], worse=[worse], **fields)
+
+
+def normal(n, centre=0.8, spread=0.01, seed=0):
+    return centre + spread * np.random.default_rng(seed).standard_normal(n)
+
+
+def auc_of(**solvers):
+    return {("housing", solver, "auc", "test"): values for solver, values in solvers.items()}
+
+
+def ratio(printed="3", **fields):
+    return claim("ratio", printed, slower="b", faster="a", **fields)
+
+
+def row_of(name, verdict, kind="mean", **other):
+    return LedgerRow(f"toy/table-1/{name}", "toy", "Table 1", kind, "1", verdict=verdict, **other)

@@ -1,0 +1,275 @@
+"""``precbench check``, on results written by hand and of two real runs."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench import metrics
+from precbench.claims.kinds import MeanClaim
+from precbench.claims.ledger import LedgerRow, read_ledger, to_csv
+from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from tests.claims.helpers import (
+    HOUSING,
+    REPRODUCED,
+    auc_of,
+    check_command,
+    normal,
+    row_of,
+    write_results,
+)
+from tests.helpers import invoke, refused, run
+
+
+@pytest.fixture
+def quick(monkeypatch, computed):
+    """Compute the studies once for all tests."""
+    monkeypatch.setattr(check_command, "_computed", lambda claims: computed)
+
+
+def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
+    """Write repetitions that have printed values of Table 5 in their middle, of two measures."""
+    cells = {}
+    for i, c in enumerate(claims):
+        if c.experiment == HOUSING and isinstance(c, MeanClaim) and c.metric in MEASURES:
+            value = parse_printed(c.printed, c.power_of_ten).value * (shift or {}).get(c.id, 1)
+            draws = np.repeat(value * normal(n, 1, 0.003, seed=i), 3)
+            cells[c.dataset, c.solver, c.metric, c.part] = draws
+    return write_results(folder, cells, name=HOUSING, folds=3, **changes)
+
+
+MEASURES = ("auc", "pnorm_risk(p=16)")
+
+CELL = "rudin2009/table-5/p=4/auc"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, claims, computed):
+    """Results of Table 5 and a reference that was made of them."""
+    folder = tmp_path_factory.mktemp("made")
+    housing(folder / "results", claims)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check_command, "_computed", lambda claims: computed)
+        result = check(folder, "--update-reference")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def checked(made, tmp_path, quick):
+    """A copy of them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def check(folder, *options, results="results"):
+    return invoke("check", folder / results, "--reference", folder / "reference.csv", *options)
+
+
+def verdicts(path):
+    return {row.id: row.verdict for row in read_ledger(path)}
+
+
+def test_check_passes_on_the_results_of_the_reference(checked, claims):
+    result = check(checked)
+    assert result.exit_code == 0, result.output
+    assert "Changed" not in result.stdout and result.stderr == ""
+    ledger = checked / "results" / "ledger.csv"
+    assert ledger.read_text() == (checked / "reference.csv").read_text()
+    found = verdicts(ledger)
+    assert list(found) == [c.id for c in claims]
+    assert found[CELL] in REPRODUCED and found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
+    assert found["rudin2009/figure-7/curves"] is Verdict.NOT_TESTABLE
+    table_5 = [v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)]
+    assert len(table_5) == 49
+    assert set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
+    assert sum(verdict in REPRODUCED for verdict in table_5) == 14
+    assert re.search(r"rudin2009 +table-5 ", result.stdout)
+    assert re.search(r"rudin2009 +table-2 +45 +45 *\n", result.stdout)
+    assert f"Ledger of {len(claims)} published numbers" in result.stdout
+
+
+def test_files_of_the_check(checked):
+    folder = checked / "results"
+    before = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
+    assert set(before) == {"ledger.csv", "ledger.json", "ledger.md"}
+
+    def constant(name):
+        pytest.fail(f"{name} is not JSON")
+
+    rows = json.loads(before["ledger.json"], parse_constant=constant)
+    assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
+    columns = list(pd.read_csv(folder / "ledger.csv"))
+    public = ["id", "paper", "where", "kind", "printed", "measured", "distance", "runs"]
+    assert columns[:11] == [*public, "verdict", "deviation", "reason"]
+    assert list(rows[0]) == columns
+    assert f"| {CELL} |" in before["ledger.md"].decode()
+    result = check(checked, "--json", "--out", checked / "other" / "place")
+    assert json.loads(result.stdout, parse_constant=constant) == rows
+    other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
+    assert other == before
+    assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
+
+
+@pytest.mark.promise("R32")
+def test_worse_verdict_is_a_regression(checked, claims):
+    housing(checked / "worse", claims, {CELL: 1.1})
+    result = check(checked, results="worse")
+    assert result.exit_code == 4
+    assert re.search(f"precbench: {CELL} was reproduced.*, is (not reproduced|trend only)",
+                     result.stderr)  # fmt: skip
+    assert "Changed against the reference" in result.stdout
+    row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
+    line = next(text for text in result.stdout.splitlines() if text.strip().startswith(CELL))
+    for text in (row.printed, row.measured, row.spread, f"{row.percentile:.3g}"):
+        assert text in line
+    kept = (checked / "reference.csv").read_text()
+    assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
+
+
+def test_better_verdict_is_no_regression(checked, claims):
+    housing(checked / "worse", claims, {CELL: 1.1})
+    assert check(checked, "--update-reference", results="worse").exit_code == 0
+    assert verdicts(checked / "reference.csv")[CELL] not in REPRODUCED
+    result = check(checked)
+    assert result.exit_code == 0 and result.stderr == ""
+    changed = result.stdout.partition("Changed against the reference")[2]
+    assert CELL in changed and "worse" not in changed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"n": MIN_SPLITS - 1}, {"stand_in": True}, {"smoke": True}, {"status": "timeout"}],
+)
+def test_undecided_results_are_no_regression(checked, claims, changes):
+    housing(checked / "nothing", claims, {CELL: 1.1}, **changes)
+    result = check(checked, results="nothing")
+    assert result.exit_code == 0, result.output
+    assert CELL not in result.stdout.partition("Changed against the reference")[2]
+
+
+def test_check_without_results(checked):
+    (checked / "empty").mkdir()
+    result = check(checked, results="empty")
+    assert result.exit_code == 4
+    assert "nothing was measured" in result.stderr and "empty" in result.stderr
+    found = verdicts(checked / "empty" / "ledger.csv")
+    assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
+
+
+def test_invalid_use_of_check(checked):
+    reference = checked / "reference.csv"
+    good = reference.read_text()
+    assert "no folder" in refused(["check", checked / "none"])
+    damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
+    damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
+    for text in damaged:
+        reference.write_text(text)
+        for options in ([], ["--update-reference"]):
+            sentence = refused(["check", checked / "results", "--reference", reference, *options])
+            assert f"{reference} is not a ledger" in sentence
+        assert reference.read_text() == text
+    reference.unlink()
+    sentence = refused(["check", checked / "results", "--reference", reference])
+    assert "there is no reference" in sentence and "--update-reference" in sentence
+    shutil.copytree(checked / "results", checked / "twice")
+    sentence = refused(["check", checked / "results", checked / "twice"])
+    assert f"both hold results of {HOUSING}" in sentence
+
+
+def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
+    before = verdicts(checked / "reference.csv")
+    housing(checked / "few", claims, n=3)
+    result = check(checked, "--update-reference", results="few")
+    assert result.exit_code == 0 and "Changed" not in result.stdout
+    assert verdicts(checked / "reference.csv") == before
+    lines = (checked / "reference.csv").read_text().splitlines(keepends=True)
+    undecided = before | {CELL: Verdict.NO_DATA}
+    rows = read_ledger(checked / "reference.csv")
+    rows = [r if r.id != CELL else row_of("x", Verdict.NO_DATA) for r in rows]
+    rows = [LedgerRow(**{**vars(r), "id": CELL}) if r.paper == "toy" else r for r in rows]
+    (checked / "reference.csv").write_text(to_csv(rows))
+    assert verdicts(checked / "reference.csv") == undecided
+    result = check(checked, "--update-reference")
+    changed = result.stdout.partition("Changed against the reference")[2]
+    assert re.search(f"{CELL} +no data +reproduced", changed)
+    assert changed.count("rudin2009/") == 1
+    assert verdicts(checked / "reference.csv") == before
+    assert (checked / "reference.csv").read_text().splitlines(keepends=True) == lines
+
+
+def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
+    options = ("--solver", "sgd-avg", "--solver", "1pmb")
+    assert run("kar2015/counterexample", tmp_path / "results", *options).exit_code == 0
+    result = invoke("check", tmp_path / "results")
+    assert result.exit_code == 0, result.output
+    rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
+    fact = rows["kar2015/appendix-a/rows"]
+    assert (fact.verdict, fact.measured) == (Verdict.REPRODUCED, "6")
+    one = rows["kar2015/appendix-a/1pmb-suboptimal"]
+    assert one.verdict is Verdict.REPRODUCED and one.measured == "holds in 1 of 1, fails in 0"
+    assert one.reason == "nothing is left to chance"
+    assert invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
+
+
+def test_a_real_run_of_one_repetition_decides_nothing(tmp_path, mirror, isolated, quick):
+    options = ("--solver", "p=1", "--solver", "p=4", "--seeds", "0-2")
+    assert run("rudin2009/table-5-housing", tmp_path / "results", *options).exit_code == 0
+    assert invoke("check", tmp_path / "results").exit_code == 0
+    rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
+    assert rows[CELL].verdict is Verdict.INCONCLUSIVE and rows[CELL].runs == 1
+    other = rows["rudin2009/table-5/p=8/auc"]
+    assert other.verdict is Verdict.NO_DATA and "hold no auc of p=8 on housing" in other.reason
+    for name in ("rows", "positives", "negatives", "features", "positives-per-fold"):
+        assert rows[f"rudin2009/section-8/housing-{name}"].verdict in REPRODUCED
+
+
+def positives_above(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return positive.sum() - below, positive.sum() - at
+
+
+def one_too_many(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return below + 1, at + 1
+
+
+def one_too_few(positive, scores):
+    below, at = POSITIVES_BELOW(positive, scores)
+    return below, np.maximum(at - 1, 0)
+
+
+POSITIVES_BELOW = metrics._positives_below
+
+
+@pytest.mark.promise("R32")
+@pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
+def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, broken):
+    """Without results of any run: Tables 1 and 2 are always measured."""
+    compute = check_command._computed
+    of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
+    monkeypatch.setattr(metrics, "_positives_below", broken)
+    monkeypatch.setattr(check_command, "_computed", lambda _: computed | compute(of_tables))
+    write_results(tmp_path / "results", auc_of(a=[0.5]))
+    result = invoke("check", tmp_path / "results")
+    assert result.exit_code == 4
+    found = verdicts(tmp_path / "results" / "ledger.csv")
+    names = [f"table-1/zero-one/swap-{where}" for where in ("none", "bottom", "top")]
+    names += [f"table-2/zero-one-{f}/p={p}" for f in ("f1", "f2") for p in range(2, 11)]
+    for name in names:
+        assert found[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
+        assert f"precbench: rudin2009/{name} was reproduced, is not reproduced" in result.stderr
+    assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED
+
+
+def test_missing_study_is_a_regression(tmp_path, monkeypatch, computed):
+    """A claim that needs neither data nor a run has no excuse for being undecided."""
+    kept = {name: table for name, table in computed.items() if name != "rudin2009-tables-1-2"}
+    monkeypatch.setattr(check_command, "_computed", lambda claims: kept)
+    write_results(tmp_path, auc_of(a=[0.5]))
+    result = invoke("check", tmp_path)
+    assert result.exit_code == 4
+    assert "rudin2009/table-1/zero-one/swap-none was reproduced, is no data" in result.stderr

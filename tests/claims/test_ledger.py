@@ -1,0 +1,124 @@
+"""The ledger: regressions, updates, its files and tables."""
+
+import io
+import re
+from collections import Counter
+from itertools import product
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precbench.claims.ledger import LedgerRow, changes, read_ledger, rewritten, to_csv, updated
+from precbench.claims.verdicts import Verdict
+from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_tables
+from tests.claims.helpers import row_of
+
+
+def test_regressions():
+    for kind, before, after in product(("mean", "exact", "order"), Verdict, Verdict):
+        found = changes([row_of("x", after, kind)], [row_of("x", before, kind)])
+        decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
+        decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
+        if before is after or before not in decided:
+            assert not found
+        elif after in decided:
+            [change] = found
+            assert change.worse == (decided.index(after) > decided.index(before))
+        else:  # an exact number can always be computed; results are no reason for the others
+            fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
+            assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
+    assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
+
+
+def test_update_keeps_undecided_rows():
+    old = [row_of("a", Verdict.REPRODUCED, measured="1"), row_of("b", Verdict.TREND_ONLY)]
+    old += [row_of("c", Verdict.NO_DATA), row_of("gone", Verdict.REPRODUCED)]
+    now = [row_of("a", Verdict.INCONCLUSIVE, measured="7"), row_of("b", Verdict.NOT_REPRODUCED)]
+    now += [row_of("c", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)]
+    new = updated(now, old)
+    assert new == [old[0], now[1], now[2], now[3]]
+    few, none = row_of("d", Verdict.INCONCLUSIVE, runs=5), row_of("d", Verdict.NO_DATA)
+    assert updated([none], [few]) == [few] == updated([few], [none])
+    statement = row_of("d", Verdict.NOT_TESTABLE, "statement")
+    assert updated([statement], [row_of("d", Verdict.REPRODUCED)]) == [statement]
+    assert updated([none], [statement]) == [none]
+    blunt = row_of("d", Verdict.NO_POWER, runs=200)
+    for before in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE):
+        assert updated([blunt], [row_of("d", before)]) == [blunt]
+        [change] = rewritten([blunt], [row_of("d", before)])
+        assert change.worse == (before.rank is not None)
+    assert updated([none], [blunt]) == [blunt]
+    found = {c.id.split("/")[-1]: (c.before, c.after, c.worse) for c in rewritten(new, old)}
+    assert found == {
+        "b": ("trend only", "not reproduced", True),
+        "c": ("no data", "reproduced", False),
+        "new": ("", "no config", False),
+        "gone": ("reproduced", "", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "runs", "replaced"),
+    [("mean", 0, False), ("mean", 49, False), ("mean", 50, True), ("bound", 9, True)],
+)
+def test_update_gives_up_a_decision_that_as_many_runs_do_not_settle(kind, runs, replaced):
+    """A study is never cut short, however many values it compares."""
+    decided = row_of("a", Verdict.REPRODUCED, kind, runs=50)
+    undecided = row_of("a", Verdict.INCONCLUSIVE, kind, runs=runs)
+    assert updated([undecided], [decided]) == [undecided if replaced else decided]
+    absent = row_of("a", Verdict.NO_DATA, kind)
+    assert updated([absent], [decided]) == [decided]
+    [change] = rewritten([undecided], [decided])
+    assert change.worse
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)
+
+
+@settings(max_examples=30)
+@given(texts, texts, st.sampled_from(Verdict), st.none() | st.floats(0, 1e6))
+def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
+    row = LedgerRow("p/t/x", "p", "T", "mean", printed, verdict=verdict, reason=reason,
+                    distance=number, runs=3)  # fmt: skip
+    path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
+    path.write_text(to_csv([row]), encoding="utf-8", newline="")
+    [read] = read_ledger(path)
+    assert (read.printed, read.reason, read.verdict, read.runs) == (printed, reason, verdict, 3)
+    assert read.distance == (None if number is None else pytest.approx(number, rel=1e-3))
+
+
+def test_ledgers_of_earlier_versions_are_read(tmp_path):
+    row = row_of("x", Verdict.NOT_REPRODUCED, runs=3)
+    first = ["id", "paper", "where", "kind", "printed", "measured", "distance", "runs"]
+    table = pd.read_csv(io.StringIO(to_csv([row])))[[*first, "verdict", "deviation", "reason"]]
+    table.to_csv(tmp_path / "ledger.csv", index=False)
+    assert read_ledger(tmp_path / "ledger.csv") == [row]
+
+
+def test_tables_of_the_ledger():
+    verdicts = [v for v in Verdict for _ in range(1 + list(Verdict).index(v))]
+    ledger = [row_of(str(i), v, reason=f"{v} | why") for i, v in enumerate(verdicts)]
+    ledger.append(LedgerRow("toy/table-10/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
+    ledger.append(LedgerRow("toy/table-2/x", "toy", "", "mean", "1", verdict=Verdict.REPRODUCED))
+    counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
+    assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
+    assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
+    assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7", "8", "9"]
+    shown = {row[0].text for table in open_tables(ledger) for row in table.rows}
+    measured = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA}
+    measured -= {Verdict.NO_CONFIG, Verdict.NOT_TESTABLE}
+    assert shown == {row.id for row in ledger if row.verdict in measured}
+    assert open_tables(ledger)[-1].title == "Not reproduced: 4"
+    missing = [[cell.text for cell in row] for row in missing_table(ledger).rows]
+    assert missing == [
+        ["toy", "no data", "no data | why", "7"],
+        ["toy", "no config", "no config | why", "8"],
+    ]
+    bars = Counter(
+        len(re.findall(r"(?<!\\)\|", line))
+        for line in ledger_markdown(ledger).split("## All claims")[1].splitlines()
+        if line.startswith("|")
+    )
+    assert set(bars) == {9} and bars[9] == len(ledger) + 2

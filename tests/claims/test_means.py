@@ -1,0 +1,224 @@
+"""Verdicts on printed means."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from precbench.claims import load_claims
+from precbench.claims.kinds import MeanClaim
+from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, judged, mean, normal, write_results
+
+
+def test_mean_is_judged_by_the_threshold(tmp_path):
+    ours = normal(200)
+    folder = write_results(tmp_path, auc_of(a=ours))
+    [row] = judged([mean(f"{np.median(ours):.8f}")], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.runs == 200
+    assert re.fullmatch(r"row: p = [\d.]+, of all rows [\d.]+", row.reason)
+    assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-5)
+    low, high = map(float, row.spread.split(" to "))
+    assert (low, high) == pytest.approx(np.quantile(ours, [0.25, 0.75]), rel=1e-3)
+    assert row.percentile == pytest.approx(50, abs=1)
+    for factor, verdict in ((0.99, Verdict.REPRODUCED), (1.01, Verdict.NOT_REPRODUCED)):
+        for sign in (-1, 1):
+            printed = np.mean(ours) * (1 + sign * factor * row.smallest_error)
+            [planted] = judged([mean(f"{printed:.10f}")], folder)
+            assert planted.verdict is verdict
+            assert planted.smallest_error == pytest.approx(row.smallest_error)
+    assert "row: p = 0.05, of all rows 0.05; " in planted.reason
+    [beyond] = judged([mean(f"{ours.max() * 1.001:.10f}")], folder)
+    assert "above all draws, as 2 of them are in some cell" in beyond.reason
+
+
+@pytest.mark.parametrize(
+    ("printed", "power", "n", "verdict"),
+    [
+        ("0.9", 0, 50, Verdict.REPRODUCED),
+        ("90%", -2, 50, Verdict.REPRODUCED),
+        ("90", -2, 50, Verdict.REPRODUCED),
+        ("0.91", 0, 50, Verdict.NOT_REPRODUCED),
+        ("89%", -2, 50, Verdict.NOT_REPRODUCED),
+        ("0.9", 0, 19, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
+    values = np.tile([0.88, 0.916], n)[:n]  # mean 0.898
+    folder = write_results(tmp_path, auc_of(a=values))
+    [row] = judged([mean(printed, averaged=True, power_of_ten=power)], folder)
+    assert (row.verdict, row.measured) == (verdict, f"{values.mean():.6g}")
+    assert (row.runs, row.deviation) == (n, "")
+
+
+def test_a_mean_of_logarithms(tmp_path):
+    ours = np.exp(normal(150, 20, 1.5))
+    folder = write_results(tmp_path, auc_of(a=ours))
+    [row] = judged([mean(f"{np.median(ours):.3f}", logarithm=True)], folder)
+    assert row.verdict is Verdict.REPRODUCED
+    assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-4)
+    middle = np.exp(np.log(ours).mean())
+    # Where the power of ten is ours, and hides more than half of one, no digits could be wrong.
+    for power, passes in ((0, Verdict.REPRODUCED), (8, Verdict.NO_POWER)):
+        for factor, verdict in ((0.99, passes), (1.01, Verdict.NOT_REPRODUCED)):
+            times = math.exp(math.log1p(row.smallest_error) * factor)
+            for wrong in (middle * times, middle / times):
+                text = f"{wrong / 10**power:.9f}"
+                [planted] = judged([mean(text, logarithm=True, power_of_ten=power)], folder)
+                assert planted.verdict is verdict
+    near = np.exp(normal(150, 20, 0.3))
+    folder = write_results(tmp_path / "near", auc_of(a=near))
+    scaled = {"logarithm": True, "power_of_ten": 8}
+    [row] = judged([mean(f"{np.median(near) / 1e8:.9f}", **scaled)], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.smallest_error < math.sqrt(10) - 1
+
+
+def test_one_wrong_cell_is_detected_among_many(tmp_path):
+    """All cells of Table 5 as published, one of them 2 % off."""
+    claims = [c for c in load_claims() if isinstance(c, MeanClaim) and c.paper == "rudin2009"]
+    claims = [c for c in claims if c.experiment == HOUSING]
+    assert len(claims) == 49
+    cells = {}
+    for i, c in enumerate(claims):
+        value = parse_printed(c.printed, c.power_of_ten).value
+        draws = value * normal(MIN_REPETITIONS, 1, 0.003, seed=i)
+        cells[c.dataset, c.solver, c.metric, c.part] = np.repeat(draws, 3)
+    folder = write_results(tmp_path, cells, name=HOUSING, folds=3)
+    assert {row.verdict for row in judged(claims, folder)} <= REPRODUCED
+    wrong = claims[17]
+    off = float(wrong.printed) * 1.02
+    planted = [*claims[:17], wrong.model_copy(update={"printed": f"{off:.6f}"}), *claims[18:]]
+    found = {row.id: row for row in judged(planted, folder) if row.verdict not in REPRODUCED}
+    assert set(found) == {c.id for c in claims if c.row == wrong.row} and len(found) == 7
+    assert found[wrong.id].smallest_error < 0.02
+    assert len({row.reason.partition(";")[0] for row in found.values()}) == 1
+
+
+@pytest.mark.parametrize("n", [1, MIN_REPETITIONS - 1])
+def test_few_repetitions_are_inconclusive(tmp_path, n):
+    folder = write_results(tmp_path, auc_of(a=normal(n)))
+    for printed in ("0.8", "0.1"):
+        [row] = judged([mean(printed)], folder)
+        assert row.verdict is Verdict.INCONCLUSIVE and row.runs == n
+        assert row.reason == f"needs {MIN_REPETITIONS} repetitions"
+        assert row.distance is None and row.percentile is None
+
+
+def test_a_repetition_without_a_fold_does_not_count(tmp_path):
+    folds = dict(enumerate(normal(3 * MIN_REPETITIONS)))
+    values = np.reshape(list(folds.values()), (-1, 3)).mean(axis=1)
+    folder = write_results(tmp_path, auc_of(a=folds), folds=3)
+    [row] = judged([mean("0.8")], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.runs == MIN_REPETITIONS
+    assert float(row.measured) == pytest.approx(np.median(values), rel=1e-5)
+    del folds[4]
+    [row] = judged([mean("0.8")], write_results(tmp_path / "b", auc_of(a=folds), folds=3))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_REPETITIONS - 1
+    [row] = judged([mean("0.8")], write_results(tmp_path / "c", auc_of(a=[0.8, 0.7]), folds=3))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0 and row.measured == ""
+
+
+def test_values_that_are_not_finite_or_all_equal(tmp_path):
+    cells = auc_of(zero=[0.0, *np.exp(normal(120))], equal=[0.5] * 150, inf=[np.inf] * 120)
+    folder = write_results(tmp_path, cells)
+    claims = [
+        mean("1", "zero", number=1, logarithm=True),
+        mean("0.5", "equal", number=2),
+        mean("0.9", "equal", number=3),
+        mean("0.9", "inf", number=4),
+    ]
+    rows = judged(claims, folder)
+    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
+    reasons = [row.reason for row in rows]
+    finite, equal = "a repetition has no finite value", "half of the repetitions are equal"
+    assert reasons == [finite, equal, equal, finite]
+    assert rows[0].measured == "" and rows[1].measured == "0.5"
+
+
+def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
+    """Its distances are infinite: were it judged, nothing would be farther than it allows."""
+    hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
+    folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
+    right, wrong, steps = judged(
+        [mean("0.80", number=1), mean("0.99", number=2), mean("0.1", "hits", number=3)], folder
+    )
+    assert right.verdict is Verdict.REPRODUCED
+    assert wrong.verdict is Verdict.NOT_REPRODUCED
+    assert steps.verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
+    first = {"first_solver": "a", "first_printed": "0.800"}
+    cells = auc_of(a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2))
+    folder = write_results(tmp_path, cells)
+    claims = [
+        mean("0.990", "b", number=1, **first, deviations=["half-scores"]),
+        mean("0.600", "b", number=2, **first),
+        mean("0.990", "c", number=3, **first),
+        mean("0.990", "a", number=4, **first),
+        mean("0.990", "b", number=5),
+    ]
+    rows = judged(claims, folder)
+    trend, wrong = Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED
+    assert [row.verdict for row in rows] == [trend, wrong, wrong, wrong, wrong]
+    assert rows[0].deviation == "half-scores"
+    wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
+    assert f"in {wins} of 120" in rows[0].reason and f"in {120 - wins} of 120" in rows[1].reason
+    assert "it is the first of its row" in rows[3].reason
+
+
+def test_a_trend_is_paired_by_repetition(tmp_path):
+    """The other side lacks some repetitions: what lies in the same place is not the same split."""
+    hard = np.tile([0.0, 0.5], 100)
+    b = {i: hard[i] + 0.01 + normal(1, 0, 1e-4, i)[0] for i in range(200)}
+    a = {i: hard[i] + normal(1, 0, 1e-4, 500 + i)[0] for i in range(200) if i != 0}
+    folder = write_results(tmp_path, auc_of(a=a, b=b))
+    [row] = judged([mean("99", "b", first_solver="a", first_printed="1")], folder)
+    assert row.verdict is Verdict.TREND_ONLY and "in 199 of 199" in row.reason
+
+
+def test_the_first_column_may_be_missing(tmp_path):
+    folder = write_results(tmp_path, auc_of(b=normal(120)))
+    [row] = judged([mean("0.99", "b", first_solver="a", first_printed="0.8")], folder)
+    assert row.verdict is Verdict.NOT_REPRODUCED
+    assert "the first of its row was not measured" in row.reason
+
+
+def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
+    a = dict(enumerate(normal(220)))
+    folder = write_results(tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)}))
+    claims = [mean("0.8", number=1), mean("0.64", "b", number=2)]
+    rows = judged(claims, folder)
+    assert {row.runs for row in rows} == {160}
+    assert {row.verdict for row in rows} == {Verdict.REPRODUCED}
+    apart = auc_of(a={i: a[i] for i in range(110)}, b={i: a[i] for i in range(110, 220)})
+    rows = judged(claims, write_results(tmp_path / "b", apart))
+    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
+    assert {row.reason for row in rows} == {
+        f"needs {MIN_REPETITIONS} repetitions that all cells have"
+    }
+
+
+def test_a_deviation_goes_with_the_verdict(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(120)))
+    [row] = judged([mean("0.8", deviations=["half-scores", "half-scores"])], folder)
+    assert row.verdict is Verdict.WITH_DEVIATION and row.deviation == "half-scores"
+
+
+def test_approximately_and_means_of_few_runs(tmp_path):
+    draws = normal(40, 0.892, 0.01)
+    draws += 0.892 - draws.mean()
+    folder = write_results(tmp_path, auc_of(a=draws))
+    half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
+    claims = [
+        mean("90%", averaged=True, power_of_ten=-2, number=1),
+        mean("90%", averaged=True, power_of_ten=-2, margin=0.01, number=2),
+        mean(f"{0.892 + 0.99 * half:.6f}", runs=5, number=3),
+        mean(f"{0.892 - 1.01 * half:.6f}", runs=5, number=4),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [False, True, True, False]
+    assert rows[2].smallest_error == pytest.approx(half / 0.892, rel=1e-3)
+    few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
+    assert judged(claims[2:3], few)[0].verdict is Verdict.INCONCLUSIVE

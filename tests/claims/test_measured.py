@@ -1,0 +1,437 @@
+"""Verdicts on orders, spreads and times of solvers, and on counts of data sets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.claims.evidence import WALL_SECONDS
+from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, MIN_TIMED_SPLITS, Verdict
+from tests.claims.helpers import (
+    REPRODUCED,
+    TIMED,
+    auc_of,
+    claim,
+    judged,
+    normal,
+    order,
+    ratio,
+    write_results,
+)
+
+
+def test_a_claim_may_look_at_a_checkpoint(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.9] * 20, b=[0.8] * 20))
+    table = pd.read_csv(folder / "results.csv")
+    early = (table["checkpoint"] == 0) & (table["solver"] == "a")
+    table.loc[early, "value"] = 0.1
+    table.to_csv(folder / "results.csv", index=False)
+    claims = [
+        order(number="last"),
+        order(number="first", checkpoint=0),
+        order(number="no", checkpoint=7),
+    ]
+    last, first, no = judged(claims, folder)
+    assert last.verdict is Verdict.REPRODUCED
+    assert first.measured == "holds in 0 of 20, fails in 20"
+    assert no.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "ties", "verdict"),
+    [
+        (MIN_SPLITS - 1, 0, 0, Verdict.INCONCLUSIVE),
+        (0, MIN_SPLITS - 1, 0, Verdict.INCONCLUSIVE),
+        (15, 5, 0, Verdict.REPRODUCED),  # p = 0.021
+        (14, 6, 0, Verdict.TREND_ONLY),  # p = 0.058
+        (10, 10, 0, Verdict.NOT_REPRODUCED),
+        (5, 15, 0, Verdict.NOT_REPRODUCED),
+        (4, 0, 16, Verdict.TREND_ONLY),
+        (5, 0, 15, Verdict.REPRODUCED),
+        (0, 0, 20, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_orders(tmp_path, wins, losses, ties, verdict):
+    b = np.linspace(0.2, 0.9, wins + losses + ties)
+    a = b + np.repeat([0.01, -0.01, 0], [wins, losses, ties])
+    folder = write_results(tmp_path, auc_of(a=a, b=b))
+    [row] = judged([order()], folder)
+    assert row.verdict is verdict
+    assert row.measured == f"holds in {wins} of {b.size}, fails in {losses}"
+    assert row.runs == b.size and row.reason
+    if verdict is Verdict.INCONCLUSIVE:
+        assert row.reason == f"needs {MIN_SPLITS} splits"
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "wins", "fields", "verdict"),
+    [
+        # Best of two against one: two of three by chance.
+        (["a", "b"], ["c"], 16, {}, Verdict.TREND_ONLY),  # p = 0.15; 0.006 for a coin
+        (["a", "b"], ["c"], 18, {}, Verdict.REPRODUCED),  # p = 0.018
+        (["a", "b"], ["c"], 13, {}, Verdict.NOT_REPRODUCED),
+        (["c"], ["a", "b"], 8, {}, Verdict.NOT_REPRODUCED),  # most splits, whatever chance gives
+        (["c"], ["a", "b"], 15, {}, Verdict.REPRODUCED),
+        # One draw of the paper: two of three, or one of three, by chance.
+        (["a", "b"], ["c"], 67, {"one_draw": True}, Verdict.NO_POWER),
+        (["a", "b"], ["c"], 80, {"one_draw": True}, Verdict.REPRODUCED),
+        (["c"], ["a", "b"], 45, {"one_draw": True}, Verdict.REPRODUCED),
+        (["c"], ["a", "b"], 10, {"one_draw": True}, Verdict.NO_POWER),
+        (["c"], ["a", "b"], 5, {"one_draw": True}, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fields, verdict):
+    n = MIN_REPETITIONS if fields else MIN_SPLITS
+    low, high = np.full(n, 0.4), np.full(n, 0.6)
+    side = np.where(np.arange(n) < wins, high, low)
+    values = {**dict.fromkeys(better, side), **dict.fromkeys(worse, low + 0.1)}
+    folder = write_results(tmp_path, auc_of(**values))
+    [row] = judged([claim("order", "best", better=better, worse=worse, **fields)], folder)
+    assert (row.verdict, row.measured) == (verdict, f"holds in {wins} of {n}, fails in {n - wins}")
+    chance = len(better) / 3 if len(better) > 1 or fields else 0.5
+    assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
+
+
+def test_one_draw_needs_as_many_of_ours_as_a_mean(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(99, 0.9), b=normal(99)))
+    [row] = judged([order(one_draw=True)], folder)
+    assert row.verdict is Verdict.INCONCLUSIVE
+    assert row.reason == f"needs {MIN_REPETITIONS} splits"
+
+
+def test_compared_values_of_an_order(tmp_path):
+    n = 30
+    low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
+    risk, risks = "pnorm_risk(p=4)", {"low": low, "high": high, "between": (low + high) / 2}
+    cells = auc_of(low=low, high=high, other=low - 0.01)
+    cells |= {("housing", solver, risk, "test"): v for solver, v in risks.items()}
+    for part, (first, second) in zip(("test", "training"), ((low, high), (high, low)), strict=True):
+        cells["housing", "low", "dcg", part] = first
+        cells["housing", "high", "dcg", part] = second
+    folder = write_results(tmp_path, cells)
+    several = {"better": ["other", "high"], "worse": ["low", "other"]}
+    claims = [
+        order("high", "low", number=1),
+        order("low", "high", number=2),
+        order("low", "high", number=3, metric=risk),
+        order("high", "low", number=4, metric=risk),
+        order("high", "low", number=5, metric="dcg"),
+        order("low", "high", number=6, metric="dcg", part="training"),
+        claim("order", "the best", number=7, **several),
+        claim("order", "near", number=8, better=["low", "other"], worse=["low", "high"], of="gap"),
+        claim("order", "near", number=9, better=["low", "high"], worse=["low", "other"], of="gap"),
+        claim("order", "x", number=10, better=["low", "high"], worse=["between"], metric=risk),
+    ]
+    rows = judged(claims, folder)
+    holds = [row.verdict in REPRODUCED for row in rows]
+    assert holds == [True, False, True, False, True, True, True, True, False, True]
+
+
+def test_one_run_decides_what_is_not_left_to_chance(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[1.0], b=[0.0]))
+    certain = order(deterministic=True)
+    assert judged([order()], folder)[0].verdict is Verdict.INCONCLUSIVE
+    [row] = judged([certain], folder)
+    assert row.verdict is Verdict.REPRODUCED and row.reason == "nothing is left to chance"
+    reverse = order("b", "a", deterministic=True)
+    assert judged([reverse], folder)[0].verdict is Verdict.NOT_REPRODUCED
+    tied = write_results(tmp_path / "tied", auc_of(a=[0.5], b=[0.5]))
+    assert judged([certain], tied)[0].verdict is Verdict.NOT_REPRODUCED
+    [absent] = judged([order(deterministic=True, checkpoint=7)], folder)
+    assert (absent.verdict, absent.reason) == (Verdict.INCONCLUSIVE, "needs 1 split")
+
+
+def test_an_order_is_paired_by_split(tmp_path):
+    hard = np.tile([0.0, 0.5], 15)
+    a = {i: hard[i] + 0.01 for i in range(30)}
+    b = {i: hard[i] for i in range(29, 0, -1)}
+    [row] = judged([order()], write_results(tmp_path, auc_of(a=a, b=b)))
+    assert row.measured == "holds in 29 of 29, fails in 0"
+
+
+def test_comparable_is_not_worse_by_the_margin(tmp_path):
+    b = np.linspace(0.2, 0.9, 20)
+    folder = write_results(tmp_path, auc_of(a=b - 0.009, b=b))
+    close, closer = judged([order(margin=0.01, number=1), order(margin=0.008, number=2)], folder)
+    assert close.verdict is Verdict.REPRODUCED and close.measured == "holds in 20 of 20, fails in 0"
+    assert closer.verdict is Verdict.NOT_REPRODUCED
+
+
+def write_curves(folder, curves, n=MIN_SPLITS):
+    """Write results whose splits all have these curves, of a checkpoint each second."""
+    path = write_results(folder, auc_of(**dict.fromkeys(curves, np.ones(n)))) / "results.csv"
+    final = pd.read_csv(path)[lambda rows: rows["final"]]
+    points = [
+        final[final["solver"] == solver].assign(
+            checkpoint=i, rows_seen=i, wall_seconds=i * step, value=value, final=i == len(values)
+        )
+        for solver, (step, values) in curves.items()
+        for i, value in enumerate([0.5, *values])
+    ]
+    pd.concat(points).to_csv(path, index=False)
+    return path.parent
+
+
+CURVES_OF = {"smooth": (0.01, [0.6, 0.7, 0.8, 0.79]), "zig": (1.0, [0.8, 0.3, 0.785, 0.2, 0.78])}
+
+
+def test_whole_curves_are_compared(tmp_path):
+    folder = write_curves(tmp_path, CURVES_OF)
+    falls = {"of": "falls", "fall_by": 0.02}
+    claims = [
+        order("smooth", "zig", number=1, **falls),  # 0 of 3 steps against 2 of 4
+        order("zig", "smooth", number=2, **falls),
+        order("smooth", "zig", number=3, of="shortfall"),  # 0.1 against 0.279
+        order("zig", "smooth", number=4, of="shortfall"),
+        order("smooth", "zig", number=5, of="falls", fall_by=0.6),  # no step of either
+        order("smooth", "zig", number=6, checkpoint=2, worse_checkpoint=4),  # 0.7 against 0.2
+        order("smooth", "zig", number=7, checkpoint=2, worse_checkpoint=3),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [True, False] * 2 + [False, True, False]
+
+
+def test_times_to_an_accuracy(tmp_path):
+    folder = write_curves(tmp_path, CURVES_OF)
+    fields = {"metric": "auc", "slower": "zig", "faster": "smooth"}
+
+    def to(within):
+        [row] = judged([claim("ratio", "30", within=within, **fields)], folder)
+        return float(row.measured)
+
+    assert to(0.001) == pytest.approx(1 / 0.03, abs=0.1)  # 0.78 at once, and at the third
+    assert to(0.1) == pytest.approx(1 / 0.02)
+    [row] = judged([claim("ratio", "125", slower="zig", faster="smooth")], folder)
+    assert row.measured == "125" and row.verdict is Verdict.REPRODUCED  # 5 s and 0.04 s
+
+
+def test_small_spread(tmp_path):
+    draws = normal(30, spread=0.02)
+    folder = write_results(tmp_path, auc_of(a=draws))
+    error = draws.std(ddof=1) / 30**0.5
+    claims = [
+        claim("spread", "small", solver="a", at_most=1.01 * error, number=1),
+        claim("spread", "small", solver="a", at_most=0.99 * error, number=2),
+    ]
+    small, large = judged(claims, folder)
+    assert small.verdict is Verdict.REPRODUCED and float(small.measured) == pytest.approx(
+        error, rel=0.01
+    )
+    assert large.verdict is Verdict.NOT_REPRODUCED
+    few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
+    assert judged(claims[:1], few)[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_an_order_may_hold_on_one_data_set_only(tmp_path):
+    """At a stricter level on each; a data set without results is left out."""
+
+    def cells(**wins):
+        return {
+            (name, solver, "auc", "test"): [float(won == (i < n)) for i in range(20)]
+            for name, n in wins.items()
+            for solver, won in (("a", True), ("b", False))
+        }
+
+    def found(**wins):
+        folder = write_results(tmp_path / str(wins), cells(**wins))
+        [row] = judged([order(or_on=["adult", "letter"])], folder)
+        return row.verdict, row.measured.partition(":")[0]
+
+    assert found(housing=3, adult=20, letter=5) == (Verdict.REPRODUCED, "adult")
+    assert found(housing=3, letter=17) == (Verdict.REPRODUCED, "letter")
+    assert found(housing=15, adult=3, letter=0)[0] is Verdict.TREND_ONLY  # p = 0.02 > 0.05 / 3
+    assert found(housing=3, adult=3, letter=3)[0] is Verdict.NOT_REPRODUCED
+    assert found(housing=3, adult=3)[0] is Verdict.NO_DATA
+    [row] = judged([order(or_on=["adult"])], write_results(tmp_path / "none", auc_of(c=[0.5])))
+    assert row.verdict is Verdict.NO_DATA
+
+
+def falling_behind(tmp_path, n=20, **shares):
+    """Judge that a is steady and b is not, with their values on two data sets."""
+    cells = {
+        (name, solver, "auc", "test"): [value] * n
+        for solver, values in shares.items()
+        for name, value in zip(("housing", "adult"), values, strict=True)
+    }
+    fields = {"datasets": ["housing", "adult"], "metric": "auc", "among": list(shares)}
+    fields["unsteady"] = ["b"]
+    folder = write_results(tmp_path / str((shares, n)), cells)
+    steady = claim("consistency", "the most", steady=["a"], **fields)
+    large = claim("consistency", "large", margin=0.05, **fields)
+    return [
+        row.verdict for row in judged([steady, large.model_copy(update={"id": "t/x/1"})], folder)
+    ]
+
+
+def test_consistency_is_the_largest_shortfall(tmp_path):
+    yes, no = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
+    assert falling_behind(tmp_path, a=(0.9, 0.8), b=(1.0, 0.5)) == [yes, yes]
+    assert falling_behind(tmp_path, a=(0.5, 1.0), b=(1.0, 0.9)) == [no, yes]
+    assert falling_behind(tmp_path, a=(1.0, 0.99), b=(0.96, 1.0)) == [yes, no]
+    assert falling_behind(tmp_path, a=(0.8, 0.8), b=(0.9, 0.9), c=(1.0, 1.0)) == [no, yes]
+    assert falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [Verdict.INCONCLUSIVE] * 2
+
+
+@pytest.mark.parametrize(
+    ("means", "spread", "n", "verdict"),
+    [
+        ((0.80, 0.79, 0.81), 0.01, 20, Verdict.REPRODUCED),
+        ((0.80, 0.60, 0.81), 0.01, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.77, 0.80), 0.2, 20, Verdict.INCONCLUSIVE),
+        ((0.80, 0.80, 0.80), 0.0, 20, Verdict.REPRODUCED),
+        ((0.80, 0.70, 0.80), 0.0, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.79, 0.81), 0.01, 19, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
+    folder = write_results(tmp_path, auc_of(a=[0.5] * n))
+    table = pd.read_csv(folder / "results.csv").query("final")
+    points = [
+        table.assign(sweep=f"batch_size={i}", value=normal(n, mean, spread, seed=i))
+        for i, mean in enumerate(means)
+    ]
+    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
+    [row] = judged([claim("variation", "5%", **fields)], folder)
+    assert row.verdict is verdict and row.runs == n and row.measured.endswith("%")
+
+
+def test_points_of_a_sweep_are_compared(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.5] * 20, b=[0.5] * 20))
+    table = pd.read_csv(folder / "results.csv").query("final")
+    means = {"a": {1: 0.8, 2: 0.79, 3: 0.4}, "b": {1: 0.5, 2: 0.49, 3: 0.48}}
+    points = [
+        table[table["solver"] == solver].assign(
+            sweep=f"batch_size={i}", value=normal(20, mean, 1e-4)
+        )
+        for solver, of in means.items()
+        for i, mean in of.items()
+    ]
+    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    one, two, three = (f"batch_size={i}" for i in (1, 2, 3))
+    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
+    claims = [
+        order("a", "a", number=1, at=two, worse_at=three),
+        order("a", "a", number=2, at=three, worse_at=two),
+        order("a", "b", number=3, at=three),
+        order("b", "a", number=4, of="variation"),
+        order("a", "b", number=5, of="variation"),
+        claim("variation", "5%", number=6, points=[one, two], **fields),
+        claim("variation", "5%", number=7, **fields),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict in REPRODUCED for row in rows] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    [row] = judged([order("a", "b", at="batch_size=9")], folder)
+    assert row.verdict is Verdict.NO_DATA and "lack the points batch_size=9" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("printed", "fields", "verdict"),
+    [
+        ("3", {}, Verdict.REPRODUCED),
+        ("1.6", {}, Verdict.REPRODUCED),
+        ("5.9", {}, Verdict.REPRODUCED),
+        ("1.4", {}, Verdict.TREND_ONLY),
+        ("6.1", {}, Verdict.TREND_ONLY),
+        ("100", {}, Verdict.TREND_ONLY),
+        ("1.4", {"at_least": True}, Verdict.REPRODUCED),
+        ("3.1", {"at_least": True}, Verdict.TREND_ONLY),
+        ("3", {"slower": "a", "faster": "b"}, Verdict.NOT_REPRODUCED),
+        ("3", {"deviations": ["half-scores"]}, Verdict.WITH_DEVIATION),
+    ],
+)
+def test_ratios_of_times(tmp_path, printed, fields, verdict):
+    values = [0.5] * MIN_TIMED_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    [row] = judged([claim("ratio", printed, **{"slower": "b", "faster": "a"} | fields)], folder)
+    assert row.verdict is verdict and row.runs == MIN_TIMED_SPLITS
+    assert row.measured == ("0.333" if fields.get("slower") == "a" else "3")
+
+
+def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
+    cells = auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5))
+    folder = write_results(tmp_path, cells)
+    table = pd.read_csv(folder / "results.csv")
+    slow = table["solver"] == "b"
+    table["wall_seconds"] = (table["split"] + 1.0) * np.where(slow, [2, 9, 3, 4, 1] * 4, 1)
+    ratios = (
+        table[slow & table["final"]].set_index("split")["wall_seconds"]
+        / table[~slow & table["final"]].set_index("split")["wall_seconds"]
+    )
+    table.to_csv(folder / "results.csv", index=False)
+    [row] = judged([ratio()], folder)
+    assert float(row.measured) == pytest.approx(ratios.median(), rel=1e-2)
+
+
+def test_few_timed_splits_are_inconclusive(tmp_path):
+    values = [0.5] * (MIN_TIMED_SPLITS - 1)
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    [row] = judged([ratio()], folder)
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_TIMED_SPLITS - 1
+    cells = auc_of(a=dict.fromkeys(range(9), 0.5), b=dict.fromkeys(range(9, 18), 0.5))
+    [row] = judged([ratio()], write_results(tmp_path / "b", cells, seconds=TIMED))
+    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0
+
+
+def test_times_are_ordered_by_the_shorter(tmp_path):
+    values = [0.5] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    right, wrong = judged(
+        [order(metric=WALL_SECONDS, number=1), order("b", "a", metric=WALL_SECONDS, number=2)],
+        folder,
+    )
+    assert right.verdict is Verdict.REPRODUCED and wrong.verdict is Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
+def test_times_must_be_of_one_sequential_run(tmp_path, timed):
+    values = [0.5] * MIN_SPLITS
+    cells = auc_of(a=values, b=values)
+    timing = {"a": "sequential", "b": "parallel"}
+    beside = write_results(tmp_path / "a", cells, seconds=TIMED, timing=timing.get)
+    [row] = judged([timed], beside)
+    assert row.verdict is Verdict.NO_DATA and "timed beside other trials" in row.reason
+    runs = write_results(tmp_path / "b", cells, seconds=TIMED, run=lambda s: s)
+    [row] = judged([timed], runs)
+    assert row.verdict is Verdict.NO_DATA and "timed in different runs" in row.reason
+    [row] = judged([order()], runs)  # values may come from two runs
+    assert row.verdict is Verdict.NOT_REPRODUCED
+    third = write_results(
+        tmp_path / "c", cells | auc_of(c=values), seconds=TIMED | {"c": 1.0},
+        run=lambda s: "2b" if s == "c" else "1a",
+    )  # fmt: skip
+    [row] = judged([timed], third)
+    assert row.verdict is Verdict.REPRODUCED
+
+
+DEVIATION = {"deviations": ["half-scores"]}
+
+
+@pytest.mark.parametrize(
+    ("of", "printed", "fields", "verdict", "measured"),
+    [
+        ("rows", "506", {}, Verdict.REPRODUCED, "506"),
+        ("rows", "507", {}, Verdict.NOT_REPRODUCED, "506"),
+        ("features", "11", {}, Verdict.NOT_REPRODUCED, "13"),
+        ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
+        ("columns", "13", DEVIATION, Verdict.NOT_REPRODUCED, "14"),
+        ("positives", "35", {}, Verdict.REPRODUCED, "35"),
+        ("negatives", "471", {}, Verdict.REPRODUCED, "471"),
+        ("share", "6.92%", {}, Verdict.REPRODUCED, "6.916996"),
+        ("share", "6.93%", {}, Verdict.NOT_REPRODUCED, "6.916996"),
+        ("positives_per_fold", "12", {}, Verdict.REPRODUCED, "11.666667"),
+        ("positives_per_fold", "11", {}, Verdict.NOT_REPRODUCED, "11.666667"),
+        ("training_rows", "0.4K", {}, Verdict.REPRODUCED, "400"),
+    ],
+)  # fmt: skip
+def test_facts(tmp_path, of, printed, fields, verdict, measured):
+    folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
+    [row] = judged([claim("fact", printed, of=of, **fields)], folder)
+    assert (row.verdict, row.measured) == (verdict, measured)

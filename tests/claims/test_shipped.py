@@ -1,0 +1,244 @@
+"""The shipped claims: what could decide them, and their verdicts in the reference."""
+
+import re
+import shlex
+from collections import Counter
+
+import pytest
+
+from precbench.claims import load_deviations, make_ledger
+from precbench.claims.evidence import WALL_SECONDS, Evidence
+from precbench.claims.kinds import (
+    BoundClaim,
+    ConsistencyClaim,
+    ExactClaim,
+    FactClaim,
+    MeanClaim,
+    OrderClaim,
+    RatioClaim,
+    StatementClaim,
+    VariationClaim,
+)
+from precbench.claims.verdicts import (
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    MIN_TIMED_SPLITS,
+    Verdict,
+    parse_printed,
+)
+from precbench.data import DATASETS
+from precbench.experiment import Study, list_configs, load_config
+from tests.claims.helpers import REPRODUCED
+from tests.helpers import ROOT
+
+
+def decidable(claims):
+    """Yield the claims that a run can decide, with their configs."""
+    configs = {name: load_config(name) for name in list_configs()}
+    for c in claims:
+        if c.config in configs and not c.untested and not isinstance(c, StatementClaim):
+            yield c, configs[c.config]
+
+
+def test_ids(claims):
+    ids = [c.id for c in claims]
+    assert len(set(ids)) == len(ids) >= 500
+    papers = {"rudin2009", "kar2014", "kar2015", "gultekin"}
+    assert {c.paper for c in claims} == papers
+    for name in ids:
+        assert re.fullmatch(r"[a-z0-9]+/[a-z0-9.-]+/[^\s/]+(/[^\s/]+)*", name), name
+
+
+def test_experiments_are_those_of_the_configs(claims):
+    for config, experiment in {(c.config, c.experiment) for c in claims}:
+        assert (ROOT / "configs" / f"{config}.published.yaml").exists()
+        if config in list_configs():
+            assert load_config(config).name == experiment
+
+
+def obstacle(claim, configs):
+    """Return why no results of the claim's config could decide it, or nothing."""
+    if claim.untested or isinstance(claim, StatementClaim):
+        return claim.untested
+    config = configs.get(claim.config)
+    if config is None:
+        return f"there is no config {claim.config}"
+    if isinstance(claim, ExactClaim | BoundClaim) or isinstance(config, Study):
+        study = isinstance(config, Study) and isinstance(claim, ExactClaim | BoundClaim)
+        return "" if study else f"{claim.config} has no values of this kind"
+    if lacks := set(claim.data) - {entry.name for entry in config.datasets}:
+        return f"no data set {', '.join(sorted(lacks))}"
+    if isinstance(claim, FactClaim):
+        return ""
+    if lacks := set(claim.labels) - set(config.solvers):
+        return f"no solver {', '.join(sorted(lacks))}"
+    if isinstance(claim, ConsistencyClaim) and not {*claim.steady, *claim.unsteady} <= {
+        *claim.among
+    }:
+        return "a solver that is not among the others"
+    metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
+    swept = [getattr(claim, name, "") for name in ("at", "worse_at")]
+    if isinstance(claim, VariationClaim) or getattr(claim, "of", "") == "variation" or any(swept):
+        if len(config.sweep_points()) < 2 or metrics[claim.metric] < 2:
+            return "not several points of a sweep"
+        [(name, values)] = config.sweep.items()
+        named = {*filter(None, swept), *getattr(claim, "points", ())}
+        if lacks := named - {f"{name}={value}" for value in values}:
+            return f"no point {', '.join(sorted(lacks))}"
+    elif isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
+        if config.sweep is not None:
+            return "times of several points of a sweep"
+    elif metrics[claim.metric] != 1:
+        return f"{metrics[claim.metric]} times the metric {claim.metric}"
+    elif getattr(claim, "part", "test") not in config.parts:
+        return f"no {claim.part} part"
+    places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
+    for name in ("checkpoint", "worse_checkpoint"):
+        checkpoint = getattr(claim, name, None)
+        if checkpoint not in (None, "last") and checkpoint > len(places):
+            return f"no checkpoint {checkpoint}"
+    needed = {MeanClaim: MIN_REPETITIONS, RatioClaim: MIN_TIMED_SPLITS}
+    few = getattr(claim, "averaged", False) or getattr(claim, "runs", None)
+    least = MIN_SPLITS if few else needed.get(type(claim), MIN_SPLITS)
+    if getattr(claim, "deterministic", False) and config.protocol.split in ("none", "provided"):
+        least = 1
+    n = len(config.protocol.indices) // config.protocol.folds
+    return "" if n >= least else f"{n} repetitions, and {least} are needed"
+
+
+def test_every_testable_claim_has_a_config_that_could_decide_it(claims):
+    configs = {name: load_config(name) for name in list_configs()}
+    obstacles = {c.id: why for c in claims if (why := obstacle(c, configs))}
+    assert not obstacles
+
+
+def test_shipped_exact_claims_select_one_value(claims, computed):
+    found = 0
+    for c, config in decidable(claims):
+        if not isinstance(c, ExactClaim) or config.name not in computed:
+            continue
+        found += 1
+        assert isinstance(config, Study), c.id
+        table = computed[config.name]
+        for reading in c.readings:
+            cell = {**c.cell, **reading.cell}
+            rows = table
+            for column, value in cell.items():
+                assert column in table, c.id
+                rows = rows[rows[column] == value]
+            if c.argmin is not None:
+                assert len(c.among) >= 2 and c.argmin not in cell, c.id
+                rows = rows[rows[c.argmin].isin(c.among)]
+            assert len(rows) == (len(c.among) or 1), c.id
+    assert found >= 100
+
+
+def test_deviations_are_used_and_their_evidence_exists(claims):
+    deviations = load_deviations()
+    used = {name for c in claims for name in c.all_deviations()}
+    assert used == set(deviations)
+    papers = {(name, c.paper) for c in claims for name in c.all_deviations()}
+    configs = set(list_configs())
+    planned = {c.config for c in claims} - configs
+    assert {name.split("/")[0] for name in planned} <= {"kar2014", "gultekin"}
+    for name, deviation in deviations.items():
+        assert (name, deviation.paper) in papers
+        match shlex.split(deviation.evidence):
+            case ["precbench", "run", config] | ["precbench", "run", config, "--timing"]:
+                assert config in configs | planned, name
+            case ["precbench", "data", "info", dataset]:
+                assert dataset in DATASETS, name
+            case ["python", "-c", code]:
+                compile(code, name, "exec")
+            case ["pytest", file, "-k", word]:
+                assert re.search(rf"def test_\w*{word}", (ROOT / file).read_text()), name
+            case other:
+                pytest.fail(f"{name}: {other}")
+
+
+def test_reference_matches_the_claims(claims, reference):
+    assert list(reference) == [c.id for c in claims]
+    deviations = load_deviations()
+    for c in claims:
+        row = reference[c.id]
+        for name in ("paper", "where", "kind", "printed"):
+            assert getattr(row, name) == getattr(c, name), c.id
+        names = set(row.deviation.split())
+        assert names <= set(deviations)
+        assert set(c.deviations) <= names or row.verdict not in REPRODUCED, c.id
+        assert bool(names) or row.verdict is not Verdict.WITH_DEVIATION
+        assert row.verdict is not Verdict.REPRODUCED or not names
+        if row.verdict.rank is None:
+            assert row.reason, c.id
+        statement = isinstance(c, StatementClaim) and not c.untested
+        assert (row.verdict is Verdict.NOT_TESTABLE) == statement, c.id
+        assert (row.verdict is Verdict.NO_CONFIG) == bool(c.untested), c.id
+        if isinstance(c, MeanClaim) and row.verdict.rank is not None:
+            assert row.runs >= (MIN_SPLITS if c.averaged else MIN_REPETITIONS)
+            assert row.percentile is not None or c.averaged
+        if isinstance(c, OrderClaim) and row.verdict.rank is not None and not c.deterministic:
+            assert row.runs >= MIN_SPLITS
+
+
+def test_deviations_of_table_and_column_add_up(claims):
+    of = {c.id: c.deviations for c in claims}
+    assert of["rudin2009/table-4/p=1/auc"] == ("ionosphere-labels", "absolute-derivative")
+    assert of["rudin2009/table-4/IR/auc"] == ("ionosphere-labels",)
+    first = {c.id: c for c in claims}["rudin2009/table-3/IR/auc"]
+    assert (first.first_solver, first.first_printed) == ("p=1", "0.8370")
+
+
+def test_the_best_of_a_row_is_against_all_others(claims):
+    [best] = [c for c in claims if c.id == "rudin2009/table-4/best/r-2-1"]
+    assert best.better == ("p=4", "p=8", "p=16", "p=64") and best.worse == ("p=1", "p=2", "IR")
+    assert best.metric == "pnorm_risk(p=2)" and best.deviations == ("ionosphere-labels",)
+
+
+def test_rudins_tables_are_complete(claims, reference):
+    of = {n: [c for c in claims if c.id.startswith(f"rudin2009/table-{n}/")] for n in range(1, 6)}
+    assert len(of[1]) == 9
+    assert Counter(c.argmin is not None for c in of[2]) == {False: 60, True: 30}
+    means = [c for n in (3, 4, 5) for c in of[n] if isinstance(c, MeanClaim)]
+    assert len(means) == 147
+    assert sum(isinstance(c, OrderClaim) for n in (3, 4, 5) for c in of[n]) == 21
+    assert {reference[c.id].verdict for c in (*of[1], *of[2])} == REPRODUCED
+
+
+def test_deterministic_tables_are_measured_now(claims, computed, reference):
+    exact = [c for c in claims if isinstance(c, ExactClaim) and not c.untested]
+    rows = make_ledger(exact, Evidence(values=computed))
+    assert len(rows) >= 110
+    for row in rows:
+        assert row.verdict is reference[row.id].verdict, row
+        assert (row.verdict in REPRODUCED) == (row.id != "kar2015/appendix-a/case-i"), row
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("rudin2009/table-1/exponential/swap-none", "17,160.17"),
+        ("rudin2009/table-1/logistic/swap-top", "1,212.23"),
+        ("rudin2009/table-2/zero-one-f2/p=7", "16.48*10^5"),
+        ("rudin2009/table-2/exponential-f1/p=5", "1.56*10^5"),
+        ("rudin2009/table-2/logistic-argmin/p=6", "f_2"),
+        ("rudin2009/table-2/logistic-f2/p=10", "8.74*10^7"),
+        ("rudin2009/table-3/p=4/dcg", "1.4066"),
+        ("rudin2009/table-3/IR/aver", "9.7688"),
+        ("rudin2009/table-4/p=64/r-16-1", "0.1884"),
+        ("rudin2009/table-5/p=1/r-2-1", "3222"),
+        ("rudin2009/table-5/best/r-4-1", "small/med p"),
+        ("kar2014/table-1/prec/2pmb/accuracy", "38.7"),
+        ("kar2014/table-2/ppi/share", "1.19%"),
+    ],
+)
+def test_printed_cells(claims, name, printed):
+    assert {c.id: c.printed for c in claims}[name] == printed
+
+
+def test_powers_dropped_in_print_are_those_of_our_values(claims, reference):
+    """Else no distance between logarithms could be small: each is within a factor of 100."""
+    for c in claims:
+        row = reference[c.id]
+        if isinstance(c, MeanClaim) and row.measured:
+            quotient = parse_printed(c.printed, c.power_of_ten).value / float(row.measured)
+            assert 0.01 < quotient < 100, c.id

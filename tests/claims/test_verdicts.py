@@ -1,0 +1,307 @@
+"""The statistics behind the verdicts, from their definitions."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, ttest_1samp
+
+from precbench.claims.verdicts import (
+    MIN_REPETITIONS,
+    agrees,
+    beyond_all_others,
+    has_spread,
+    mean_test,
+    parse_printed,
+    place,
+    prediction_error,
+    sign_test,
+)
+from precbench.errors import InputError
+from tests.claims.helpers import normal
+
+
+@pytest.mark.parametrize(
+    ("text", "power", "value", "unit"),
+    [
+        ("33", 0, 33, 1),
+        ("17,160.17", 0, 17160.17, 0.01),
+        ("2.73*10^3", 0, 2730, 10),
+        ("2.056 * 10^4", 0, 20560, 10),
+        ("6.5515", 10, 6.5515e10, 1e6),
+        ("90%", -2, 0.90, 0.01),
+        ("9.57 %", 0, 9.57, 0.01),
+        ("-0.50", 0, -0.5, 0.01),
+        ("56.50*10^7", 2, 5.65e10, 1e7),
+        ("16.5K", 0, 16500, 100),
+    ],
+)
+def test_printed_numbers(text, power, value, unit):
+    assert parse_printed(text, power) == pytest.approx((value, unit), rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["", "f_1", "0.83.70", "close to 1", "10^", "1.5e3", ".5", "1 2"])
+def test_invalid_printed_numbers(text):
+    with pytest.raises(InputError, match="not a printed number"):
+        parse_printed(text)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 6), st.integers(-3, 12), st.floats(-3, 3))
+def test_a_number_agrees_within_half_a_unit(digits, decimals, power, units):
+    """In exact arithmetic, away from the edge, where rounding may decide."""
+    assume(abs(abs(units) - 0.5) > 1e-3)
+    whole, rest = divmod(digits, 10**decimals)
+    text = f"{whole:,}" + (f".{rest:0{decimals}}" if decimals else "")
+    exact = Fraction(digits) * Fraction(10) ** (power - decimals)
+    printed = parse_printed(text, power)
+    assert printed.value == float(exact)
+    unit = Fraction(10) ** (power - decimals)
+    measured = float(exact + Fraction(units) * unit)
+    assert agrees(printed, measured) == (abs(units) < 0.5)
+    assume(abs(units) > 1e-3 and abs(units - 1) > 1e-3)
+    assert agrees(printed, measured, truncated=True) == (0 <= units < 1)
+
+
+def test_edges_of_agreement():
+    tie = parse_printed("0.1")
+    assert agrees(tie, 0.15) and agrees(tie, 0.05) and not agrees(tie, 0.150001)
+    assert agrees(parse_printed("1.56*10^5"), 156_638, truncated=True)
+    assert not agrees(parse_printed("1.56*10^5"), 156_638)
+    assert not agrees(parse_printed("1.56*10^5"), 155_999, truncated=True)
+    assert not agrees(tie, math.nan) and not agrees(tie, math.inf)
+
+
+def quantile(values, q):
+    """Interpolate between the two neighbours, in plain Python."""
+    ordered = sorted(values)
+    position = q * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
+
+
+def distance(value, column):
+    return abs(value - quantile(column, 0.5)) / (quantile(column, 0.75) - quantile(column, 0.25))
+
+
+def mahalanobis(row, others):
+    away = row - others.mean(axis=0)
+    return float(away @ np.linalg.inv(np.atleast_2d(np.cov(others.T))) @ away)
+
+
+def literal(rows):
+    """Return p, p of all rows, and the limit of the distance of each row."""
+    scores = [
+        ([mahalanobis(row, np.delete(samples, i, axis=0)) for i, row in enumerate(samples)], here)
+        for printed, samples in rows
+        for here in [mahalanobis(printed, samples)]
+    ]
+
+    def scaled(value, each):
+        logs = np.log(each).tolist()
+        return (math.log(value) - quantile(logs, 0.5)) / (
+            quantile(logs, 0.95) - quantile(logs, 0.5)
+        )
+
+    farthest = np.max([[scaled(value, each) for value in each] for each, _ in scores], axis=0)
+    n = len(farthest)
+    # What is above it has, with itself, at most 5 % of all n + 1 as far out.
+    threshold = min(f for f in farthest if 1 + sum(g > f for g in farthest) <= 0.05 * (n + 1))
+    for each, here in scores:
+        logs = np.log(each).tolist()
+        spread = quantile(logs, 0.95) - quantile(logs, 0.5)
+        yield (
+            (1 + sum(e >= here for e in each)) / (n + 1),
+            (1 + sum(f >= scaled(here, each) for f in farthest)) / (n + 1),
+            math.exp(quantile(logs, 0.5) + threshold * spread),
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_placement_follows_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    samples = rng.standard_t(3, (37 + seed, 4)) * [1, 10, 0.1, 5] + [0, 100, 0, -3]
+    samples[:, 1] += 20 * samples[:, 0]
+    printed = np.array([0, 100, 0, -3]) + rng.standard_normal(4)
+    printed[1] = samples[5, 1]
+    rows = [(printed[part], samples[:, part]) for part in (slice(0, 3), slice(3, 4))]
+    placed = place(rows)
+    for (values, ours), found, (p, p_of_all, limit) in zip(
+        rows, placed, literal(rows), strict=True
+    ):
+        columns = ours.T.tolist()
+        expected = [distance(v, c) for v, c in zip(values, columns, strict=True)]
+        np.testing.assert_allclose(found.distance, expected)
+        below = [
+            100 * (sum(x < v for x in c) + 0.5 * sum(x == v for x in c)) / len(c)
+            for v, c in zip(values, columns, strict=True)
+        ]
+        np.testing.assert_allclose(found.percentile, below)
+        assert (found.p, found.p_of_all) == pytest.approx((p, p_of_all))
+        for error, unit in zip(found.smallest_error, np.eye(len(values)), strict=True):
+            away = ours.mean(axis=0) + error * unit
+            assert mahalanobis(away, ours) == pytest.approx(limit)
+
+
+def tables(n_tables, n, seed):
+    """Draw tables of three rows: columns that follow each other closely, as ours do.
+
+    From column to column a value changes little, in most draws hardly at all and in some by a
+    jump (a kurtosis of 20 and more, like the average reciprocal rank of MAGIC); levels are heavy
+    in the tails, or logarithms that span powers of ten, or go by small steps.
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(n_tables):
+        shared = rng.standard_normal((n, 1))
+        levels = [rng.standard_t(2, (n, 1)), 2 * shared, rng.binomial(30, 0.5, (n, 1)) / 30]
+        steps = [
+            0.1 * rng.standard_t(2.5, (n, 4)),
+            np.log(np.exp(shared) + rng.exponential(1, (n, 4))),
+            0.001 * rng.standard_normal((n, 4)) + (rng.random((n, 4)) < 0.03),
+        ]
+        yield [np.cumsum(np.hstack(row), axis=1) for row in zip(levels, steps, strict=True)]
+
+
+def is_found(placed):
+    return any(row.p_of_all <= 0.05 for row in placed)
+
+
+def test_no_false_alarm():
+    """If printed values are a draw like ours, at most about 5 % of the papers have a wrong row."""
+    n_tables, alarms = 300, 0
+    for table in tables(n_tables, MIN_REPETITIONS + 1, seed=7):
+        alarms += is_found(place([(row[0], row[1:]) for row in table]))
+    assert binomtest(alarms, n_tables, 0.05).pvalue > 0.01, alarms
+
+
+@pytest.mark.parametrize(
+    ("wrong", "least"),
+    [
+        (lambda row: row[[0, 1, 2, 4, 3]], 0.25),  # two columns change places
+        (lambda row: row[::-1], 0.5),
+        (lambda row: row + 8, 0.9),  # the measure differs by a factor
+        (lambda row: row + 5 * np.eye(5)[2], 0.9),  # one misprint
+    ],
+)
+def test_planted_errors_are_found(wrong, least):
+    """The printed row is wrong in one of three rows, the second, which is a trend in logarithms."""
+    n_tables, found = 40, 0
+    for table in tables(n_tables, 151, seed=11):
+        rows = [(row[0], row[1:]) for row in table]
+        rows[1] = wrong(rows[1][0]), rows[1][1]
+        found += place(rows)[1].p_of_all <= 0.05
+    assert found >= least * n_tables, found / n_tables
+
+
+def test_the_power_is_what_it_says():
+    [table] = tables(1, 150, seed=3)
+    centres = [(row.mean(axis=0), row) for row in table]
+    assert not is_found(place(centres))
+    for i, placement in enumerate(place(centres)):
+        for j, sign in product(range(5), (-1, 1)):
+            for factor, found in ((0.999, False), (1.001, True)):
+                planted = list(centres)
+                error = sign * factor * placement.smallest_error[j] * np.eye(5)[j]
+                planted[i] = centres[i][0] + error, table[i]
+                placed = place(planted)
+                assert (placed[i].p_of_all <= 0.05) == found
+                assert is_found(placed) == found
+
+
+def test_a_difference_within_the_row_is_sharper_than_its_values():
+    level = normal(150, 0, 1)[:, None]
+    samples = level + 0.01 * np.random.default_rng(1).standard_normal((150, 3))
+    [high] = place([(samples.mean(axis=0) + 1.5, samples)])
+    [apart] = place([(samples.mean(axis=0) + 0.1 * np.eye(3)[1], samples)])
+    assert high.p_of_all > 0.05 and apart.p_of_all <= 0.05
+    assert (apart.distance < 0.2).all() and (apart.smallest_error < 0.05).all()
+
+
+def test_columns_that_are_always_alike():
+    samples = normal(150)[:, None] * [1, 1, 2]
+    [same] = place([(np.array([0.8, 0.8, 1.6]), samples)])
+    [other] = place([(np.array([0.8, 0.8001, 1.6]), samples)])
+    assert same.p_of_all > 0.05 and other.p_of_all <= 0.05
+    assert (same.smallest_error == 0).all()
+
+
+def test_distances_do_not_depend_on_units():
+    [table] = tables(1, 120, seed=5)
+    scale, shift = np.array([1, 1e6, 1e-6, -3, 2]), np.array([5, 0, -1, 2, 0])
+    one = place([(row[0], row[1:]) for row in table])
+    other = place([(row[0] * scale + shift, row[1:] * scale + shift) for row in table])
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a.distance, b.distance, rtol=1e-6, atol=1e-9)
+        assert (a.p, a.p_of_all) == pytest.approx((b.p, b.p_of_all))
+        np.testing.assert_allclose(a.smallest_error * abs(scale), b.smallest_error, rtol=1e-6)
+
+
+def test_repetitions_with_an_extreme_cell():
+    samples = np.array([[1, 9, 5], [2, 8, 5], [3, 7, 4], [4, 6, 3], [2, 8, 9]])
+    assert beyond_all_others(samples) == 3
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+def test_spread_is_positive_whichever_repetition_is_left_out(sample):
+    sample = np.array(sample, float)
+    if has_spread(sample):
+        for i in range(len(sample)):
+            low, high = np.quantile(np.delete(sample, i), [0.25, 0.75])
+            assert high > low
+    if len(sample) >= 8 and len(set(sample)) == len(sample):
+        assert has_spread(sample)
+    assert not has_spread(np.full(len(sample), 0.5))
+
+
+def share_of_coins(wins, n):
+    """Count all outcomes of n coins with at least so many wins."""
+    return sum(sum(coins) >= wins for coins in product((0, 1), repeat=n)) / 2**n
+
+
+@pytest.mark.parametrize(("wins", "losses", "ties"), [(3, 0, 0), (5, 4, 2), (0, 6, 1), (9, 1, 5)])
+def test_sign_test_counts_coins(wins, losses, ties):
+    better = np.array([1.0] * wins + [0.0] * losses + [0.5] * ties)
+    found = sign_test(better, np.full(better.size, 0.5))
+    assert found[:2] == (wins, losses)
+    assert found[2] == pytest.approx(share_of_coins(wins, wins + losses))
+
+
+@given(st.lists(st.integers(-2, 2), max_size=60))
+def test_sign_test_is_one_sided(differences):
+    better = np.array(differences, float)
+    wins, losses, p = sign_test(better, np.zeros(better.size))
+    assert (wins, losses) == (sum(better > 0), sum(better < 0))
+    expected = 1.0
+    if wins + losses:
+        expected = binomtest(wins, wins + losses, 0.5, alternative="greater").pvalue
+    assert p == pytest.approx(expected)
+    turned = sign_test(np.zeros(better.size), better)
+    assert turned[:2] == (losses, wins)
+    assert p > 0.5 or turned[2] > 0.5
+
+
+def test_ties_alone_show_nothing():
+    assert sign_test(np.zeros(30), np.zeros(30)) == (0, 0, 1.0)
+
+
+def test_means_of_few_runs_raise_no_false_alarm():
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(1000):
+        ours, theirs = rng.normal(size=20), rng.normal(size=5).mean()
+        alarms += abs(theirs - ours.mean()) > prediction_error(ours, 5)
+    assert binomtest(alarms, 1000, 0.05).pvalue > 0.01, alarms
+
+
+def test_t_tests_are_one_sided():
+    rng = np.random.default_rng(0)
+    for shift in (-0.3, 0.0, 0.3):
+        sample = rng.standard_normal(20) + shift
+        assert mean_test(sample) == pytest.approx(
+            ttest_1samp(sample, 0, alternative="greater").pvalue
+        )
+    assert [mean_test([v] * 5) for v in (-1, 0, 1)] == [1, 1, 0]
