@@ -36,6 +36,7 @@ GOLDEN = {
     "adaoam": "4337814fbb5b6eff",
     "spam": "d89c64c908854c1e",
     "toppush": "8b588f9f6ecdb9fd",
+    "toppush-k": "94ef41f0768e940f",
     "1pmb-pauc": "cc526bbada6cdbc8",
     "1pmb-auc": "487b72db542cf718",
     "1pmb-f1": "ba5764998a9882d2",

@@ -1,6 +1,8 @@
-"""The projection of TopPush's dual variables."""
+"""The projections of TopPush's dual variables: for the highest negative, and for the K highest."""
 
 include "source.pxi"
+
+from libc.math cimport INFINITY
 
 
 def project(const double[::1] point, const signed char[::1] labels, double[::1] out):
@@ -52,3 +54,72 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
         for i in range(n):
             value = point[i] - shift
             out[i] = value if (value > 0) == (labels[i] > 0) else 0
+
+
+def project_capped(
+    const double[::1] point,
+    const signed char[::1] labels,
+    Py_ssize_t k,
+    double kth,
+    double after,
+    double[::1] out,
+):
+    """Write what `project` writes, with no negative beyond 1/k of the sum over the positives.
+
+    Given   kth, after  the k-th and the next largest entry of r, which is -point on the negatives;
+                        -inf where there is no next.
+    Solved  with p for point on the positives, by c = max(0, p - shift) on these and by
+            -c = min(max(0, r - low), high - low) on the negatives, where
+              sum max(0, p - shift) - k shift = level
+              sum max(0, r - low) + k low     = level
+              sum max(0, r - high) + k high   = level,  high - low = shift + level / k.
+
+    As functions of the level, high, -low and -shift rise and are concave, so that Newton's method
+    takes the level up and never beyond the solution. The least level has low and high between the
+    k-th entry and the next; if the solution is there, the shift alone rises. All is relative to the
+    k-th entry, so that no large equal parts are summed.
+    """
+    cdef Py_ssize_t n = point.shape[0], i, n_pos, n_low, n_high
+    cdef double lowest = after - kth, low = lowest, high = 0, shift = -INFINITY
+    cdef double level = -INFINITY, least = 0, next_level, next_shift, value, cap
+    cdef double s_pos, s_low, s_high, per_pos, per_high, slope
+    with nogil:
+        while True:
+            s_pos = s_low = s_high = 0
+            n_pos = n_low = n_high = 0
+            for i in range(n):
+                if labels[i] > 0:
+                    value = point[i] + kth
+                    if value > shift:
+                        s_pos += value
+                        n_pos += 1
+                else:
+                    value = -point[i] - kth
+                    if value >= low:
+                        s_low += value
+                        n_low += 1
+                    if value > high:
+                        s_high += value
+                        n_high += 1
+            if level == -INFINITY:
+                least = s_high
+            per_pos = 1.0 / (n_pos + k)
+            per_high = 1.0 / (k - n_high)
+            slope = n_low - k  # 0 only if k is the number of negatives
+            next_level = (slope * (per_pos * s_pos + per_high * s_high) + s_low) / (
+                slope * (per_pos + per_high - 1.0 / k) + 1
+            )
+            next_level = max(next_level, least)
+            next_shift = per_pos * (s_pos - next_level)
+            if not (next_level > level or (next_level == level and next_shift > shift)):
+                break
+            level = next_level
+            shift = next_shift
+            low = min(lowest, (s_low - level) / max(slope, 1))
+            high = max(0, per_high * (level - s_high))
+        cap = max(0, shift + level / k)
+        for i in range(n):
+            if labels[i] > 0:
+                out[i] = max(0, point[i] + kth - shift)
+            else:
+                out[i] = -min(max(0, -point[i] - kth - low), cap)

@@ -101,6 +101,7 @@ _BUILT_IN: dict[str, Callable[..., LinearRanker]] = {
     "ir-push": IRPush,
     "rankboost": RankBoost,
     "toppush": TopPush,
+    "toppush-k": partial(TopPush, top_negatives=0.05),
     "bbr": BBR,
     "bbr-pairs": partial(BBR, accumulate="pairs"),
     "lcbr": LCBR,

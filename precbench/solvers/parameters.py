@@ -48,7 +48,7 @@ NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = [Interval(Integral, 1, None, closed="left")]
-K = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of the positives, or a count
+K = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of a class, or a count
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]

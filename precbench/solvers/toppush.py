@@ -1,14 +1,17 @@
-"""TopPush: the positives above the highest negative, by accelerated descent in the dual."""
+"""TopPush: the positives above the highest negatives, by accelerated descent in the dual."""
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.kernels.toppush import project
+from precbench.errors import InputError
+from precbench.kernels.toppush import project, project_capped
 from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.parameters import COUNT, POSITIVE, Allowed
+from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, K
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
+from precbench.topk import ceil_share
 
 __all__ = ["TopPush"]
 
@@ -26,19 +29,27 @@ class _Point(NamedTuple):
 
 
 class TopPush(LinearRanker):
-    """Push the positives above the highest negative.
+    """Push the positives above the highest negative, or above the mean of the K highest.
 
     The problem, with m positives i and the negatives j, is
 
-        P(w) = 1/2 ||w||^2 + C/m sum_i max(0, 1 + max_j <w, x_j> - <w, x_i>)^2.
+        P(w) = 1/2 ||w||^2 + C/m sum_i max(0, 1 + t(w) - <w, x_i>)^2,
+        t(w) = mean of the K largest <w, x_j>.
 
     Its dual has a variable c for each row, not negative for positives, not positive for negatives,
-    of sum 0: ``w = C/m sum c x``. Each iteration is a step of Nesterov's accelerated gradient
-    method in c, begun anew whenever it turns back, and takes two products with the rows; where the
-    step was too long, one more for each shorter one.
+    of sum 0, and on no negative larger than 1/K of the sum over the positives:
+
+        D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2   with   w = C/m sum c x  over all rows.
+
+    Each iteration is a step of Nesterov's accelerated gradient method in c, begun anew whenever it
+    turns back, and takes two products with the rows; where the step was too long, one more for each
+    shorter one.
 
     Parameters
     ----------
+    top_negatives : int or float, default=1
+        K: a count, or a share of the negatives (float in (0, 1], rounded up). The solver
+        "toppush-k" has 0.05.
     C : float, default=1.0
         Weight of the loss; the paper's lambda is 1 / C.
     tol : float, default=1e-4
@@ -60,28 +71,42 @@ class TopPush(LinearRanker):
 
     Notes
     -----
-    Where the mean of the positives lies in the convex hull of the negatives, the minimiser is
-    w = 0, whatever C and whatever affine scaling, since every other w leaves some negative above
-    that mean. Large sets with few features are mostly of this kind. What ranks there is an iterate
-    on the way, and `max_iter` decides which.
+    The minimiser is w = 0, whatever C and whatever affine scaling, where the mean of the positives
+    is a weighted mean of the negatives with no weight above 1/K, since no w then gives it a score
+    above t(w). For K = 1 these are all means, the convex hull, and large sets with few features are
+    mostly of this kind; the larger K, the fewer they are, down to the one of equal weights. What
+    ranks there is an iterate on the way, and `max_iter` decides which.
 
     References
     ----------
     Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: equation (4) with the
-    truncated quadratic loss, Theorem 1 and Algorithm 1. The restart is that of O'Donoghue, Candes,
-    "Adaptive restart for accelerated gradient schemes", Found. Comput. Math. 2015.
+    truncated quadratic loss, Theorem 1 and Algorithm 1, for K = 1. Zhang, Li, Pu, Wang, Yan, Zha,
+    "tau-FPL: tolerance-constrained learning in linear time", AAAI 2018, for K as a share. Adam,
+    Macha, Smidl, Pevny, "General framework for binary classification on top samples", 2020, which
+    calls it TopPushK, and Macha, Adam, Smidl, "Nonlinear classifiers for ranking problems based on
+    kernelized SVM", 2020, for the dual. The restart is that of O'Donoghue, Candes, "Adaptive
+    restart for accelerated gradient schemes", Found. Comput. Math. 2015.
     """
 
-    allowed = Allowed(C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
+    allowed = Allowed(top_negatives=K, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
     row_cost = 2.0
 
-    def __init__(self, *, C: float = 1.0, tol: float = 1e-4, max_iter: int = 100):
+    def __init__(
+        self,
+        *,
+        top_negatives: int | float = 1,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+    ):
+        self.top_negatives = top_negatives
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         rows = as_rows(X)
+        n_top = self._count(int(np.count_nonzero(labels < 0)))
         ones = (labels > 0).astype(np.float64)
         weight = self.C / ones.sum()
         self._start(rows.n_features)
@@ -94,8 +119,7 @@ class TopPush(LinearRanker):
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
             gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
             while True:
-                c = np.empty(rows.n_rows)
-                project(ahead.c - gradient / lipschitz, labels, c)
+                c = _projected(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)
                 step, change = c - ahead.c, v - ahead.v
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
@@ -103,7 +127,7 @@ class TopPush(LinearRanker):
                     break
                 lipschitz *= 2
             last, now = now, _Point(c, v, linear_scores(rows, v))
-            self._assess(now, labels, weight)
+            self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
@@ -114,11 +138,22 @@ class TopPush(LinearRanker):
                 ahead = now.beyond(last, (momentum - 1) / grown)
                 momentum = grown
 
-    def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float) -> None:
+    def _count(self, n_neg: int) -> int:
+        """Return K."""
+        if not isinstance(self.top_negatives, Integral):
+            return ceil_share(float(self.top_negatives), n_neg)
+        if self.top_negatives > n_neg:
+            raise InputError(
+                f"top_negatives = {self.top_negatives} exceeds the number of negatives, {n_neg}; "
+                "give a smaller count or a share in (0, 1]"
+            )
+        return int(self.top_negatives)
+
+    def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
         """Publish the weights of a point with the bounds that follow from it."""
         w, scores = weight * point.v, weight * point.scores
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
-        missing = np.maximum(0.0, 1 + scores[~positive].max() - scores[positive])
+        missing = np.maximum(0.0, 1 + _mean_of_highest(scores[~positive], n_top) - scores[positive])
         alpha = point.c[positive]
         self._publish(w)
         self.primal_ = square + weight * dot(missing, missing)
@@ -128,3 +163,24 @@ class TopPush(LinearRanker):
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
         self.n_iter_ += 1
         self.n_rows_seen_ += len(labels)
+
+
+def _projected(
+    point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
+) -> NDArray[np.float64]:
+    """Return the nearest dual variables."""
+    c = np.empty_like(point)
+    if n_top == 1:
+        project(point, labels, c)
+    else:
+        ascending = np.partition(-point[labels < 0], -n_top)
+        after = ascending[:-n_top].max(initial=-np.inf)
+        project_capped(point, labels, n_top, ascending[-n_top], after, c)
+    return c
+
+
+def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
+    """Return the mean of the highest scores, the same bits on every machine."""
+    last = np.partition(scores, -count)[-count]
+    above = np.maximum(scores - last, 0)
+    return last + dot(above, np.ones_like(above)) / count
