@@ -11,6 +11,7 @@ import pytest
 
 from precbench.errors import InputError
 from precbench.metrics import Metric
+from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.report.figures import (
     roc,
     solver_styles,
@@ -559,6 +560,68 @@ def test_results_without_any_finished_trial(small):
     results[:0].to_csv(small / "results.csv", index=False)
     with pytest.raises(InputError, match="has no rows"):
         files_of_tables(small)
+
+
+@pytest.fixture
+def survey():
+    """Eight data sets; "c" is best on all, "b" next but once, and the others are alike."""
+    b = [0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.5]
+    a, long = [0.7, 0.6] * 4, [0.6, 0.7] * 4
+    methods = {"a": a, "b": b, "c, of $\\sigma_$ and a long name": [0.9] * 8, "d": long}
+    return pd.DataFrame(methods, index=[f"set {i}" for i in range(8)])
+
+
+def test_ranks_over_data_sets(survey, tmp_path):
+    ranking = rank(survey)
+    c = survey.columns[2]
+    assert list(ranking.ranks.index) == [c, "b", "a", "d"]
+    assert list(ranking.ranks) == [1, 2.25, 3.375, 3.375]
+    assert ranking.p.loc[c, "a"] == ranking.p.loc["a", c] == 6 * 2 / 2**8
+    assert ranking.groups == [("b", "a", "d")]
+    files = write_ranks(survey, tmp_path / "new" / "ranks", "Ranks")
+    assert [path.name for path in files] == ["ranks.csv", "ranks.pdf", "ranks.png"]
+    table = pd.read_csv(files[0], index_col="solver", keep_default_na=False)
+    assert list(table["groups"]) == ["", "1", "1", "1"]
+    assert table["p, a"][c] == 6 * 2 / 2**8
+    survey.loc["set 3", "d"] = np.nan
+    with pytest.raises(InputError, match="d has no value on set 3"):
+        rank(survey)
+
+
+def test_profiles_over_data_sets(survey, tmp_path):
+    survey.loc["set 3", "d"] = np.nan
+    files = write_profiles(survey, "value", tmp_path / "values", "Values")
+    table = pd.read_csv(files[0]).set_index(["solver", "tau"])["share"].unstack()
+    assert list(table.columns) == [0, 0.1, 0.2, 0.3, 0.4]
+    assert list(table.loc["b"]) == [0, 7 / 8, 7 / 8, 7 / 8, 1]
+    assert list(table.loc["d"]) == [0, 0, 3 / 8, 7 / 8, 7 / 8]
+    files = write_profiles(1 + survey, "time", tmp_path / "times", "Times")
+    table = pd.read_csv(files[0])
+    assert table["tau"].min() == 1 and len(files) == 3
+
+
+def test_no_text_leaves_a_figure(survey, tmp_path, monkeypatch):
+    beyond = []
+
+    def check(figure, *_, **__):
+        from matplotlib.text import Text
+
+        figure.draw_without_rendering()
+        for text in figure.findobj(Text):
+            if text.get_text().strip("0123456789."):  # numbers are there beyond the axis, too
+                (left, low), (right, high) = text.get_window_extent().get_points()
+                inside = left >= 0 and low >= 0
+                inside &= right <= figure.bbox.width and high <= figure.bbox.height
+                beyond.extend([] if inside else [text.get_text()])
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", check)
+    many = survey.join(survey.add_prefix("a linear one with random features, "))
+    many = many.join(many.add_prefix("two, ")).join(many.add_prefix("three, "))
+    for values in (survey, many):
+        said = "A long title " * 10, "Of values. " * 20
+        write_ranks(values, tmp_path / "ranks", *said)
+        write_profiles(values, "value", tmp_path / "values", *said)
+    assert not beyond
 
 
 WRITE = """

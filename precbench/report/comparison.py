@@ -1,0 +1,330 @@
+"""Figures that compare methods over many data sets: mean ranks with groups, and profiles.
+
+Each is written as PNG and PDF, with its numbers as CSV.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from precbench.errors import InputError
+from precbench.report.figures import Style, save_figure, solver_styles
+from precbench.statistics import (
+    LEVEL,
+    Friedman,
+    cliques,
+    friedman_test,
+    mean_ranks,
+    pairwise_signed_rank,
+    performance_profile,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["Ranking", "rank", "write_profiles", "write_ranks"]
+
+_WIDTH = 6.4  # inches, as all lengths
+_AXIS = 3.2  # the x axis at least
+_PROFILE = 3.4
+_ENTRY = 0.17  # of a legend
+_LEGEND = 1.2  # its lines and margins
+_LINE = 0.14  # of small print
+_LABEL = 0.18  # from one label to the next
+_BAR = 0.12
+_LETTER = 0.066
+_GAP = 0.08
+_TICKS = 12
+_DENSE = 12  # steps; with more, only some have a marker
+_NEAR = 0.01  # up to this distance from the best value the axis is linear
+
+
+class Ranking(NamedTuple):
+    """Methods compared over data sets, the best mean rank first.
+
+    Attributes
+    ----------
+    ranks : pandas.Series
+        Mean ranks by method.
+    groups : list of tuple of str
+        Methods of which no two are told apart, see `precbench.statistics.cliques`.
+    p : pandas.DataFrame
+        p-values of each two methods: Wilcoxon's signed-rank test, adjusted by Holm.
+    friedman : precbench.statistics.Friedman
+        The test that all methods have the same mean rank.
+    n_datasets : int
+    """
+
+    ranks: pd.Series
+    groups: list[tuple[str, ...]]
+    p: pd.DataFrame
+    friedman: Friedman
+    n_datasets: int
+
+
+def rank(values: pd.DataFrame) -> Ranking:
+    """Rank methods over data sets, and group those that are not told apart.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        A row for each data set, a column for each method; larger is better.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    InputError
+        If a method has no finite value on a data set, or there are fewer than two methods.
+    """
+    lacking = ~np.isfinite(values.to_numpy(dtype=float))
+    if lacking.any():
+        row, column = np.argwhere(lacking)[0]
+        raise InputError(
+            f"{values.columns[column]} has no value on {values.index[row]}: ranks need all methods "
+            "on every data set, so leave the one or the other out"
+        )
+    ranks, p = mean_ranks(values), pairwise_signed_rank(values)
+    groups = [tuple(values.columns[list(group)]) for group in cliques(ranks, p)]
+    order = np.argsort(ranks, kind="stable")
+    names = values.columns[order]
+    return Ranking(
+        ranks=pd.Series(ranks[order], index=names, name="mean_rank"),
+        groups=groups,
+        p=pd.DataFrame(p[np.ix_(order, order)], index=names, columns=names),
+        friedman=friedman_test(values),
+        n_datasets=len(values),
+    )
+
+
+def write_ranks(
+    values: pd.DataFrame, stem: Path, title: str, caption: str = "", built_in: Sequence[str] = ()
+) -> list[Path]:
+    """Draw mean ranks, with methods that are not told apart joined: a critical-difference diagram.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        A row for each data set, a column for each method; larger is better.
+    stem : pathlib.Path
+        The files without their endings.
+    title, caption : str
+        What the values are; the tests are named after it.
+    built_in : sequence of str, default=()
+        Names of solvers with a style of their own, see `solver_styles`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        A CSV (``solver``, ``mean_rank``, the numbers of its ``groups``, and the p-value against
+        each other method), a PDF and a PNG.
+
+    Raises
+    ------
+    InputError
+        As `rank`.
+
+    References
+    ----------
+    Demsar 2006, Section 3.2.4, with tests of pairs in place of one critical difference.
+    """
+    ranking = rank(values)
+    member = [
+        " ".join(str(i) for i, group in enumerate(ranking.groups, 1) if method in group)
+        for method in ranking.ranks.index
+    ]
+    table = ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
+    tests = (
+        f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in the form of "
+        f"Iman and Davenport: p = {ranking.friedman.p_f:.2g}). A bar joins methods, its dots, of "
+        f"which no two are told apart (Wilcoxon's signed ranks with Holm's correction, "
+        f"{100 * LEVEL:g} %)."
+    )
+    styles = solver_styles(list(values.columns), built_in)
+    text = f"{caption} {tests}".strip()
+    body = _diagram(ranking, styles)
+    return _write(table.rename_axis("solver").reset_index(), stem, title, text, body)
+
+
+class _Body(NamedTuple):
+    """The part of a figure between title and caption, in inches."""
+
+    width: float
+    height: float
+    draw: Callable[["SubFigure"], None]
+
+
+def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> _Body:
+    """Lay out a diagram in inches from its upper left corner."""
+    ranks, k = ranking.ranks, len(ranking.ranks)
+    left = math.ceil(k / 2)  # so many labels stand at the left
+    sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
+    longest = [max(map(len, side)) for side in sides]
+    start, end = (_LETTER * n + 4 * _GAP for n in longest)
+    width = max(_WIDTH, start + _AXIS + end)
+    axis = 0.3
+    below = axis + _BAR * (len(ranking.groups) + 1)
+    height = below + _LABEL * left + _GAP
+
+    def place(mean_rank: float) -> float:
+        return start + (width - end - start) * (mean_rank - 1) / (k - 1)
+
+    def draw(figure: "SubFigure") -> None:
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+        axes.axis("off")
+        axes.plot([place(1), place(k)], [axis, axis], color="black", linewidth=1)
+        for tick in range(1, k + 1, math.ceil(k / _TICKS)):
+            axes.plot([place(tick)] * 2, [axis - 0.05, axis], color="black", linewidth=1)
+            axes.text(place(tick), axis - 0.08, str(tick), ha="center", va="bottom", fontsize=8)
+        for side, edge, align in zip(sides, (start, width - end), ("right", "left"), strict=True):
+            out = -_GAP if align == "right" else _GAP
+            for i, method in enumerate(side):
+                x, y, style = place(ranks[method]), below + _LABEL * (i + 0.5), styles[method]
+                axes.plot([x, x, edge + 2 * out], [axis, y, y], color=style.color, linewidth=1)
+                axes.plot([x], [axis], color=style.color, marker=style.marker, clip_on=False)
+                axes.text(
+                    edge + 2.5 * out,
+                    y,
+                    method,
+                    ha=align,
+                    va="center",
+                    fontsize=8,
+                    parse_math=False,
+                )
+        for i, group in enumerate(ranking.groups):
+            xs, y = [place(ranks[method]) for method in group], axis + _BAR * (i + 1)
+            axes.plot([xs[0], xs[-1]], [y, y], color="0.25", linewidth=2.5, solid_capstyle="round")
+            axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
+
+    return _Body(width, height, draw)
+
+
+def write_profiles(
+    values: pd.DataFrame,
+    of: Literal["value", "time"],
+    stem: Path,
+    title: str,
+    caption: str = "",
+    built_in: Sequence[str] = (),
+) -> list[Path]:
+    """Draw on which share of the data sets each method is within tau of the best one there.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        A row for each data set, a column for each method, NaN where it has no result.
+    of : {"value", "time"}
+        What they are, see `precbench.statistics.performance_profile`.
+    stem : pathlib.Path
+        The files without their endings.
+    title, caption : str
+    built_in : sequence of str, default=()
+        Names of solvers with a style of their own, see `solver_styles`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        A CSV (``solver``, ``tau``, ``share``), a PDF and a PNG.
+
+    Raises
+    ------
+    InputError
+        As `precbench.statistics.performance_profile`.
+    """
+    tau, share = performance_profile(values, of)
+    methods = list(values.columns)
+    table = pd.DataFrame(
+        {
+            "solver": np.repeat(methods, len(tau)),
+            "tau": np.tile(tau, len(methods)),
+            "share": share.ravel(),
+        }
+    )
+    styles = solver_styles(methods, built_in)
+    shares = dict(zip(methods, share, strict=True))
+    draw = partial(_draw_profiles, tau=tau, shares=shares, styles=styles, of=of)
+    width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
+    height = _ENTRY * len(methods) + 2 * _GAP
+    body = _Body(max(_WIDTH, width), max(_PROFILE, height), draw)
+    text = f"{caption} Over {len(values)} data sets; a curve that lies above is better.".strip()
+    return _write(table, stem, title, text, body)
+
+
+def _draw_profiles(
+    figure: "SubFigure",
+    tau: np.ndarray,
+    shares: Mapping[str, np.ndarray],
+    styles: Mapping[str, Style],
+    of: Literal["value", "time"],
+) -> None:
+    axes: Axes = figure.add_subplot()
+    end = 1.1 * tau[-1] if tau[-1] > tau[0] else tau[0] + 1
+    at = np.append(tau, end)
+    lines: list[Any] = []
+    for i, (method, share) in enumerate(shares.items()):
+        lines += axes.plot(
+            at,
+            np.append(share, share[-1]),
+            drawstyle="steps-post",
+            markevery=(0.15 * i / len(shares), 0.15) if len(at) > _DENSE else None,
+            **styles[method]._asdict(),
+        )
+    if of == "time":
+        axes.set_xscale("log")
+        axes.set_xlabel("τ (at most τ times the shortest, log scale)")
+    else:
+        axes.set_xscale("symlog", linthresh=_NEAR)
+        ticks = [0, *(tick for tick in (_NEAR, 0.1, 1) if tick <= end)]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xlabel(f"τ (at most τ below the best, log scale above {_NEAR:g})")
+    axes.set_xlim(tau[0], end)
+    axes.set_ylim(0, 1.02)
+    axes.set_ylabel("share of the data sets")
+    legend = figure.legend(lines, [""] * len(lines), loc="outside right upper")
+    for text, method in zip(legend.get_texts(), shares, strict=True):
+        text.set_text(method)
+        text.set_parse_math(False)
+
+
+def _write(
+    table: pd.DataFrame,
+    stem: Path,
+    title: str,
+    caption: str,
+    body: _Body,
+) -> list[Path]:
+    numbers, pdf, png = (
+        stem.with_name(f"{stem.name}.{suffix}") for suffix in ("csv", "pdf", "png")
+    )
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(numbers, index=False, lineterminator="\n")
+    save_figure(partial(_stacked, title, caption, body), pdf, png)
+    return [numbers, pdf, png]
+
+
+def _stacked(title: str, caption: str, body: _Body) -> "Figure":
+    """Stack title, drawing and caption."""
+    from matplotlib.figure import Figure
+
+    head = textwrap.wrap(title, int(11 * body.width))
+    foot = textwrap.wrap(caption, int(16 * body.width))
+    heights = [0.2 * len(head) + _GAP, body.height, _LINE * (len(foot) + 0.5) + 2 * _GAP]
+    figure = Figure(figsize=(body.width, sum(heights)), layout="constrained")
+    # No frames: whether their edges are at 0 or at -0 differs from time to time.
+    parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
+    above, between, under = parts
+    edge = _GAP / body.width
+    look: dict[str, Any] = {"va": "top", "parse_math": False}
+    above.text(edge, 1 - _GAP / heights[0], "\n".join(head), fontsize=10, weight="bold", **look)
+    body.draw(between)
+    under.text(edge, 1 - _GAP / heights[2], "\n".join(foot), fontsize=8, **look)
+    return figure
