@@ -33,6 +33,7 @@ from precbench.solvers import (
     PerceptronAtK,
     PNormPush,
     SGDAtK,
+    TopPush,
     TwoPMB,
 )
 from precbench.solvers.bbr import ClassMoments
@@ -522,6 +523,25 @@ def bench_bbr(rounds: int) -> bool:
     return met
 
 
+def bench_toppush(rounds: int) -> bool:
+    """Time an iteration of TopPush, those that look for the step length included."""
+    n, d, n_iterations = 100_000, 100, 50
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    met = True
+    for share in (0.01, 0.1):
+        y = labelled(X, share, rng)
+        contestants = {"X @ w": call(lambda: X @ w)}
+        for top in (1, 0.01, 0.05, 0.25):
+            solver = TopPush(top_negatives=top, tol=1e-12, max_iter=n_iterations)
+            fit = training(solver, X, y)
+            contestants[f"top_negatives={top}"] = lambda fit=fit: fit() / n_iterations
+        found = medians(contestants, max(3, rounds // 6))
+        targets = dict.fromkeys(list(contestants)[1:], 3.0)
+        met &= report(f"an iteration of toppush, {share:.0%} positive", found, "X @ w", targets)
+    return met
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
@@ -538,6 +558,7 @@ def main() -> None:
     benches["push evaluation"] = lambda: bench_push_evaluation(options.rounds)
     benches["push pairs"] = lambda: bench_push_pairs(options.rounds)
     benches["bbr"] = lambda: bench_bbr(options.rounds)
+    benches["toppush"] = lambda: bench_toppush(options.rounds)
     benches["cutting plane"] = lambda: bench_cutting_plane(options.rounds)
     benches["time to accuracy"] = lambda: bench_time_to_accuracy(options.rounds)
     chosen = [run for name, run in benches.items() if not options.only or options.only in name]
