@@ -495,6 +495,7 @@ def test_dry_run_writes_nothing(small, tmp_path):
     [
         (["run", "leter"], "letter"),
         (["run", "letter", "--jobs", "0"], "--jobs"),
+        (["reproduce", "letter", "--jobs", "0"], "--jobs"),
         (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
         (["run", "letter", "--dataset", "leter"], "letter"),
         (["run", "letter", "--seeds", "a-b"], "--seeds"),

@@ -150,12 +150,12 @@ def run(
       precbench run letter --solver sgd-avg --seeds 0-1
       precbench run kdd08 --timing --mirror ~/mirror
     """
-    from precbench.cli.run import RunOptions, run_configs
+    from precbench.cli.run import RunOptions, run_configs, split_numbers
 
     options = RunOptions(
         solvers=solver,
         datasets=dataset,
-        seeds=seeds,
+        seeds=split_numbers(seeds),
         jobs=jobs,
         smoke=smoke,
         dry_run=dry_run,
@@ -254,9 +254,10 @@ def reproduce(
       precbench reproduce kdd08 --jobs 2
       precbench reproduce kar2015/counterexample
     """
-    from precbench.cli.reproduce import ReproduceOptions, reproduce_claims
+    from precbench.cli.reproduce import reproduce_claims
+    from precbench.cli.run import RunOptions
 
-    options = ReproduceOptions(jobs=jobs, out=out, dry_run=dry_run, mirror=mirror, as_json=as_json)
+    options = RunOptions(jobs=jobs, out=out, dry_run=dry_run, mirror=mirror, as_json=as_json)
     raise typer.Exit(reproduce_claims(targets, options))
 
 

@@ -1,15 +1,15 @@
 """``precbench reproduce``: the runs that decide some claims, and what they say."""
 
 import json
+import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from statistics import median
-from typing import Any
 
 from precbench.claims import load_claims, make_ledger, read_evidence
-from precbench.claims.evidence import WALL_SECONDS, Evidence
+from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.run import RunOptions, prepared
@@ -29,18 +29,7 @@ _WIDTH_IN_A_PIPE = 190
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 _SECONDS_PER_TRIAL = 0.2
-_PASSES = 100  # of a solver that counts iterations and has no limit
-
-
-@dataclass(frozen=True)
-class ReproduceOptions:
-    """The options of the command."""
-
-    jobs: int
-    out: Path
-    dry_run: bool
-    mirror: str | None
-    as_json: bool
+_ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
 
 
 @dataclass(frozen=True)
@@ -70,13 +59,13 @@ class _Run:
         return f"{self.name}, {data}: {claims}; {', '.join(filter(None, parts))}"
 
 
-def reproduce_claims(targets: Sequence[str], options: ReproduceOptions) -> int:
+def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     """Run what decides the claims about these targets, print the verdicts, return the exit code."""
     console = screen(quiet=options.as_json, width_in_a_pipe=_WIDTH_IN_A_PIPE)
     runs: list[_Run] = []
     missing: dict[str, str] = {}
-    for name, (claims, datasets) in _chosen(targets).items():
-        runs += _planned(name, claims, datasets, options, missing)
+    for name, (chosen, datasets) in _chosen(targets).items():
+        runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
     for run in runs:
@@ -87,10 +76,11 @@ def reproduce_claims(targets: Sequence[str], options: ReproduceOptions) -> int:
     console.print(f"in all {_duration(seconds)}, judged by the sizes or by earlier trials")
     if options.dry_run:
         return 0
-    summaries = [prepared(run.config, run.options, _splits(run.options))() for run in runs]
+    summaries = [prepared(run.config, run.options)() for run in runs]
 
     claims = [claim for run in runs for claim in run.claims]
-    ledger = make_ledger(claims, _evidence([Path(summary["folder"]) for summary in summaries]))
+    folders = dict.fromkeys(summary["folder"] for summary in summaries)
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
     if options.as_json:
         found = {"runs": summaries, "absent": missing, "ledger": list(map(asdict, ledger))}
         print(json.dumps(found, indent=1))
@@ -103,28 +93,25 @@ def reproduce_claims(targets: Sequence[str], options: ReproduceOptions) -> int:
     return _REGRESSED if worse else 0
 
 
-def _chosen(targets: Sequence[str]) -> dict[str, tuple[list[Claim], set[str] | None]]:
-    """Return the claims to decide by config, and on which data sets; None means all of them."""
+def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
+    """Return the claims to decide, by config, and on which of its data sets."""
     testable = [c for c in load_claims() if not (c.untested or isinstance(c, StatementClaim))]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
-    datasets = {name for claim in testable for name in claim.data}
-    chosen: dict[str, tuple[list[Claim], set[str] | None]] = {}
+    data = {name for claim in testable for name in claim.data}
+    chosen: dict[str, tuple[dict[str, Claim], set[str]]] = {}
     for target in targets:
-        is_dataset = target in datasets
-        if not is_dataset and target not in papers | configs:
-            _refuse(target, {*datasets, *papers, *configs})
+        if target not in data | papers | configs:
+            _refuse(target, data | papers | configs)
         for claim in testable:
-            if is_dataset:
+            if target in data:
                 about = target in claim.data and not isinstance(claim, ConsistencyClaim)
             else:
                 about = target in (claim.paper, claim.config)
-            if not about:
-                continue
-            claims, only = chosen.get(claim.config, ([], set()))
-            claims = claims if claim in claims else [*claims, claim]
-            everywhere = only is None or not is_dataset
-            chosen[claim.config] = claims, None if everywhere else {*(only or ()), target}
+            if about:
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))
+                claims[claim.id] = claim
+                datasets |= {target} if target in data else {*claim.data}
     return chosen
 
 
@@ -140,20 +127,17 @@ def _refuse(target: str, known: set[str]) -> None:
 def _planned(
     name: str,
     claims: list[Claim],
-    datasets: set[str] | None,
-    options: ReproduceOptions,
+    datasets: set[str],
+    options: RunOptions,
     missing: dict[str, str],
 ) -> list[_Run]:
     """Return what runs of a config, and note the data sets that cannot be obtained."""
     config = load_config(name)
-    timing = any(_is_timed(claim) for claim in claims)
     if isinstance(config, Study):
-        run_options = _run_options(options)
-        return [_Run(name, config, claims, run_options, None, 1)]
-    wanted = {d for claim in claims for d in claim.data} if datasets is None else datasets
+        return [_Run(name, config, claims, options, None, 1)]
     available = []
-    for dataset in (entry.name for entry in config.datasets if entry.name in wanted):
-        if dataset in missing:
+    for dataset in (entry.name for entry in config.datasets):
+        if dataset not in datasets or dataset in missing:
             continue
         try:
             make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
@@ -163,44 +147,22 @@ def _planned(
     if not available:
         return []
     labels = {label for claim in claims for label in claim.labels}
-    only_counts = not labels
-    run_options = _run_options(
+    timing = any(_is_timed(claim) for claim in claims)
+    options = replace(
         options,
-        solvers=[next(iter(config.solvers))] if only_counts else sorted(labels),
+        solvers=sorted(labels) or [next(iter(config.solvers))],
         datasets=available,
-        seeds="0" if only_counts else None,
+        seeds=None if labels else [0],  # any trial counts the rows
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    part = config.select(run_options.solvers, available, _splits(run_options))
+    part = config.select(options.solvers, available, options.seeds)
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
-    seconds = _seconds(plan, store, trials) / run_options.jobs
+    seconds = _seconds(plan, store, trials) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
-    return [_Run(name, config, claims, run_options, seconds, len(trials))]
-
-
-def _run_options(options: ReproduceOptions, **changes: Any) -> RunOptions:
-    given: dict[str, Any] = {
-        "solvers": None,
-        "datasets": None,
-        "seeds": None,
-        "jobs": options.jobs,
-        "smoke": False,
-        "dry_run": False,
-        "timing": False,
-        "out": options.out,
-        "force": False,
-        "mirror": options.mirror,
-        "stand_ins": False,
-        "as_json": options.as_json,
-    }
-    return RunOptions(**given | changes)
-
-
-def _splits(options: RunOptions) -> list[int] | None:
-    return None if options.seeds is None else [int(options.seeds)]
+    return [_Run(name, config, claims, options, seconds, len(trials))]
 
 
 def _is_timed(claim: Claim) -> bool:
@@ -224,27 +186,26 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     X = plan.datasets[trial.dataset.name].X
     n, d = X.shape
     per_row = getattr(X, "nnz", n * d) / n
-    n_candidates = 1
-    for values in trial.candidates.values():
-        n_candidates *= len(values)
+    n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1
+    fits = 1 + 0.8 * n_candidates * tuned
     if "epochs" in trial.params:
-        epochs = max(trial.candidates.get("epochs", [trial.params["epochs"]]))
-        passes = epochs * (1 + 0.8 * n_candidates * tuned)
+        passes = fits * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:
-        slowest = max((t.params.get("epochs", 1) for t, _ in plan.trials), key=float)
-        passes = trial.limit.times_slowest * slowest * (1 + tuned)
+        slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
+        passes = (1 + tuned) * trial.limit.times_slowest * slowest
     else:
-        passes = trial.params.get("max_iter", _PASSES) * (1 + 0.8 * n_candidates * tuned)
+        passes = fits * _largest(trial, "max_iter", _ITERATIONS)
     rows = n * (1 - trial.split.test_size)
-    return float(rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW))
+    return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
+
+
+def _largest(trial: Trial, name: str, default: float | None = None) -> float:
+    """Return the value of a parameter; of a tuned one, the largest candidate."""
+    return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))
 
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
-def _evidence(folders: Sequence[Path]) -> Evidence:
-    return read_evidence([folder for folder in dict.fromkeys(folders) if folder.is_dir()])

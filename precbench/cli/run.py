@@ -27,43 +27,42 @@ from precbench.text import one_line
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the command."""
+    """What runs of a config, and how; None means all."""
 
-    solvers: Sequence[str] | None
-    datasets: Sequence[str] | None
-    seeds: str | None
     jobs: int
-    smoke: bool
-    dry_run: bool
-    timing: bool
     out: Path
-    force: bool
     mirror: str | None
-    stand_ins: bool
     as_json: bool
+    solvers: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+    seeds: Sequence[int] | None = None
+    smoke: bool = False
+    dry_run: bool = False
+    timing: bool = False
+    force: bool = False
+    stand_ins: bool = False
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise InputError(f"--jobs is {self.jobs}: at least one trial must run at a time")
 
 
 def run_configs(names: Sequence[str], options: RunOptions) -> int:
     """Run configs one after the other and return the exit code."""
-    if options.jobs < 1:
-        raise InputError(f"--jobs is {options.jobs}: at least one trial must run at a time")
     loaded = [load_config(name) for name in names]  # mistakes are reported before any work
-    seeds = None if options.seeds is None else _seeds(options.seeds)
-    runs = [prepared(config, options, seeds) for config in loaded]
+    runs = [prepared(config, options) for config in loaded]
     summaries = [run() for run in runs]
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(summary["not_ok"] for summary in summaries))
 
 
-def prepared(
-    config: Experiment | Study, options: RunOptions, seeds: Sequence[int] | None
-) -> Callable[[], dict[str, Any]]:
+def prepared(config: Experiment | Study, options: RunOptions) -> Callable[[], dict[str, Any]]:
     """Check the options against a config and return a function that runs it."""
     if isinstance(config, Experiment):
-        part = config.select(options.solvers, options.datasets, seeds)
+        part = config.select(options.solvers, options.datasets, options.seeds)
         return partial(_run, config, part, options)
-    if options.solvers or options.datasets or seeds is not None:
+    if options.solvers or options.datasets or options.seeds is not None:
         raise InputError(
             f"{config.name} is a study: --solver, --dataset and --seeds do not apply to it"
         )
@@ -178,8 +177,10 @@ def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
 
 
-def _seeds(text: str) -> list[int]:
+def split_numbers(text: str | None) -> list[int] | None:
     """Parse ``0,2,5-8``."""
+    if text is None:
+        return None
     try:
         chosen: list[int] = []
         for piece in text.split(","):
