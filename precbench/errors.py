@@ -15,6 +15,12 @@ class InputError(PrecbenchError, ValueError):
     exit_code = 2
 
 
+class MissingPackageError(PrecbenchError):
+    """A solver whose package is not installed."""
+
+    exit_code = 2
+
+
 class DataUnavailableError(PrecbenchError):
     """A data set that is neither in the cache, nor in a mirror, nor can be downloaded."""
 

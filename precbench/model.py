@@ -42,15 +42,22 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
     Raises
     ------
     InputError
-        An unknown solver or parameter (the sentence lists the known ones), or true or false for
-        what is neither.
+        An unknown solver or parameter (the sentence lists the known ones), a solver without
+        weights, or true or false for what is neither.
     """
     if name not in SOLVERS:
         raise InputError(
             f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}: choose one of "
             f"{', '.join(SOLVERS)}"
         )
-    known = SOLVERS[name]().get_params()
+    solver = SOLVERS[name]()
+    if not isinstance(solver, LinearRanker):
+        linear = ", ".join(n for n in SOLVERS if isinstance(SOLVERS[n](), LinearRanker))
+        raise InputError(
+            f"{name} has no weights, and a model is weights: run it in a config, or choose one of "
+            f"{linear}"
+        )
+    known = solver.get_params()
     for param, value in params.items():
         if param not in known:
             raise InputError(
@@ -59,7 +66,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
             )
         if isinstance(value, bool) and not isinstance(known[param], bool):  # else True is 1
             raise InputError(f"{name}: {param} is not true or false, found {value}")
-    return SOLVERS[name](**params)
+    return solver.set_params(**params)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +145,7 @@ class Model:
             raise
         except ValueError as error:  # of scikit-learn's checks
             raise InputError(f"{solver}: {error}") from error
-        if not np.isfinite(fitted.coef_).all():
+        if fitted.overflowed:
             raise InputError(
                 f"{solver}: the weights have overflowed; scale the features, or take shorter steps"
             )

@@ -1,14 +1,14 @@
-"""Compute metrics from stored weights and write the files that tables and figures are made from.
+"""Compute metrics from stored weights or scores, and write the files that the report is made from.
 
 ``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
-of the ROC curve of each trial's final weights, ``roc-counts.csv`` those of one split in numbers of
+of the ROC curve of each trial's final scores, ``roc-counts.csv`` those of one split in numbers of
 rows, ``experiment.json`` the description of the experiment. All are rebuilt from the records
 whenever a run ends; the curves only if the experiment plots them.
 """
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +90,13 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})
                 continue
-            arrays = _checkpoints(store, key, parts[experiment.parts[0]].n_features)
-            for part in experiment.parts:
-                about_part = about | {"part": part}
-                y = parts[part].y
-                measured, final = _metric_rows(plan, trial, about_part, arrays, parts[part])
-                rows += measured
+            measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
+            arrays = _checkpoints(store, key, measured)
+            for part, its_rows in measured.items():
+                about_part, y = about | {"part": part}, its_rows.y
+                scores = _scores(arrays, part, its_rows)
+                of_part, final = _metric_rows(plan, trial, about_part, arrays, y, scores)
+                rows += of_part
                 if "roc" in plots and part == "test":
                     curves.append(_roc_vertices(about, y, final))
                 if "roc-counts" in plots and trial.split.index == 0:
@@ -192,35 +193,53 @@ def _written(value: Any) -> str:
     return str(value).lower()
 
 
-def _checkpoints(store: Store, key: str, n_features: int) -> dict[str, NDArray]:
-    """Return weights and times at the checkpoints, validated in case the file was edited."""
+def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
+    """Return results and times at the checkpoints, validated in case the file was edited."""
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
+    shapes: dict[str, tuple[int, ...]]
     shapes = dict.fromkeys(("rows_seen", "cpu_seconds", "wall_seconds"), (n_checkpoints,))
-    shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
-    for name, shape in {**shapes, "coef": (n_checkpoints, n_features)}.items():
+    if "n_iter" in arrays:
+        for part, rows in measured.items():
+            shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
+    else:
+        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).n_features)
+        shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
+    for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
         if not n_checkpoints or array.shape != shape or array.dtype.kind not in "fi":
             raise store.damaged(key, f"{name} should be numbers of shape {shape}")
         if not np.isfinite(array).all():
             raise store.damaged(key, f"{name} holds a value that is not finite")
-    return arrays | {"coef": arrays["coef"].astype(np.float64, copy=False)}
+    return arrays
+
+
+def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
+    """Yield the scores of a part at each checkpoint."""
+    states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
+    states = states.astype(np.float64, copy=False)
+    yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
 
 
 def _metric_rows(
-    plan: Plan, trial: Trial, about: dict[str, Any], arrays: dict[str, NDArray], part: Sample
+    plan: Plan,
+    trial: Trial,
+    about: dict[str, Any],
+    arrays: dict[str, NDArray],
+    y: NDArray[np.float64],
+    scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return the rows of ``results.csv``, metric by metric, and the scores of the final weights."""
+    """Return the rows of ``results.csv``, metric by metric, and the final scores."""
     metrics = plan.experiment.metrics_at(trial.sweep)
     rows: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
-    for checkpoint, final in enumerate(part.scores(arrays["coef"], arrays.get("intercept"))):
+    for checkpoint, final in enumerate(scores):
         for metric, of_metric in zip(metrics, rows, strict=True):
             named = about | {"metric": metric.label}
             if of_metric and of_metric[-1]["status"] == "failed":
                 continue
             try:
-                value = metric(part.y, final)
+                value = metric(y, final)
             except InputError as error:  # for example k beyond the positives of the test part
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
                 of_metric.append(named | failure)
@@ -233,7 +252,7 @@ def _metric_rows(
                     "cpu_seconds": arrays["cpu_seconds"][checkpoint],
                     "wall_seconds": arrays["wall_seconds"][checkpoint],
                     "value": value,
-                    "final": checkpoint == len(arrays["coef"]) - 1,
+                    "final": checkpoint == len(arrays["rows_seen"]) - 1,
                 }
             )
     return [row for of_metric in rows for row in of_metric], final

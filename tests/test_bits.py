@@ -13,7 +13,7 @@ from scipy import sparse
 
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
-from tests.test_laws import MEMBERS
+from tests.test_laws import LINEAR, MEMBERS
 
 LAPACK = {
     *("ir-push", "pnorm-push-newton", "bbr", "bbr-pairs", "lcbr"),
@@ -68,8 +68,7 @@ def fingerprints():
     X = (grid % 1009 - 504) / 256.0
     y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
     thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
-    solvers = {name: make() for name, make in MEMBERS.items()}
-    solvers = {name: s for name, s in solvers.items() if name not in LAPACK}
+    solvers = {name: MEMBERS[name]() for name in LINEAR if name not in LAPACK}
     solvers |= {f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()}
     solvers |= {f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")}
     found = {}

@@ -99,15 +99,15 @@ def test_a_package_adds_a_solver(install, monkeypatch):
     [
         ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
         ("extra_ranker:Absent", "AttributeError: "),
-        ("extra_ranker:number", "neither a subclass of LinearRanker nor a function"),
-        ("builtins:dict", "neither a subclass of LinearRanker nor a function"),
+        ("extra_ranker:number", "neither a subclass of LinearRanker or NonlinearRanker"),
+        ("builtins:dict", "neither a subclass of LinearRanker or NonlinearRanker"),
         (
             "extra_ranker:Unconstrained",
             "neither allowed nor _parameter_constraints of Unconstrained has an entry for C",
         ),
         ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
         ("extra_ranker:Demanding", "TypeError: "),
-        ("extra_ranker", "neither a subclass of LinearRanker nor a function"),
+        ("extra_ranker", "neither a subclass of LinearRanker or NonlinearRanker"),
     ],
 )
 def test_an_unusable_solver_is_reported_with_its_package(install, value, reason):

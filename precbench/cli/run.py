@@ -91,7 +91,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
         _train(plan, store, trials, options)
-        console.print("measuring the stored weights")
+        console.print("measuring the stored results")
         results = write_results(plan, store)
         report = write_report(store.folder) if len(results) else Report([], [])
     _present(store, report, console)

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from precbench.experiment.trial import Trial
-from precbench.solvers import SOLVERS, solver_version
+from precbench.solvers import SOLVERS, LinearRanker, solver_version
 from precbench.sources import code_of
 
 __all__ = ["describe"]
@@ -35,10 +35,13 @@ def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
     dict
         Strict JSON; its hash is the key of the trial. ``code`` holds a hash of each module between
         the rows of the data set and the weights: preparation, tuning, limits, solver, kernels, and
-        the measure that tuning optimises.
+        the measure that tuning optimises. ``parts`` are those whose scores are stored, for a solver
+        without weights.
     """
     code = _code(trial.solver, bool(trial.candidates))
-    return trial.description(data_sha256, solver_version(trial.solver), code)
+    about = trial.description(data_sha256, solver_version(trial.solver), code)
+    is_linear = isinstance(SOLVERS[trial.solver](), LinearRanker)
+    return about if is_linear else about | {"parts": list(trial.parts)}
 
 
 @cache

@@ -331,6 +331,7 @@ class Experiment(Section):
             timeout=self.timeout,
             limit=entry.limit,
             fourier=entry.fourier,
+            parts=self.parts,
         )
 
 

@@ -16,7 +16,7 @@ from precbench.errors import InputError
 from precbench.experiment.division import all_but, divide_rows, divide_stream, share
 from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
-from precbench.solvers.base import Trace
+from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.rows import Rows, as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
@@ -96,6 +96,10 @@ class InMemory:
         """Fit a solver."""
         solver.fit(self.X, self.y, trace=trace)
 
+    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
+        """Return the scores of all rows by a trained solver."""
+        return solver.decision_function(self.X)
+
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
@@ -159,6 +163,11 @@ class Streamed:
             )
         rng = None if solver.shuffle is False else np.random.default_rng(solver.random_state)
         solver.fit_pieces(n_features, lambda: self.stream.visits(solver.batch_size, rng), trace)
+
+    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
+        """Return the scores of all rows by a trained solver."""
+        [scores] = self.scores(solver.coef_[np.newaxis], [getattr(solver, "intercept_", 0.0)])
+        return scores
 
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None

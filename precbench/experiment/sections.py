@@ -42,6 +42,7 @@ from precbench.yaml.models import (
 )
 
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
+"""Those of `precbench.data.preprocess`, which takes long to import."""
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "provided", "none"]
 Plot = Literal[

@@ -11,6 +11,7 @@ from precbench.experiment.sections import (
     Fourier,
     Limit,
     NamedData,
+    Part,
     Scaling,
     SplitKind,
     is_tuned,
@@ -107,6 +108,8 @@ class Trial:
         Training time after which the solver is stopped, with its last iterate as the result.
     fourier : Fourier or None
         Random features in place of the scaled ones, drawn for each split.
+    parts : tuple of {"test", "training"}
+        The parts that it is measured on.
     """
 
     experiment: str
@@ -126,6 +129,7 @@ class Trial:
     timeout: float
     limit: Limit | None
     fourier: Fourier | None = None
+    parts: tuple[Part, ...] = ("test",)
 
     @property
     def sweep_point(self) -> str:

@@ -4,18 +4,16 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from precbench.errors import PrecbenchError
 from precbench.experiment.samples import Sample
 from precbench.experiment.trial import Trial
-from precbench.solvers import LinearRanker
+from precbench.solvers import Ranker
 
 __all__ = ["choose"]
 
 
 def choose(
-    trial: Trial, validation: Sample, train: Callable[[dict[str, Any]], LinearRanker]
+    trial: Trial, validation: Sample, train: Callable[[dict[str, Any]], Ranker]
 ) -> dict[str, Any]:
     """Choose the candidate whose ranking of the validation part is best; among ties the middle one.
 
@@ -44,11 +42,9 @@ def choose(
     for values in itertools.product(*trial.candidates.values()):
         candidate = dict(zip(names, values, strict=True))
         solver = train({**trial.params, **candidate})
-        if not np.isfinite(solver.coef_).all():
-            continue
-        intercepts = [solver.intercept_] if hasattr(solver, "intercept_") else None
-        [scores] = validation.scores(solver.coef_[np.newaxis], intercepts)
-        tried.append((sign * trial.metric(validation.y, scores), candidate))
+        if not solver.overflowed:
+            scores = validation.scored_by(solver)
+            tried.append((sign * trial.metric(validation.y, scores), candidate))
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
     best = max(value for value, _ in tried)

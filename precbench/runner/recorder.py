@@ -1,19 +1,23 @@
-"""The trace of a trial: weights and times at checkpoints, recorded with the clock stopped."""
+"""The trace of a trial: results and times at checkpoints, recorded with the clock stopped."""
 
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.solvers import LinearRanker
+from precbench.solvers import LinearRanker, Ranker
 
 _BEAT_SECONDS = 0.2
 
 
 class Recorder:
-    """Copies the weights at checkpoints, with the wall and CPU clocks stopped.
+    """Copies the weights of linear solvers at checkpoints, with the wall and CPU clocks stopped.
+
+    Of other solvers it notes the number of iterations, see `NonlinearRanker.scores_after`.
 
     The first call, which a solver makes once its input is checked, starts the clocks and is
     checkpoint 0. The row counts of the later ones grow by a constant factor.
@@ -21,7 +25,7 @@ class Recorder:
     Parameters
     ----------
     first_rows : int or None
-        Rows seen at checkpoint 1; None to record the final weights only.
+        Rows seen at checkpoint 1; None to record the final state only.
     factor : float, default=2
         Ratio of the row counts of successive checkpoints; 1 for a checkpoint at every call.
     places : sequence of int, optional
@@ -49,7 +53,7 @@ class Recorder:
         places: Sequence[int] = (),
         limit: float = np.inf,
         most_rows: float = np.inf,
-        beat: Callable[[LinearRanker, float], None] | None = None,
+        beat: Callable[[Ranker, float], None] | None = None,
     ):
         self._places = places
         self._factor = factor
@@ -64,13 +68,12 @@ class Recorder:
         self._next_beat = 0.0
         self._cpu_seconds = 0.0
         self._marks: list[tuple[int, float, float, int]] = []
-        self._weights: list[NDArray[np.float64]] = []
-        self._intercepts: list[float] = []
+        self._states: dict[str, list[Any]] = defaultdict(list)
         self._wall = self._cpu = 0.0
         self._started = False
         self._from_the_start = first_rows is not None
 
-    def __call__(self, solver: LinearRanker) -> bool:
+    def __call__(self, solver: Ranker) -> bool:
         """Record a checkpoint if one is due; return whether the limit is reached."""
         if self._started:
             self._cpu_seconds += time.process_time() - self._cpu
@@ -96,34 +99,35 @@ class Recorder:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))
 
-    def finish(self, solver: LinearRanker) -> dict[str, NDArray]:
-        """Add the final weights as the last checkpoint and return all checkpoints.
+    def finish(self, solver: Ranker) -> dict[str, NDArray]:
+        """Add the final state as the last checkpoint and return all checkpoints.
 
         Returns
         -------
         dict of ndarray
-            ``rows_seen, wall_seconds, cpu_seconds, mistakes`` of shape (n_checkpoints,) and
-            ``coef`` of shape (n_checkpoints, n_features); mistakes is -1 for a solver that does
-            not count them. ``intercept`` of shape (n_checkpoints,) where the solver has one.
+            ``rows_seen, wall_seconds, cpu_seconds, mistakes`` of shape (n_checkpoints,); mistakes
+            is -1 for a solver that does not count them. ``coef`` of shape (n_checkpoints,
+            n_features) of a linear solver, with ``intercept`` of shape (n_checkpoints,) where it
+            has one, and ``n_iter`` of shape (n_checkpoints,) of others.
         """
         if not self._marks or self._marks[-1][0] != solver.n_rows_seen_:
             self._note(solver)
         rows, wall, cpu, mistakes = zip(*self._marks, strict=True)
-        arrays = {
+        return {
             "rows_seen": np.array(rows),
             "wall_seconds": np.array(wall),
             "cpu_seconds": np.array(cpu),
             "mistakes": np.array(mistakes),
-            "coef": np.array(self._weights),
+            **{name: np.array(states) for name, states in self._states.items()},
         }
-        if self._intercepts:
-            arrays["intercept"] = np.array(self._intercepts)
-        return arrays
 
-    def _note(self, solver: LinearRanker) -> None:
+    def _note(self, solver: Ranker) -> None:
         solver.catch_up()
         mistakes = getattr(solver, "n_mistakes_", -1)
         self._marks.append((solver.n_rows_seen_, self.seconds, self._cpu_seconds, mistakes))
-        self._weights.append(np.array(solver.coef_))
+        if not isinstance(solver, LinearRanker):
+            self._states["n_iter"].append(solver.n_iter_)
+            return
+        self._states["coef"].append(np.array(solver.coef_))
         if hasattr(solver, "intercept_"):
-            self._intercepts.append(solver.intercept_)
+            self._states["intercept"].append(solver.intercept_)

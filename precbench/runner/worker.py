@@ -10,27 +10,29 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precbench.data import Dataset
-from precbench.errors import PrecbenchError
+from precbench.errors import MissingPackageError, PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.code import describe
-from precbench.experiment.samples import Training, training
+from precbench.experiment.samples import InMemory, Training, sample, training
 from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
-from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers import SOLVERS, LinearRanker, NonlinearRanker, Ranker
 from precbench.store import Store
 from precbench.topk import ceil_share
 
 _GRACE_SECONDS = 5.0
 _UNKNOWN_LENGTH_FACTOR = 1.3
+_MOST_SCORES = 2**25  # 256 MiB a trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,8 @@ def run_job(job: Job) -> str:
         with _hard_limit(job.trial.timeout):
             outcome, arrays = _trained(job)
         record |= outcome
+    except MissingPackageError as error:
+        record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
         record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
     except (Exception, MemoryError) as error:
@@ -116,11 +120,11 @@ def run_job(job: Job) -> str:
     return str(record["status"])
 
 
-def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
     rows = training(trial, job.dataset)
     whole = rows.whole
-    _warm_up()
+    _warm_up(trial.solver)
     tuning = _tune(job, rows)
     params = {**trial.params, **tuning.chosen}
     solver = _solver(trial, params)
@@ -140,7 +144,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
-    finite = bool(np.isfinite(arrays["coef"]).all())
+    if isinstance(solver, NonlinearRanker):
+        arrays = _with_scores(arrays, solver, {p: _measured(job, rows, p) for p in trial.parts})
+    finite = all(np.isfinite(array).all() for array in arrays.values())
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
@@ -159,7 +165,28 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }, arrays
 
 
-def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
+def _measured(job: Job, rows: Training, part: str) -> InMemory:
+    found = rows.whole if part == "training" else sample(job.trial, job.dataset, part)
+    assert isinstance(found, InMemory)  # no such solver learns from a stream
+    return found
+
+
+def _with_scores(
+    arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
+) -> dict[str, NDArray]:
+    """Add the scores at the checkpoints, of which so many are kept as the bound allows."""
+    n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
+    n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
+    kept = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
+    arrays = {name: array[kept] for name, array in arrays.items()}
+    for part, rows in measured.items():
+        scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
+        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
+            row[:] = solver.scores_after(rows.X, int(n_iter))
+    return arrays
+
+
+def _solver(trial: Trial, params: dict[str, Any]) -> Ranker:
     solver = SOLVERS[trial.solver](**params)
     if "random_state" in solver.get_params():
         solver.set_params(random_state=trial.seed)
@@ -167,13 +194,14 @@ def _solver(trial: Trial, params: dict[str, Any]) -> LinearRanker:
 
 
 @functools.cache
-def _warm_up() -> None:
-    """Run the kernels once in this process, so that no trial is charged for late imports.
+def _warm_up(solver: str) -> None:
+    """Run the code once in this process, so that no trial is charged for late imports.
 
     The objects loaded by then are exempted from garbage collection, which each trial waits for.
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
-    for name in ("perceptron-avg", "sgd-avg", "cutting-plane"):
+    foreign = [] if isinstance(SOLVERS[solver](), LinearRanker) else [solver]
+    for name in ("perceptron-avg", "sgd-avg", "cutting-plane", *foreign):
         SOLVERS[name]().fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
     gc.freeze()
@@ -191,12 +219,12 @@ def _tune(job: Job, rows: Training) -> _Tuning:
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     start, stopped = time.perf_counter(), ""
-    share = 1 / prod(map(len, trial.candidates.values()))
+    n_candidates = prod(map(len, trial.candidates.values()))
 
-    def trained(params: dict[str, Any]) -> LinearRanker:
+    def trained(params: dict[str, Any]) -> Ranker:
         nonlocal stopped
         solver = _solver(trial, params)
-        deadline = _Deadline(job.limit * share, job.passes * fitting.n_rows * share)
+        deadline = _Deadline(job.limit / n_candidates, job.passes * fitting.n_rows / n_candidates)
         fitting.train(solver, deadline)
         stopped = "tuning limit" if deadline.passed else stopped
         return solver
@@ -215,7 +243,7 @@ class _Deadline:
         self._most_rows = most_rows
         self.passed = False
 
-    def __call__(self, solver: LinearRanker) -> bool:
+    def __call__(self, solver: Ranker) -> bool:
         self.passed = time.perf_counter() > self._end or solver.n_rows_seen_ >= self._most_rows
         return self.passed
 
@@ -237,7 +265,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
     return {"first_rows": first, "factor": factor}
 
 
-def _scalars(solver: LinearRanker) -> dict[str, Any]:
+def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
     names = [name for name in dir(solver) if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name) for name in names}

@@ -9,13 +9,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sklearn.base import BaseEstimator, is_classifier
+
 from precbench.errors import InputError
 from precbench.extensions import Registry
-from precbench.solvers.base import LinearRanker
+from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker
 from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
 from precbench.solvers.bbr import BBR, LCBR
+from precbench.solvers.classifiers import (
+    HistGradientBoosting,
+    RandomForest,
+    ScoringClassifier,
+    ranker_of,
+)
 from precbench.solvers.cutting_plane import CuttingPlane
 from precbench.solvers.ftrl import FTRL
+from precbench.solvers.lightgbm import LambdaRank, LightGBM
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.psg import ProjectedSubgradient
@@ -33,16 +42,23 @@ __all__ = [
     "SPAM",
     "AdaOAM",
     "CuttingPlane",
+    "HistGradientBoosting",
     "IRPush",
+    "LambdaRank",
+    "LightGBM",
     "LinearRanker",
     "LinearSVMRanker",
     "LogisticRegressionRanker",
+    "NonlinearRanker",
     "OnePMB",
     "PNormPush",
     "PerceptronAtK",
     "ProjectedSubgradient",
+    "RandomForest",
     "RankBoost",
+    "Ranker",
     "SGDAtK",
+    "ScoringClassifier",
     "TopPush",
     "TwoPMB",
     "as_rows",
@@ -53,29 +69,35 @@ __all__ = [
 ]
 
 
-def check_solver(factory: Any) -> Callable[..., LinearRanker]:
+def check_solver(factory: Any) -> Callable[..., Ranker]:
     """Return a class or function whose solvers have all that a config needs of them.
 
     Parameters
     ----------
     factory : callable
-        Called without arguments.
+        Called without arguments. A classifier in the style of scikit-learn is made a solver.
 
     Returns
     -------
     callable
-        The same.
+        The same, or that of the solver made of it.
 
     Raises
     ------
     InputError
-        If it gives no `LinearRanker`, or if its `allowed` lacks a parameter.
+        If it gives neither a `LinearRanker`, a `NonlinearRanker` nor a classifier, or if its
+        `allowed` lacks a parameter.
     TypeError, ValueError
         If a default is not a plain value.
     """
+    if _is_foreign_classifier(factory):
+        factory = ranker_of(factory)
     solver = factory() if callable(factory) else factory
-    if not isinstance(solver, LinearRanker):
-        raise InputError("neither a subclass of LinearRanker nor a function that returns one")
+    if not isinstance(solver, LinearRanker | NonlinearRanker):
+        raise InputError(
+            "neither a subclass of LinearRanker or NonlinearRanker, nor a function that returns "
+            "one, nor a classifier of scikit-learn's kind"
+        )
     defaults = solver.get_params(deep=False)
     json.dumps(defaults, allow_nan=False)  # they are part of the keys of trials
     unchecked = sorted(defaults.keys() - solver._parameter_constraints.keys())
@@ -87,7 +109,12 @@ def check_solver(factory: Any) -> Callable[..., LinearRanker]:
     return factory
 
 
-_BUILT_IN: dict[str, Callable[..., LinearRanker]] = {
+def _is_foreign_classifier(factory: Any) -> bool:
+    is_foreign = isinstance(factory, type) and issubclass(factory, BaseEstimator)
+    return is_foreign and not issubclass(factory, Ranker) and is_classifier(factory())
+
+
+_BUILT_IN: dict[str, Callable[..., Ranker]] = {
     "perceptron-avg": partial(PerceptronAtK, variant="avg"),
     "perceptron-max": partial(PerceptronAtK, variant="max"),
     "sgd-avg": partial(SGDAtK, surrogate="avg"),
@@ -111,6 +138,10 @@ _BUILT_IN: dict[str, Callable[..., LinearRanker]] = {
     "spam": SPAM,
     "logistic-regression": LogisticRegressionRanker,
     "linear-svm": LinearSVMRanker,
+    "hist-gradient-boosting": HistGradientBoosting,
+    "lightgbm": LightGBM,
+    "lightgbm-lambdarank": LambdaRank,
+    "random-forest": RandomForest,
 }
 
 SOLVERS = Registry("precbench.solvers", _BUILT_IN, check_solver)

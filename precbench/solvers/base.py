@@ -1,4 +1,4 @@
-"""The base class of all solvers: a linear score, input checks, and the trace of a fit."""
+"""The base classes of solvers: input checks, the trace of a fit, and a score, linear or not."""
 
 import inspect
 import warnings
@@ -19,20 +19,21 @@ from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters
 from precbench.solvers.rows import as_rows, linear_scores
 
-__all__ = ["LinearRanker", "Trace", "untraced", "warn"]
+__all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
 
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
-Trace = Callable[["LinearRanker"], bool | None]
+Trace = Callable[[Any], bool | None]
 """Called with the solver at the start of training and between slices of work.
 
-It may call ``catch_up`` and read ``coef_`` and ``n_rows_seen_``, and must change nothing else; a
-true return value ends the fit. A trace with an attribute ``next_rows`` is called at the latest
-after that number of rows in all, except by solvers that have no weights before the end, as `BBR`.
+It may call ``catch_up`` and read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change
+nothing else; a true return value ends the fit. A trace with an attribute ``next_rows`` is called at
+the latest after that number of rows in all, except by solvers that have no result before the end,
+as `BBR`.
 """
 
 
-def untraced(solver: "LinearRanker") -> bool:
+def untraced(solver: "Ranker") -> bool:
     """Trace a fit without looking at it."""
     return False
 
@@ -49,39 +50,35 @@ def _is_internal(module: str) -> bool:
     return module.startswith(("precbench.solvers.", "sklearn."))
 
 
-class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
-    """Base of all solvers: rows are ranked by ``X @ coef_``, highest score first.
+class Ranker(ClassifierMixin, BaseEstimator, ABC):
+    """Base of all solvers: rows are ranked by a score, highest first.
 
-    There is no intercept, for it does not change a ranking. `predict` cuts the ranking at score 0,
-    which no solver here aims at: use `decision_function`. The exception is the objective "f1",
-    which depends on the sign of the scores: solvers fitted to it have an `intercept_`.
-
-    A subclass defines ``__init__``, as scikit-learn asks, and `_fit`. It names the allowed values
-    of its parameters in `allowed`, or as scikit-learn does in ``_parameter_constraints``; those of
-    its base classes are inherited.
+    A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines ``__init__``, as
+    scikit-learn asks, and `_fit`. It names the allowed values of its parameters in `allowed`, or as
+    scikit-learn does in ``_parameter_constraints``; those of its base classes are inherited.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
-    coef_ : ndarray of shape (n_features,)
     n_iter_ : int
-        Passes over the training rows; for batch solvers, iterations.
+        Passes over the training rows; for batch solvers, iterations; for ensembles, trees.
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
     """
 
     algorithm_version: int | str = 1
-    """Increased by every change that alters the numbers; part of the key of a trial."""
+    """Changed by all that alters the numbers and is not code of this package; part of the key of a
+    trial."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
 
     allowed = Allowed()
 
+    _fitted = "n_iter_"  # what a fit that has succeeded leaves
+
     classes_: NDArray[Any]
-    coef_: NDArray[np.float64]
-    intercept_: float
     n_iter_: int
     n_rows_seen_: int
 
@@ -116,6 +113,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
             If y does not have two classes, a parameter does not fit the rows, such as a k above the
             number of positives, squares of products of rows overflow, or the memory is too small
             for the number of features.
+        MissingPackageError
+            If the solver belongs to a package that is not installed.
         """
         X, labels = self._checked(X, y, reset=True)
         with np.errstate(all="ignore"):
@@ -127,9 +126,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Learn from rows that have been checked.
 
-        Call `_start`, then ``trace(self)``, which starts the clock; set `coef_`, `n_iter_` and
-        `n_rows_seen_` and call ``trace(self)`` between slices of work, if there are any, and end
-        when it returns true. Weights that overflow may be left as they are: `fit` warns.
+        Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts the clock;
+        call it again between slices of work, if there are any, with both brought up to date, and
+        end when it returns true. Weights that overflow may be left as they are: `fit` warns.
 
         Parameters
         ----------
@@ -138,6 +137,19 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
             -1 or +1.
         trace : callable
         """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Score rows that have been checked."""
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether the last fit has ended with weights that are not finite."""
+        return False
+
+    def _warn_of_overflow(self) -> None:
+        if self.overflowed:
+            warn("the scores have overflowed and the weights are lost: scale the features")
 
     def _held(self, n_features: int) -> tuple[int, str]:
         """Return the number of values in the largest arrays of a fit, and what to call these."""
@@ -157,23 +169,6 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         n_values, what = self._held(n_features)
         require_memory(n_values, n_features, what)
 
-    def _start(self, n_features: int) -> None:
-        """Set the weights and the counters to 0."""
-        self._publish(np.zeros(n_features))
-        self.n_iter_ = self.n_rows_seen_ = 0
-
-    def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
-        """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
-        if has_intercept:
-            self.coef_, self.intercept_ = w[:-1], float(w[-1])
-        else:
-            self.coef_ = w
-            self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
-
-    def _warn_of_overflow(self) -> None:
-        if not np.isfinite(self.coef_).all():
-            warn("the scores have overflowed and the weights are lost: scale the features")
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
 
@@ -189,13 +184,12 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If the weights are those of other features, because a later call of fit failed.
+            If the last call of fit failed, with other features than those of the earlier one.
         """
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, self._fitted)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         self._check_width(X.shape[1])
-        scores = linear_scores(as_rows(X), self.coef_)
-        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
+        return self._scores(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the positive class where the score is greater than 0.
@@ -215,12 +209,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _check_width(self, n_features: int) -> None:
-        """Refuse rows as they were in a call of fit that failed and left the earlier weights."""
-        if n_features != len(self.coef_):
-            raise InputError(
-                f"X has {n_features:,} features and the weights are those of "
-                f"{len(self.coef_):,}, from before a fit that failed: call fit again"
-            )
+        """Refuse rows as they were in a call of fit that failed and left an earlier result."""
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
@@ -257,6 +246,106 @@ class LinearRanker(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
         return tags
+
+
+class LinearRanker(Ranker):
+    """Base of the linear solvers: rows are ranked by ``X @ coef_``, highest score first.
+
+    There is no intercept, for it does not change a ranking. `predict` cuts the ranking at score 0,
+    which no solver here aims at: use `decision_function`. The exception is the objective "f1",
+    which depends on the sign of the scores: solvers fitted to it have an `intercept_`.
+
+    A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls `_start`
+    first, and sets `coef_`, `n_iter_` and `n_rows_seen_`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    coef_ : ndarray of shape (n_features,)
+    n_iter_ : int
+        Passes over the training rows; for batch solvers, iterations.
+    n_rows_seen_ : int
+        Rows visited so far, repeated visits included: the common unit of work.
+    """
+
+    _fitted = "coef_"
+
+    coef_: NDArray[np.float64]
+    intercept_: float
+
+    def _start(self, n_features: int) -> None:
+        """Set the weights and the counters to 0."""
+        self._publish(np.zeros(n_features))
+        self.n_iter_ = self.n_rows_seen_ = 0
+
+    def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
+        """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
+        if has_intercept:
+            self.coef_, self.intercept_ = w[:-1], float(w[-1])
+        else:
+            self.coef_ = w
+            self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether the last fit has ended with weights that are not finite."""
+        return not np.isfinite(self.coef_).all()
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        scores = linear_scores(as_rows(X), self.coef_)
+        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
+
+    def _check_width(self, n_features: int) -> None:
+        if n_features != len(self.coef_):
+            raise InputError(
+                f"X has {n_features:,} features and the weights are those of "
+                f"{len(self.coef_):,}, from before a fit that failed: call fit again"
+            )
+
+
+class NonlinearRanker(Ranker):
+    """Base of the solvers without weights, such as ensembles of trees.
+
+    A subclass defines ``__init__``, `allowed` (see `Ranker`), `_fit` and `scores_after`. A trial
+    stores the scores of the rows that it is measured on.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    n_iter_ : int
+        Number of iterations; for ensembles, of trees.
+    n_rows_seen_ : int
+        Rows visited so far, repeated visits included: the common unit of work.
+    """
+
+    _width: int
+
+    @abstractmethod
+    def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Score rows by the state after some of the iterations.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        n_iter : int
+            A value of `n_iter_` at a call of the trace; after 0 iterations all scores are 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.scores_after(X, self.n_iter_)
+
+    def _check_width(self, n_features: int) -> None:
+        if n_features != self._width:
+            raise InputError(
+                f"X has {n_features:,} features and the scores are those of {self._width:,}, from "
+                "before a fit that failed: call fit again"
+            )
 
 
 def _check_size(values: NDArray[np.float64]) -> None:

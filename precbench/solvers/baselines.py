@@ -1,7 +1,7 @@
 """Baselines: scikit-learn's linear classifiers, whose scores rank the rows."""
 
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -10,21 +10,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, one_of
+from precbench.solvers.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    POSITIVE,
+    Allowed,
+    ClassWeight,
+    signed_weights,
+)
 from precbench.solvers.rows import with_short_indices
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 
 
-ClassWeight = Literal["balanced"] | dict[Any, float] | None
-
-
 class ClassifierRanker(LinearRanker):
     """Base of the baselines: fit a classifier of scikit-learn and keep its weights."""
 
-    allowed = Allowed(
-        C=POSITIVE, class_weight=[None, *one_of("balanced"), dict], tol=POSITIVE, max_iter=COUNT
-    )
+    allowed = Allowed(C=POSITIVE, class_weight=CLASS_WEIGHT, tol=POSITIVE, max_iter=COUNT)
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"
 
@@ -32,14 +34,6 @@ class ClassifierRanker(LinearRanker):
     class_weight: ClassWeight
     tol: float
     max_iter: int
-
-    def _weights(self) -> ClassWeight:
-        """Return the weights of the classes, by the labels that the classifier sees."""
-        if not isinstance(self.class_weight, dict):
-            return self.class_weight
-        return {
-            s: self.class_weight.get(y, 1.0) for s, y in zip((-1, 1), self.classes_, strict=True)
-        }
 
     @abstractmethod
     def _classifier(self) -> Any:
@@ -86,7 +80,10 @@ class LogisticRegressionRanker(ClassifierRanker):
 
     def _classifier(self) -> LogisticRegression:
         return LogisticRegression(
-            C=self.C, class_weight=self._weights(), tol=self.tol, max_iter=self.max_iter
+            C=self.C,
+            class_weight=signed_weights(self.class_weight, self.classes_),
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
 
 
@@ -128,7 +125,7 @@ class LinearSVMRanker(ClassifierRanker):
     def _classifier(self) -> LinearSVC:
         return LinearSVC(
             C=self.C,
-            class_weight=self._weights(),
+            class_weight=signed_weights(self.class_weight, self.classes_),
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,

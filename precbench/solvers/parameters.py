@@ -4,8 +4,9 @@ scikit-learn checks the parameters of its own estimators by private functions. T
 here and nowhere else.
 """
 
+from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 __all__ = [
     "BOOLEAN",
+    "CLASS_WEIGHT",
     "COUNT",
     "MULTIPLE_OR_COUNT",
     "NOT_NEGATIVE",
@@ -22,11 +24,15 @@ __all__ = [
     "SHARE",
     "SHUFFLE",
     "Allowed",
+    "ClassWeight",
     "K",
     "checks_parameters",
     "one_of",
     "real",
+    "signed_weights",
 ]
+
+ClassWeight = Literal["balanced"] | dict[Any, float] | None
 
 
 class Allowed(dict[str, list[Any]]):
@@ -51,8 +57,16 @@ COUNT = [Interval(Integral, 1, None, closed="left")]
 K = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of a class, or a count
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]
+CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
 SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
 
 checks_parameters = _fit_context(prefer_skip_nested_validation=True)
 """Decorator of a method that learns: the parameters are checked before it runs."""
+
+
+def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
+    """Return the weights of the classes for labels -1 and +1 in place of the user's, ascending."""
+    if not isinstance(class_weight, dict):
+        return class_weight
+    return {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}

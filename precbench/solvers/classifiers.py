@@ -1,0 +1,309 @@
+"""Classifiers of other libraries whose scores rank the rows: ensembles of trees, or any other."""
+
+import inspect
+import sys
+from abc import abstractmethod
+from functools import cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from threadpoolctl import ThreadpoolController
+
+from precbench.solvers.base import NonlinearRanker, Trace
+from precbench.solvers.memory import require_memory
+from precbench.solvers.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Allowed,
+    ClassWeight,
+    one_of,
+    signed_weights,
+)
+from precbench.solvers.rows import with_short_indices
+
+__all__ = ["HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _one_thread() -> Any:
+    """Return a context in which BLAS and OpenMP take one thread."""
+    return _thread_pools().limit(limits=1)
+
+
+class ScoringClassifier(NonlinearRanker):
+    """Base of contestants that are classifiers in the style of scikit-learn.
+
+    Rows are ranked by `decision_function` of the classifier, else by its probability of the
+    positive class, less 1/2. It runs in one thread. It has no state before the end of its training.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        Fitted to labels -1 and +1.
+    """
+
+    needs_dense_rows = False
+
+    classifier_: Any
+
+    @abstractmethod
+    def _classifier(self) -> Any:
+        """Return the unfitted classifier."""
+
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        self.n_iter_ = self.n_rows_seen_ = 0
+        self._width = X.shape[1]
+        classifier, X = self._classifier(), self._rows(X)
+        if trace(self):
+            return
+        with _one_thread():
+            self.classifier_ = classifier.fit(X, labels)
+        self.n_iter_, self.n_rows_seen_ = 1, X.shape[0]
+        trace(self)
+
+    def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Score rows after the training, or before it.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        n_iter : int
+            0 gives scores of 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if n_iter == 0:
+            return np.zeros(X.shape[0])
+        with _one_thread():
+            return self._final_scores(self._rows(X))
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(self.classifier_, "decision_function"):
+            return np.asarray(self.classifier_.decision_function(X), dtype=np.float64)
+        return np.asarray(self.classifier_.predict_proba(X)[:, 1], dtype=np.float64) - 0.5
+
+    def _rows(self, X: Any) -> Any:
+        X = with_short_indices(X)
+        if not self.needs_dense_rows or not sparse.issparse(X):
+            return X
+        require_memory(X.shape[0] * X.shape[1], X.shape[1], "the rows as a dense array")
+        return X.toarray()
+
+
+class GrowingEnsemble(ScoringClassifier):
+    """Base of ensembles of scikit-learn that can go on with more trees.
+
+    The trace is called where it asks to be, through its ``next_rows``; without, at the end.
+    """
+
+    size: str
+    """Name of the parameter for the number of trees."""
+
+    algorithm_version = f"1, scikit-learn {sklearn.__version__}"
+
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        self.n_iter_ = self.n_rows_seen_ = 0
+        self._width = X.shape[1]
+        ensemble, X = self._classifier().set_params(warm_start=True), self._rows(X)
+        n_rows, whole = X.shape[0], getattr(self, self.size)
+        while not trace(self) and self.n_iter_ < whole:
+            due = ceil(getattr(trace, "next_rows", sys.maxsize) / n_rows)
+            self.n_iter_ = min(whole, max(due, self.n_iter_ + 1))
+            with _one_thread():
+                ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels)
+            self.classifier_ = ensemble
+            self.n_rows_seen_ = self.n_iter_ * n_rows
+
+    def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Score rows by the first trees.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        n_iter : int
+            Number of trees; 0 gives scores of 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if n_iter in (0, self.n_iter_):
+            return super().scores_after(X, n_iter)
+        with _one_thread():
+            return self._scores_of_first(self._rows(X), n_iter)
+
+    @abstractmethod
+    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Score rows by some of the trees."""
+
+
+class HistGradientBoosting(GrowingEnsemble):
+    """Gradient-boosted trees on binned features (scikit-learn), with the logistic loss.
+
+    All training rows are used: there is no early stopping. Sparse rows are made dense.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+    max_iter : int, default=100
+        Number of trees.
+    max_leaf_nodes : int, default=31
+    min_samples_leaf : int, default=20
+    l2_regularization : float, default=0.0
+    max_features : float, default=1.0
+        Share of the features that each split chooses among.
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Friedman, "Greedy function approximation: a gradient boosting machine", Ann. Statist. 2001;
+    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    """
+
+    allowed = Allowed(
+        learning_rate=POSITIVE,
+        max_iter=COUNT,
+        max_leaf_nodes=COUNT,
+        min_samples_leaf=COUNT,
+        l2_regularization=NOT_NEGATIVE,
+        max_features=SHARE,
+        class_weight=CLASS_WEIGHT,
+        random_state=["random_state"],
+    )
+    size = "max_iter"
+    needs_dense_rows = True
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int = 31,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_features: float = 1.0,
+        class_weight: ClassWeight = None,
+        random_state: Any = None,
+    ):
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def _classifier(self) -> HistGradientBoostingClassifier:
+        return HistGradientBoostingClassifier(**self.get_params(deep=False), early_stopping=False)
+
+    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        stages = self.classifier_.staged_decision_function(X)
+        return next(scores for stage, scores in enumerate(stages, start=1) if stage == n_iter)
+
+
+class RandomForest(GrowingEnsemble):
+    """Random forest (scikit-learn): the mean of the trees' probabilities ranks the rows.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of trees.
+    max_features : {"sqrt"} or float, default="sqrt"
+        Number, or share, of the features that each split chooses among.
+    min_samples_leaf : int, default=1
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Breiman, "Random forests", Machine Learning 2001.
+    """
+
+    allowed = Allowed(
+        n_estimators=COUNT,
+        max_features=[*one_of("sqrt"), *SHARE],
+        min_samples_leaf=COUNT,
+        class_weight=CLASS_WEIGHT,
+        random_state=["random_state"],
+    )
+    size = "n_estimators"
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 300,
+        max_features: str | float = "sqrt",
+        min_samples_leaf: int = 1,
+        class_weight: ClassWeight = None,
+        random_state: Any = None,
+    ):
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def _classifier(self) -> RandomForestClassifier:
+        given = self.get_params(deep=False) | {
+            "class_weight": signed_weights(self.class_weight, self.classes_)
+        }
+        return RandomForestClassifier(**given)
+
+    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        trees = self.classifier_.estimators_[:n_iter]
+        X = X.astype(np.float32)
+        return np.mean([tree.predict_proba(X)[:, 1] for tree in trees], axis=0) - 0.5
+
+
+def ranker_of(classifier: type) -> type[ScoringClassifier]:
+    """Make a solver of a classifier in the style of scikit-learn.
+
+    Parameters
+    ----------
+    classifier : type
+        Its parameters become those of the solver. The version of its library becomes part of the
+        keys of trials.
+
+    Returns
+    -------
+    type
+        A subclass of `ScoringClassifier`.
+    """
+    init = inspect.signature(classifier.__init__)  # type: ignore[misc]
+    defaults = {p.name: p.default for p in init.parameters.values() if p.name != "self"}
+    own = getattr(classifier, "_parameter_constraints", {})
+    library = sys.modules[classifier.__module__.partition(".")[0]]
+
+    def set_parameters(self: Any, **params: Any) -> None:
+        vars(self).update(defaults | params)
+
+    def make(self: Any) -> Any:
+        return classifier(**self.get_params(deep=False))
+
+    set_parameters.__signature__ = init  # type: ignore[attr-defined]
+    members = {
+        "__init__": set_parameters,
+        "__doc__": classifier.__doc__,
+        "_classifier": make,
+        "allowed": Allowed({name: own.get(name, "no_validation") for name in defaults}),
+        "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
+    }
+    return type(classifier.__name__, (ScoringClassifier,), members)

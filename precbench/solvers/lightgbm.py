@@ -1,0 +1,258 @@
+"""Gradient-boosted trees of LightGBM, an optional package."""
+
+from abc import abstractmethod
+from importlib import metadata
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.class_weight import compute_sample_weight
+
+from precbench.errors import MissingPackageError
+from precbench.solvers.base import NonlinearRanker, Trace
+from precbench.solvers.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Allowed,
+    ClassWeight,
+    K,
+    signed_weights,
+)
+from precbench.solvers.rows import with_short_indices
+from precbench.topk import resolve_k
+
+__all__ = ["LambdaRank", "LightGBM"]
+
+_LONGEST_LIST = 10_000  # LightGBM refuses longer ones
+_QUIETLY = {"num_threads": 1, "verbosity": -1}
+
+
+class BoostedTrees(NonlinearRanker):
+    """Base of the objectives of LightGBM, which runs in one thread."""
+
+    allowed = Allowed(
+        n_estimators=COUNT,
+        learning_rate=POSITIVE,
+        num_leaves=COUNT,
+        min_child_samples=COUNT,
+        reg_lambda=NOT_NEGATIVE,
+        colsample_bytree=SHARE,
+        random_state=["random_state"],
+    )
+
+    n_estimators: int
+    learning_rate: float
+    num_leaves: int
+    min_child_samples: int
+    reg_lambda: float
+    colsample_bytree: float
+    random_state: Any
+
+    @property
+    def algorithm_version(self) -> str:  # type: ignore[override]
+        """Version of LightGBM, or that there is none."""
+        try:
+            return f"1, lightgbm {metadata.version('lightgbm')}"
+        except metadata.PackageNotFoundError:
+            return "1, lightgbm is not installed"
+
+    @abstractmethod
+    def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
+        """Return the parameters of LightGBM that define the objective."""
+
+    def _weights(self, labels: NDArray[np.int8]) -> Any:
+        """Return the weights of the rows, None for equal ones."""
+        return None
+
+    def _lists(self, n_rows: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Return an order of the rows, and the lengths of the lists to rank, None for no lists."""
+        return slice(None), None
+
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        lightgbm = _lightgbm()
+        self.n_iter_ = self.n_rows_seen_ = 0
+        self._width = X.shape[1]
+        rng = np.random.default_rng(self.random_state)
+        params = {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_child_samples,
+            "lambda_l2": self.reg_lambda,
+            "feature_fraction": self.colsample_bytree,
+            "seed": int(rng.integers(2**31)),
+            "deterministic": True,
+            "force_row_wise": True,  # else it times both ways and takes the faster
+            **_QUIETLY,
+        }
+        if trace(self):
+            return
+        order, lengths = self._lists(len(labels), rng)
+        rows, relevances = _rows(X)[order], (labels[order] > 0).astype(np.float32)
+        params |= self._objective(relevances, lengths)
+        data = lightgbm.Dataset(
+            rows, relevances, weight=self._weights(labels), group=lengths, params=params
+        )
+        self._booster = lightgbm.Booster(params, data)
+        is_done = False
+        while not is_done and self.n_iter_ < self.n_estimators:
+            is_done = self._booster.update()  # no leaf can be split
+            self.n_iter_ = self._booster.current_iteration()
+            self.n_rows_seen_ = self.n_iter_ * len(labels)
+            is_done |= bool(trace(self))
+        self._booster.free_dataset()
+
+    def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Score rows by the first trees.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        n_iter : int
+            Number of trees; 0 gives scores of 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if n_iter == 0:
+            return np.zeros(X.shape[0])
+        found = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
+        return np.asarray(found, dtype=np.float64)
+
+
+class LightGBM(BoostedTrees):
+    """Gradient-boosted trees on binned features (LightGBM), with the logistic loss.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    learning_rate : float, default=0.1
+    num_leaves : int, default=31
+    min_child_samples : int, default=20
+    reg_lambda : float, default=0.0
+        Weight of the L2 penalty.
+    colsample_bytree : float, default=1.0
+        Share of the features that each tree is made of.
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    """
+
+    allowed = Allowed(class_weight=CLASS_WEIGHT)
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        reg_lambda: float = 0.0,
+        colsample_bytree: float = 1.0,
+        class_weight: ClassWeight = None,
+        random_state: Any = None,
+    ):
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.colsample_bytree = colsample_bytree
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
+        return {"objective": "binary"}
+
+    def _weights(self, labels: NDArray[np.int8]) -> Any:
+        return compute_sample_weight(signed_weights(self.class_weight, self.classes_), labels)
+
+
+class LambdaRank(BoostedTrees):
+    """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
+
+    The pairs of rows that it learns from have at least one row among the first k of a list, and
+    weigh as much as swapping them changes the discounted cumulative gain. LightGBM ranks lists of
+    at most 10,000 rows: more rows are divided at random into lists of equal length.
+
+    Parameters
+    ----------
+    k : float or int, default=1.0
+        Share of the positives, or a number of rows, that counts as the top; of each list its share.
+    n_estimators : int, default=100
+        Number of trees.
+    learning_rate : float, default=0.1
+    num_leaves : int, default=31
+    min_child_samples : int, default=20
+    reg_lambda : float, default=0.0
+        Weight of the L2 penalty.
+    colsample_bytree : float, default=1.0
+        Share of the features that each tree is made of.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010; Ke et
+    al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    """
+
+    allowed = Allowed(k=K)
+
+    def __init__(
+        self,
+        *,
+        k: float | int = 1.0,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        reg_lambda: float = 0.0,
+        colsample_bytree: float = 1.0,
+        random_state: Any = None,
+    ):
+        self.k = k
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.colsample_bytree = colsample_bytree
+        self.random_state = random_state
+
+    def _lists(self, n_rows: int, rng: np.random.Generator) -> tuple[Any, NDArray[np.intp]]:
+        n_lists = ceil(n_rows / _LONGEST_LIST)
+        lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
+        return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths
+
+    def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
+        k = resolve_k(self.k, int(relevances.sum()))
+        return {
+            "objective": "lambdarank",
+            "lambdarank_truncation_level": ceil(k / len(lengths)),
+        }
+
+
+def _rows(X: Any) -> Any:
+    """Return rows as LightGBM takes them, which knows no sparse arrays."""
+    X = with_short_indices(X)
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise MissingPackageError(
+            f"lightgbm cannot be imported ({error}): install it with pip install 'precbench[trees]'"
+        ) from error
+    return lightgbm

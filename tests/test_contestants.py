@@ -1,0 +1,211 @@
+"""Contestants without weights: trees, classifiers of other libraries, and their stored scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from precbench.errors import InputError, MissingPackageError
+from precbench.experiment import load_config, sections
+from precbench.experiment.plan import make_plan
+from precbench.metrics import auc
+from precbench.npz import pack
+from precbench.runner import worker
+from precbench.runner.worker import Job, run_job
+from precbench.solvers import SOLVERS, LambdaRank, LightGBM, check_solver
+from precbench.store import Store
+from tests.helpers import numbers, records, refused, run
+from tests.laws import problem
+
+TREES = "{sgd-avg: {epochs: 2}, hist-gradient-boosting: {max_iter: 6}, lightgbm: {n_estimators: 6}}"
+
+
+def few(name, n):
+    size = "max_iter" if name == "hist-gradient-boosting" else "n_estimators"
+    return SOLVERS[name](**{size: n}, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "name", ["hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"]
+)
+def test_the_first_trees_are_those_of_a_smaller_ensemble(name):
+    X, y = problem()
+    whole = few(name, 12).fit(X, y)
+    for n in (1, 5, 12):
+        assert_array_equal(whole.scores_after(X, n), few(name, n).fit(X, y).decision_function(X))
+    assert not whole.scores_after(X, 0).any()
+    order = np.random.default_rng(0).permutation(len(X))
+    assert_array_equal(whole.decision_function(X[order]), whole.decision_function(X)[order])
+    assert (whole.n_iter_, whole.n_rows_seen_) == (12, 12 * len(X))
+
+
+def test_trees_are_those_of_their_library():
+    X, y = problem(n=1000)
+    other = HistGradientBoostingClassifier(max_iter=20, early_stopping=False, random_state=0)
+    ours = few("hist-gradient-boosting", 20).fit(X, y)
+    assert_array_equal(ours.decision_function(X), other.fit(X, y).decision_function(X))
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    ours = few("random-forest", 20).fit(X, y)
+    assert_array_equal(ours.decision_function(X), forest.predict_proba(X)[:, 1] - 0.5)
+
+
+def test_boosting_of_lightgbm_is_that_of_its_own_interface():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = problem(n=1000)
+    for weight in (None, "balanced"):
+        ours = LightGBM(n_estimators=20, class_weight=weight).fit(X, y)
+        other = lightgbm.LGBMClassifier(n_estimators=20, class_weight=weight, verbosity=-1)
+        assert_allclose(
+            ours.decision_function(X), other.fit(X, y).predict(X, raw_score=True), atol=1e-9
+        )
+    ranker = lightgbm.LGBMRanker(
+        n_estimators=20, lambdarank_truncation_level=50, verbosity=-1, min_child_samples=20
+    ).fit(X, y > 0, group=[1000])
+    ours = LambdaRank(k=0.25, n_estimators=20).fit(X, y)
+    assert_allclose(ours.decision_function(X), ranker.predict(X), atol=1e-9)
+
+
+def test_a_long_list_is_ranked_in_parts(monkeypatch):
+    X, y = problem(n=1000)
+    whole = auc(y, LambdaRank(random_state=0).fit(X, y).decision_function(X))
+    monkeypatch.setattr("precbench.solvers.lightgbm._LONGEST_LIST", 300)
+    parts = [LambdaRank(random_state=seed).fit(X, y).decision_function(X) for seed in (0, 0, 1)]
+    assert_array_equal(parts[0], parts[1])
+    assert np.abs(parts[0] - parts[2]).max() > 0
+    assert auc(y, parts[0]) > whole - 0.02
+
+
+@pytest.mark.parametrize("classifier", [KNeighborsClassifier, GaussianNB, LogisticRegression])
+def test_any_classifier_of_scikit_learn_may_rank(classifier):
+    make = check_solver(classifier)
+    X, y = problem()
+    solver = make().fit(X, y)
+    fitted = classifier().fit(X, y)
+    if hasattr(fitted, "decision_function"):
+        expected = fitted.decision_function(X)
+    else:
+        expected = fitted.predict_proba(X)[:, 1] - 0.5
+    assert_array_equal(solver.decision_function(X), expected)
+    assert solver.get_params() == classifier().get_params()
+    assert "scikit-learn" in solver.algorithm_version or "sklearn" in solver.algorithm_version
+    assert check_solver(make) is make
+    if classifier is KNeighborsClassifier:
+        assert make(n_neighbors=3).fit(X, y).classifier_.n_neighbors == 3
+        with pytest.raises(ValueError, match="n_neighbors"):
+            make(n_neighbors=-1).fit(X, y)
+
+
+def test_trees_may_need_dense_rows(monkeypatch):
+    X, y = problem(n=100)
+    monkeypatch.setattr("precbench.solvers.memory.memory_limit", lambda: 5000)
+    with pytest.raises(InputError, match="the rows as a dense array take"):
+        few("hist-gradient-boosting", 2).fit(sparse.csr_matrix(X), y)
+
+
+def test_a_new_metric_trains_nothing_and_a_new_part_what_stores_scores(small, tmp_path):
+    options = {"solvers": TREES, "common": "{k: 0.5}", "checkpoints": "3"}
+    run(small(**options), tmp_path)
+    [folder] = tmp_path.glob("*/trials")
+    folder = folder.parent
+    before = records(folder)
+    table = numbers(folder)
+    result = run(small(**options, metrics="[precision_at_k, auc, dcg]"), tmp_path)
+    assert "0 trials" not in result.output
+    assert records(folder) == before
+    wider = numbers(folder)
+    assert set(wider["metric"]) > set(table["metric"]) >= {"precision_at_k(k=0.5)"}
+    assert wider["value"].notna().all()
+    per_curve = wider.groupby(["solver", "split", "metric"]).size()
+    assert (per_curve.xs("lightgbm") >= 3).all()
+
+    run(small(**options, parts="[test, training]"), tmp_path)
+    added = set(records(folder)) - set(before)
+    stored = {Store(folder).read(path.stem)["solver"] for path in added}
+    assert stored == {"hist-gradient-boosting", "lightgbm"}
+    assert len(added) == 2 * len(set(table["split"]))
+
+
+def job_of(config, folder, label="lightgbm"):
+    plan = make_plan(load_config(config))
+    trial, key = next(pair for pair in plan.trials if pair[0].label == label)
+    return Job(
+        trial=trial,
+        key=key,
+        folder=str(folder),
+        dataset=plan.datasets["mine"],
+        limit=float("inf"),
+        passes=float("inf"),
+        timing="sequential",
+        environment="none",
+        run="none",
+    )
+
+
+def test_stored_scores_are_bounded(small, tmp_path, monkeypatch):
+    job = job_of(small(solvers=TREES, common="{k: 0.5}", checkpoints="every"), tmp_path)
+    assert run_job(job) == "ok"
+    whole = Store(tmp_path).arrays(job.key)
+    n_rows = whole["scores_test"].shape[1]
+    assert_array_equal(whole["n_iter"], range(7))
+    for most, kept in ((3 * n_rows, [0, 3, 6]), (1, [6])):
+        monkeypatch.setattr(worker, "_MOST_SCORES", most)
+        assert run_job(job) == "ok"
+        arrays = Store(tmp_path).arrays(job.key)
+        assert_array_equal(arrays["n_iter"], kept)
+        for name, array in arrays.items():
+            assert_array_equal(array.shape, whole[name][kept].shape)
+        assert_array_equal(arrays["scores_test"], whole["scores_test"][kept])
+
+
+def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkeypatch):
+    def absent():
+        raise MissingPackageError("lightgbm cannot be imported: install it")
+
+    job = job_of(small(solvers=TREES, common="{k: 0.5}"), tmp_path)
+    monkeypatch.setattr("precbench.solvers.lightgbm._lightgbm", absent)
+    worker._warm_up.cache_clear()
+    assert run_job(job) == "skipped"
+    record = Store(tmp_path).read(job.key)
+    assert record["reason"] == "lightgbm cannot be imported: install it"
+
+
+def test_damaged_scores_are_refused(small, tmp_path):
+    config = small(solvers=TREES, common="{k: 0.5}", checkpoints="1")
+    run(config, tmp_path)
+    [folder] = tmp_path.glob("*/trials")
+    store = Store(folder.parent)
+    key = next(key for key in store.keys() if store.read(key)["solver"] == "lightgbm")  # noqa: SIM118
+    arrays = store.arrays(key)
+    for change in (lambda a: a[:, 1:], lambda a: a * np.nan, lambda a: a.astype(str)):
+        damaged = arrays | {"scores_test": change(arrays["scores_test"])}
+        (folder / f"{key}.npz").write_bytes(pack(damaged))
+        assert "scores_test" in refused(["run", config, "--out", tmp_path])
+
+
+def test_a_model_wants_weights(tmp_path):
+    X, y = problem(n=100)
+    table = pd.DataFrame(X).assign(y=y)
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["--label", "y", "--solver", "lightgbm", "--save", tmp_path / "model"]
+    assert "lightgbm has no weights" in refused(["fit", tmp_path / "rows.csv", *options])
+
+
+def test_the_kinds_of_scaling_are_those_of_the_scaler():
+    from typing import get_args
+
+    from precbench.data.preprocess import Scaling
+
+    assert set(get_args(sections.Scaling)) == set(get_args(Scaling))
+
+
+def test_the_library_is_part_of_the_key(small, monkeypatch):
+    config = small(solvers=TREES, common="{k: 0.5}")
+    before = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
+    after = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
+    assert [label for label in before if before[label] != after[label]] == ["lightgbm"]
