@@ -85,8 +85,9 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
     s^2, and Student's t has J - 1 degrees of freedom. Of a k-fold cross-validation that is
     repeated r times, J = r k and n_test / n_train = 1 / (k - 1).
 
-    The interval is one of the mean performance of models trained on as many rows as here. However
-    many the splits, it never gets narrower than the rows allow.
+    The interval is one of the mean performance of models trained on as many rows as here, drawn
+    anew. However many the splits, it never gets narrower than the rows allow. Where most rows test,
+    it is far too wide.
 
     Parameters
     ----------
@@ -119,9 +120,11 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
     >>> print(f"{mean:.2f}, from {low:.3f} to {high:.3f}")
     0.82, from 0.750 to 0.890
     """
-    mean, error, n = _mean_and_error(values, test_share, level)
-    half = error * _quantile(level, n)
-    return Interval(mean, mean - half, mean + half)
+    found = _splits(values)
+    with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
+        mean, error = _mean_and_error(found, test_share)
+        half = error * _quantile(level, len(found))
+        return Interval(mean, mean - half, mean + half)
 
 
 def resampled_test(
@@ -162,34 +165,34 @@ def resampled_test(
             f"{len(one)} values against {len(other)}: a paired test needs both methods on every "
             "split"
         )
-    differences = one - other
-    mean, error, n = _mean_and_error(differences, test_share, level)
-    half = error * _quantile(level, n)
-    scale = max(np.abs(one).max(), np.abs(other).max())
-    if n == 1:
-        p = np.nan
-    elif np.ptp(differences) <= _EQUAL * scale:
-        p = 1.0 if abs(mean) <= _EQUAL * scale else 2.0 ** (1 - n)
-    else:
-        p = 2 * float(t.sf(abs(mean) / error, n - 1))
-    return PairedTest(mean, mean - half, mean + half, p)
+    n, smallest = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        differences = one - other
+        mean, error = _mean_and_error(differences, test_share)
+        half = error * _quantile(level, n)
+        if n == 1:
+            p = np.nan
+        elif np.ptp(differences) <= smallest:
+            p = 1.0 if abs(mean) <= smallest else 2.0 ** (1 - n)
+        else:
+            p = 2 * float(t.sf(np.divide(abs(mean), error), n - 1))
+        return PairedTest(mean, mean - half, mean + half, p)
 
 
-def _mean_and_error(values: ArrayLike, test_share: float, level: float) -> tuple[float, float, int]:
-    """Return the mean, its corrected standard error (NaN for one value), and the number."""
-    found = _splits(values)
+def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
+    """Return the mean and its corrected standard error, NaN for one value."""
     if not 0 <= test_share < 1:
         raise InputError(f"the test share must lie in [0, 1), found {test_share}")
-    if not 0 < level < 1:
-        raise InputError(f"the level must lie between 0 and 1, found {level}")
-    n = len(found)
+    n = len(values)
     if n == 1:
-        return float(found[0]), np.nan, n
+        return float(values[0]), np.nan
     inflation = 1 / n + test_share / (1 - test_share)
-    return float(found.mean()), float(np.sqrt(inflation) * found.std(ddof=1)), n
+    return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
 
 
 def _quantile(level: float, n: int) -> float:
+    if not 0 < level < 1:
+        raise InputError(f"the level must lie between 0 and 1, found {level}")
     return float(t.ppf(1 - level / 2, n - 1)) if n > 1 else np.nan
 
 

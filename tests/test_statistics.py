@@ -84,6 +84,8 @@ def test_one_split_has_no_interval_and_equal_values_are_a_tie():
     always = np.array([0.1, 0.4, 0.3, 0.5, 0.2])
     assert resampled_test(always + 0.1, always, 0.3).p == 2**-4  # though 0.5 - 0.4 is not 0.1
     assert resampled_interval([1.0, 1.0], 0.3) == (1, 1, 1)
+    assert resampled_interval([1e300, 3e300], 0.3)[1:] == (-np.inf, np.inf)  # without a warning
+    assert np.isnan(resampled_test([1e308, 1e308], [-1e308, 1e308], 0.3).p)
 
 
 @pytest.mark.parametrize(

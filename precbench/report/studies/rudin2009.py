@@ -271,10 +271,16 @@ def _push_tables(result: Result) -> Iterator[Table]:
                 for fit in dict.fromkeys(rows["fit"])
             ],
             notes=[
-                "Means over the training sets ± standard errors. R^(1/p) is the p-norm of the "
+                f"{_OVER_DRAWS}. R^(1/p) is the p-norm of the "
                 "heights; of the crucial and the other pairs the share ranked correctly."
             ],
         )
+
+
+_OVER_DRAWS = (
+    "Means over the training sets ± standard errors of these draws, which share rows: on new rows "
+    "they would be larger"
+)
 
 
 def _mean(values: pd.Series) -> Cell:
@@ -368,7 +374,7 @@ def _objective_tables(result: Result) -> Iterator[Table]:
                 [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
                 for fit in dict.fromkeys(rows["fit"])
             ],
-            notes=["Means over the training sets ± standard errors; risks are shares."],
+            notes=[f"{_OVER_DRAWS}. Risks are shares."],
         )
 
 
