@@ -68,6 +68,7 @@ def test_an_unknown_name_suggests_the_nearest_one():
         ({"folder": "lettеr"}, "folder: should hold letters, digits"),  # a Cyrillic е
         ({"label_column": None}, "label_column: is missing"),
         ({"gamma": 0.1}, "gamma: has no meaning here"),
+        ({"non_linear": 0.0}, "non_linear: has no meaning here"),
         ({"name": "other"}, "name: should be the file's name, 'letter'"),
     ],
 )
@@ -78,6 +79,13 @@ def test_invalid_cards(tmp_path, change, what):
     with pytest.raises(InputError, match=r"letter\.yaml:\d+:\d+: ") as caught:
         read_card(path)
     assert what in str(caught.value)
+
+
+def test_synthetic_data_are_called_so():
+    for card in DATASETS.values():
+        if card.generator == "signal":
+            assert card.title.startswith("Synthetic, ")
+            assert card.name.startswith("synthetic-")
 
 
 @pytest.mark.promise("R22")

@@ -80,7 +80,7 @@ def test_the_letter_datasets_differ(mirror):
     assert n.X[0].tolist() == [float(value) for value in first[1:]]
 
 
-@pytest.mark.parametrize("name", ["counterexample", "margin"])
+@pytest.mark.parametrize("name", ["counterexample", "margin", "synthetic-linear-1-in-100"])
 def test_synthetic_data(name):
     dataset = load_dataset(name)
     check_law(dataset)
@@ -103,6 +103,18 @@ def test_the_margin_is_that_of_the_card(gamma, features):
     margin = scores[arrays.y > 0].min() - scores[arrays.y < 0].max()
     assert margin == pytest.approx(gamma, abs=1e-12)
     assert np.count_nonzero(arrays.y > 0) == 20
+
+
+@pytest.mark.parametrize(("non_linear", "correlation"), [(0.0, 0.71), (0.5, 0.5), (1.0, 0.0)])
+def test_a_linear_function_sees_its_share_of_the_signal(non_linear, correlation):
+    """With half the rows positive it correlates with the label at most as a threshold lets it."""
+    changes = {"non_linear": non_linear, "rows": 20_000, "positives": 10_000, "features": 5}
+    card = DATASETS["synthetic-half-3-in-1000"].model_copy(update=changes)
+    X, y = generate(card)[:2]
+    best = X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    assert np.count_nonzero(y > 0) == 10_000
+    assert np.corrcoef(best, y)[0, 1] == pytest.approx(correlation, abs=0.05)
+    assert np.array_equal(generate(card).X, X)
 
 
 def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):

@@ -128,10 +128,12 @@ class Card(Section):
         Columns that become features, counted from 1 (csv); None means all but the label's.
     positive : str or number or None
         The label of the positive class, as printed in the files.
-    generator : {"counterexample", "margin"} or None
+    generator : {"counterexample", "margin", "signal"} or None
         Generator of a synthetic data set.
     gamma : float or None
         The strong margin of ``generator: margin``.
+    non_linear : float or None
+        Share of the variance of the signal of ``generator: signal`` that no linear function sees.
     swapped : int
         Number of positives, and of negatives, whose labels are then swapped.
     rows, features, positives : int
@@ -157,8 +159,9 @@ class Card(Section):
     separator: Literal["comma", "blanks"] = "comma"
     feature_columns: Items[PositiveInt] | None = None
     positive: str | int | float | None = None
-    generator: Literal["counterexample", "margin"] | None = None
+    generator: Literal["counterexample", "margin", "signal"] | None = None
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
+    non_linear: Annotated[float, Field(ge=0, le=1)] | None = None
     swapped: Annotated[int, Field(ge=0)] = 0
     rows: PositiveInt
     features: PositiveInt
@@ -180,11 +183,12 @@ class Card(Section):
             "label_column": self.format == "csv",
             "generator": self.format == "synthetic",
             "gamma": self.generator == "margin",
+            "non_linear": self.generator == "signal",
         }
         refuse(
             ((field,), "is missing" if wanted else "has no meaning here")
             for field, wanted in needed.items()
-            if bool(getattr(self, field)) != wanted
+            if (getattr(self, field) not in (None, ())) != wanted
         )
         columns = self.feature_columns
         if columns is not None and len(columns) != self.features:

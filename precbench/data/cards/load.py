@@ -57,7 +57,11 @@ def load_dataset(
     make: Callable[[], Arrays]
     if card.format == "synthetic":
         wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
-        identity = {"synthetic": synthetic.VERSION, **card.model_dump(include=wanted)}
+        identity = {
+            "synthetic": synthetic.VERSION,
+            **card.model_dump(include=wanted),
+            **card.model_dump(include={"non_linear"}, exclude_defaults=True),
+        }
         make = partial(synthetic.generate, card)
     else:
         try:

@@ -1,4 +1,4 @@
-"""Generated data sets: a counterexample, and data with a known margin."""
+"""Generated data sets: a counterexample, data with a known margin, and a signal with noise."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from precbench.data.cards.card import Card
 
 VERSION = 1  # raise it when the numbers change: it is part of a data set's identity
+NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the signal having 1
 
 
 def generate(card: Card) -> Arrays:
@@ -31,7 +32,7 @@ def generate(card: Card) -> Arrays:
     if card.generator == "counterexample":
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
-    return _with_margin(card)
+    return _with_margin(card) if card.generator == "margin" else _with_signal(card)
 
 
 def _with_margin(card: Card) -> Arrays:
@@ -61,3 +62,25 @@ def _with_margin(card: Card) -> Arrays:
     noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
     y[np.concatenate(noisy)] *= -1
     return Arrays(X, y, optimum=w)
+
+
+def _with_signal(card: Card) -> Arrays:
+    """Independent Gaussian features; the positives are the rows with the most signal plus noise.
+
+    The signal is a linear function and, for the share `non_linear` of its variance, a sum of
+    squares of single features and of products of each two neighbours, all with random factors. A
+    Gaussian feature correlates with neither.
+    """
+    assert card.non_linear is not None
+    rng = data_generator(card.name)
+    w, squares, products = rng.standard_normal((3, card.features))
+    X = rng.standard_normal((card.rows, card.features))
+    linear = np.einsum("ij,j->i", X, w)  # unlike BLAS, the same bits on every machine
+    curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))
+    curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
+    score = NOISE * rng.standard_normal(card.rows)
+    for share, part in ((1 - card.non_linear, linear), (card.non_linear, curved)):
+        score += np.sqrt(share) * part / part.std()
+    y = np.full(card.rows, -1.0)
+    y[np.argpartition(-score, card.positives)[: card.positives]] = 1.0
+    return Arrays(X, y)
