@@ -9,6 +9,7 @@ whenever a run ends; the curves only if the experiment plots them.
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,9 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     counts: list[pd.DataFrame] = []
     experiment = plan.experiment
     plots = experiment.plots or ()
-    for trials in _by_split(plan):
+    for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
-        for trial, key in trials:
-            record = store.read(key)
-            if record is None:
-                continue
+        for trial, key, record in trials:
             about = _trial_columns(plan, trial, record)
             if record["status"] != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
@@ -157,12 +155,30 @@ class _Parts(dict[str, Sample]):
         return self[part]
 
 
-def _by_split(plan: Plan) -> Iterator[list[tuple[Trial, str]]]:
-    """Group the trials with the same data and split, whose samples are loaded once."""
-    groups: dict[Any, list[tuple[Trial, str]]] = {}
+def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, dict[str, Any]]]]:
+    """Group the trials that have records by their rows, which are loaded once."""
+    splits: dict[Any, list[tuple[Trial, str]]] = {}
     for trial, key in plan.trials:
-        groups.setdefault((trial.dataset.name, trial.split, trial.fourier), []).append((trial, key))
-    yield from groups.values()
+        splits.setdefault((trial.dataset.name, trial.split), []).append((trial, key))
+    for trials in splits.values():
+        groups: dict[Any, list[tuple[Trial, str, dict[str, Any]]]] = {}
+        for trial, key in trials:
+            record = store.read(key)
+            if record is not None:
+                trial = _with_features(trial, store, record)
+                groups.setdefault(trial.fourier, []).append((trial, key, record))
+        yield from groups.values()
+
+
+def _with_features(trial: Trial, store: Store, record: dict[str, Any]) -> Trial:
+    """Return a trial with the random features that it has chosen, without if it has no result."""
+    if trial.fourier is None or record["status"] != "ok":
+        return replace(trial, fourier=None)
+    chosen = record.get("chosen", {})
+    for name, values in trial.fourier.candidates.items():
+        if chosen.get(f"fourier.{name}") not in values:
+            raise store.damaged(record["key"], f"fourier.{name} should be one of {values}")
+    return trial.with_features(chosen)
 
 
 def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Contestants without weights: trees, classifiers of other libraries, and their stored scores."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -209,3 +211,39 @@ def test_the_library_is_part_of_the_key(small, monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
     after = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
     assert [label for label in before if before[label] != after[label]] == ["lightgbm"]
+
+
+def test_random_features_may_be_tuned(small, tmp_path):
+    """What is chosen gives the numbers that it gives where nothing is to be chosen."""
+    tuned = "{n_components: {tune: [3, 60]}, bandwidth: {tune: [0.5, 2.0]}}"
+    solvers = "{perceptron-max: {fourier: %s}, sgd-avg: {eta0: {tune: [0.1, 10.0]}, fourier: %s}}"
+    options = {"common": "{k: 0.5, epochs: 2}", "checkpoints": "1"}
+    config = small(solvers=solvers % (tuned, tuned), **options)
+    assert run(config, tmp_path / "tuned").exit_code == 0
+    [found] = (tmp_path / "tuned").iterdir()
+    table = numbers(found)
+    assert table["chosen"].str.contains("fourier.bandwidth=.* fourier.n_components=").all()
+    assert table.loc[table["solver"] == "sgd-avg", "chosen"].str.contains("eta0=").all()
+    for chosen, rows in table.groupby("chosen"):
+        values = dict(pair.split("=") for pair in chosen.split())
+        number, width = values["fourier.n_components"], values["fourier.bandwidth"]
+        fixed = f"{{n_components: {number}, bandwidth: {float(width)}}}"
+        eta0 = f"eta0: {float(values.get('eta0', 1))}"
+        solver = rows["solver"].iloc[0]
+        params = f"fourier: {fixed}" + (f", {eta0}" if solver == "sgd-avg" else "")
+        out = tmp_path / chosen
+        assert run(small(solvers=f"{{{solver}: {{{params}}}}}", **options), out).exit_code == 0
+        [folder] = out.iterdir()
+        same = numbers(folder).merge(rows, on=["solver", "split", "metric"])
+        assert len(same) == len(rows)
+        assert_array_equal(same["value_x"], same["value_y"])
+
+    config = small(solvers=solvers % (tuned, tuned), **options)
+    store = Store(found)
+    key = next(iter(store.keys()))
+    path = found / "trials" / f"{key}.json"
+    text = path.read_text()
+    path.write_text(re.sub(r'("fourier.n_components": )[0-9]+', r"\g<1>1000000000", text))
+    assert "fourier.n_components should be one of [3, 60]" in refused(
+        ["run", config, "--out", tmp_path / "tuned"]
+    )

@@ -234,6 +234,16 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components: is missing"),
         (
             "perceptron-avg:\n",
+            "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
+            "n_components: should be greater than or equal to 1, found 0",
+        ),
+        (
+            "perceptron-avg:\n",
+            "perceptron-avg: {fourier: {n_components: {tune: [9]}}}\n",
+            "n_components: should be a valid integer, found {'tune': [9]}",
+        ),
+        (
+            "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: 9, gamma: -1}}\n",
             "gamma: should be greater than 0",
         ),
@@ -422,6 +432,9 @@ def test_random_features_are_part_of_the_key(read):
     assert len(keys(mapped) & keys(finer)) == 8
     words = Plan(mapped, {}, ()).scaling
     assert words.endswith("perceptron-avg: 30 random Fourier features")
+    several = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "{tune: [30, 50]}")))
+    words = Plan(several, {}, ()).scaling
+    assert words.endswith("perceptron-avg: 30 or 50 random Fourier features")
 
 
 def test_a_data_set_may_have_its_own_scaling(read):

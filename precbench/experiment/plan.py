@@ -83,7 +83,7 @@ class Plan:
         }
         scaled = ", ".join(words[kind] for kind in sorted(kinds))
         mapped = [
-            f"{label}: {entry.fourier.n_components:,} random Fourier features"
+            f"{label}: {entry.fourier.about}"
             for label, entry in self.experiment.solvers.items()
             if entry.fourier
         ]

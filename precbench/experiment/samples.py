@@ -314,7 +314,9 @@ def _fourier(kind: Fourier, seed: int, X_train: Any) -> Any:
     from sklearn.kernel_approximation import RBFSampler
 
     gamma = "scale" if kind.gamma is None else kind.gamma
-    return RBFSampler(gamma=gamma, n_components=kind.n_components, random_state=seed).fit(X_train)
+    sampler = RBFSampler(gamma=gamma, n_components=kind.n_components, random_state=seed)
+    sampler.fit(X_train).random_weights_ /= kind.bandwidth
+    return sampler
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

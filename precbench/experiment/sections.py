@@ -281,15 +281,49 @@ class Limit(Section):
     """Training time, for runs that only measure time: such numbers cannot be repeated."""
 
 
+def _tunable(kind: Any) -> PlainValidator:
+    """Check a value, or the values of ``{tune: [...]}``."""
+    adapter = TypeAdapter(kind)
+
+    def check(value: Any) -> Any:
+        choice = is_tuned(value) and isinstance(value["tune"], list) and len(value["tune"]) > 1
+        try:
+            for candidate in value["tune"] if choice else [value]:
+                adapter.validate_python(candidate, strict=True)
+        except ValidationError as error:
+            refuse(at((), [in_plain_words(error.errors()[0])]))
+        return value
+
+    return PlainValidator(check)
+
+
 class Fourier(Section):
     """Random Fourier features, whose linear scores approximate those of a Gaussian kernel.
 
-    They replace the scaled features x. See `sklearn.kernel_approximation.RBFSampler`.
+    They replace the scaled features x. See `sklearn.kernel_approximation.RBFSampler`. Each value
+    may be tuned, as the parameters of the solver are: ``{tune: [two or more values]}``.
     """
 
-    n_components: Annotated[int, Field(ge=1, le=1_000_000)]
-    gamma: PositiveFloat | None = None
+    n_components: Annotated[Any, _tunable(Annotated[int, Field(ge=1, le=1_000_000)])]
+    gamma: Annotated[Any, _tunable(PositiveFloat | None)] = None
     """For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)."""
+    bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
+    """Width of the kernel, as a multiple of the one by `gamma`."""
+
+    @property
+    def candidates(self) -> dict[str, list[Any]]:
+        """The tuned values with their candidates."""
+        values = self.model_dump()
+        return {name: value["tune"] for name, value in values.items() if is_tuned(value)}
+
+    @property
+    def about(self) -> str:
+        """The features in words."""
+        number = self.n_components
+        if "n_components" in self.candidates:
+            *most, last = (f"{n:,}" for n in number["tune"])
+            return f"{', '.join(most)} or {last} random Fourier features"
+        return f"{number:,} random Fourier features"
 
 
 class SolverEntry(Section):

@@ -1,7 +1,7 @@
 """A trial: one solver on one split of one data set."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from precbench.experiment.sections import (
@@ -19,6 +19,7 @@ from precbench.experiment.sections import (
 from precbench.metrics import METRICS, Metric
 from precbench.store import SCHEMA
 
+_FOURIER = "fourier."
 _SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it
 
 
@@ -144,8 +145,23 @@ class Trial:
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates."""
-        return {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
+        """The tuned parameters with their candidates; those of the random features come first."""
+        features = {} if self.fourier is None else self.fourier.candidates
+        mapped = {f"{_FOURIER}{name}": values for name, values in features.items()}
+        own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
+        return mapped | own
+
+    def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
+        """Return the trial with the random features of a choice among `candidates`."""
+        if self.fourier is None:
+            return self
+        own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
+        return replace(self, fourier=self.fourier.model_copy(update=own))
+
+    def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the solver after a choice among `candidates`."""
+        own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
+        return {**self.params, **own}
 
     def description(
         self, data_sha256: str, solver_version: int | str, code: Mapping[str, str]

@@ -13,7 +13,7 @@ __all__ = ["choose"]
 
 
 def choose(
-    trial: Trial, validation: Sample, train: Callable[[dict[str, Any]], Ranker]
+    trial: Trial, train: Callable[[dict[str, Any]], tuple[Ranker, Sample]]
 ) -> dict[str, Any]:
     """Choose the candidate whose ranking of the validation part is best; among ties the middle one.
 
@@ -21,10 +21,9 @@ def choose(
     ----------
     trial : Trial
         With candidates, and the metric that compares them.
-    validation : Sample
-        The rows held out of the training part.
     train : callable
-        Returns the solver, trained on the other rows, for all its parameters.
+        Takes a candidate, the values of all tuned parameters. Returns the solver, trained on a part
+        of the training rows, and the other rows.
 
     Returns
     -------
@@ -41,7 +40,7 @@ def choose(
     tried: list[tuple[float, dict[str, Any]]] = []
     for values in itertools.product(*trial.candidates.values()):
         candidate = dict(zip(names, values, strict=True))
-        solver = train({**trial.params, **candidate})
+        solver, validation = train(candidate)
         if not solver.overflowed:
             scores = validation.scored_by(solver)
             tried.append((sign * trial.metric(validation.y, scores), candidate))

@@ -10,8 +10,8 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,8 @@ from precbench.data import Dataset
 from precbench.errors import MissingPackageError, PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.code import describe
-from precbench.experiment.samples import InMemory, Training, sample, training
+from precbench.experiment.samples import InMemory, Sample, Training, sample, training
+from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker, NonlinearRanker, Ranker
@@ -122,11 +123,12 @@ def run_job(job: Job) -> str:
 
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
-    rows = training(trial, job.dataset)
-    whole = rows.whole
     _warm_up(trial.solver)
-    tuning = _tune(job, rows)
-    params = {**trial.params, **tuning.chosen}
+    rows_of = _last_rows(job)
+    tuning = _tune(job, rows_of)
+    params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
+    rows = rows_of(trial.fourier)
+    whole = rows.whole
     solver = _solver(trial, params)
     total = params["epochs"] * whole.n_rows if "epochs" in params else None
     recorder = Recorder(
@@ -145,12 +147,13 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         gc.enable()
     arrays = recorder.finish(solver)
     if isinstance(solver, NonlinearRanker):
-        arrays = _with_scores(arrays, solver, {p: _measured(job, rows, p) for p in trial.parts})
+        measured = {part: _measured(trial, job.dataset, rows, part) for part in trial.parts}
+        arrays = _with_scores(arrays, solver, measured)
     finite = all(np.isfinite(array).all() for array in arrays.values())
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
-        "description": describe(trial, job.dataset.sha256),
+        "description": describe(job.trial, job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": whole.n_rows,
@@ -165,8 +168,8 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     }, arrays
 
 
-def _measured(job: Job, rows: Training, part: str) -> InMemory:
-    found = rows.whole if part == "training" else sample(job.trial, job.dataset, part)
+def _measured(trial: Trial, dataset: Dataset, rows: Training, part: str) -> InMemory:
+    found = rows.whole if part == "training" else sample(trial, dataset, part)
     assert isinstance(found, InMemory)  # no such solver learns from a stream
     return found
 
@@ -213,25 +216,38 @@ class _Tuning(NamedTuple):
     stopped: str
 
 
-def _tune(job: Job, rows: Training) -> _Tuning:
+def _last_rows(job: Job) -> Callable[[Fourier | None], Training]:
+    """Return a function that prepares the training rows, unless the last ones are asked for."""
+
+    @functools.lru_cache(maxsize=1)
+    def rows_of(fourier: Fourier | None) -> Training:
+        return training(replace(job.trial, fourier=fourier), job.dataset)
+
+    return rows_of
+
+
+def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     """Choose parameters; all candidates together have the limit of one training."""
-    trial, fitting = job.trial, rows.fitting
+    trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
+    first = {name: values[0] for name, values in trial.candidates.items()}
+    rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
     n_candidates = prod(map(len, trial.candidates.values()))
 
-    def trained(params: dict[str, Any]) -> Ranker:
+    def trained(candidate: dict[str, Any]) -> tuple[Ranker, Sample]:
         nonlocal stopped
-        solver = _solver(trial, params)
+        rows = rows_of(trial.with_features(candidate).fourier)
+        solver, fitting = _solver(trial, trial.params_of(candidate)), rows.fitting
         deadline = _Deadline(job.limit / n_candidates, job.passes * fitting.n_rows / n_candidates)
         fitting.train(solver, deadline)
         stopped = "tuning limit" if deadline.passed else stopped
-        return solver
+        return solver, rows.validation
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = choose(trial, rows.validation, trained)
+        chosen = choose(trial, trained)
     return _Tuning(chosen, time.perf_counter() - start, stopped)
 
 
