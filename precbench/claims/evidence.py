@@ -64,13 +64,18 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints after the first rows, in order, by split.
+        """Return the checkpoints from the first that differs from w = 0, in order, by split.
 
-        Each with ``value`` (the greater, the better) and ``wall_seconds``.
+        Each with ``value`` (the greater, the better) and ``wall_seconds``. A solver may see rows
+        before it moves, as the cutting plane does, and tied scores may have a high value.
         """
         self._cell(dataset, solver, metric, part)  # which reports what is missing
         rows = self._curves[dataset, solver, metric, part]
-        rows = rows[rows["rows_seen"] > 0].sort_values("checkpoint", kind="stable")
+        rows = rows.sort_values("checkpoint", kind="stable")
+        started = rows["rows_seen"] > 0
+        at_zero = rows["value"].mask(started).groupby(level="split").transform("max")
+        moved = (rows["value"] != at_zero).groupby(level="split").cummax()
+        rows = rows[moved | (rows["final"] & started)]
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))

@@ -204,6 +204,17 @@ def test_times_to_an_accuracy(tmp_path):
     assert row.measured == "125" and row.verdict is Verdict.REPRODUCED  # 5 s and 0.04 s
 
 
+def test_the_value_of_untrained_weights_is_no_accuracy(tmp_path):
+    """Tied scores have a pAUC of 0.5; the first plane of a cutting plane is taken at w = 0."""
+    curves = {"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])}
+    folder = write_curves(tmp_path, curves)
+    fields = {"metric": "auc", "slower": "zig", "faster": "smooth", "within": 0.01}
+    falls = order("smooth", "zig", of="falls", fall_by=0.15)
+    times, zigzag = judged([claim("ratio", "200", **fields), falls], folder)
+    assert times.measured == "200"  # 4 s, not 1 s, and 0.02 s
+    assert zigzag.measured == "holds in 0 of 20, fails in 0"  # 0.5 to 0.3 is no step of it
+
+
 def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     folder = write_results(tmp_path, auc_of(a=draws))

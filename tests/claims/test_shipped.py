@@ -180,6 +180,13 @@ def test_reference_matches_the_claims(claims, reference):
             assert row.runs >= MIN_SPLITS
 
 
+def test_only_data_sets_that_are_not_at_hand_leave_claims_without_data(claims, reference):
+    lacking = [c for c in claims if reference[c.id].verdict is Verdict.NO_DATA]
+    assert lacking
+    for c in lacking:
+        assert {"kdd08", "ppi", "covtype"}.intersection(c.data), c.id
+
+
 def test_deviations_of_table_and_column_add_up(claims):
     of = {c.id: c.deviations for c in claims}
     assert of["rudin2009/table-4/p=1/auc"] == ("ionosphere-labels", "absolute-derivative")
