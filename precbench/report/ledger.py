@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from precbench.claims.ledger import Change, LedgerRow
 from precbench.claims.verdicts import Verdict
-from precbench.report.tables import Cell, Table, markdown_table, three_digits
+from precbench.report.tables import Table, markdown_table, text_table, three_digits
 
 __all__ = [
     "change_table",
@@ -17,11 +17,11 @@ __all__ = [
     "open_tables",
 ]
 
-_NOTES = [
+_NOTE = (
     "Ours: the median of our repetitions, if there are several; spread: their quartiles; "
     "distance: from the median to the printed value, in interquartile ranges; percentile: share of "
     "our repetitions below the printed value."
-]
+)
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
@@ -43,11 +43,8 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     ]
     total = Counter(row.verdict for row in ledger)
     rows.append(["all", "", *(_count(total[verdict]) for verdict in Verdict)])
-    return Table(
-        title=f"Ledger of {len(ledger)} published numbers and claims",
-        header=["paper", "place", *Verdict],
-        rows=[[Cell(text) for text in row] for row in rows],
-    )
+    title = f"Ledger of {len(ledger)} published numbers and claims"
+    return text_table(title, ["paper", "place", *Verdict], rows)
 
 
 def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
@@ -68,12 +65,11 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     )
     tables: list[Table] = []
     for verdict in verdicts:
-        rows = [[Cell(text) for text in _texts(row)] for row in ledger if row.verdict is verdict]
+        rows = [_texts(row) for row in ledger if row.verdict is verdict]
         if rows:
             header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
-            notes = [] if tables else _NOTES
-            tables.append(Table(title, header, rows, notes))
+            tables.append(text_table(title, header, rows, *([] if tables else [_NOTE])))
     return tables
 
 
@@ -92,11 +88,8 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
     counts = Counter(
         (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
     )
-    return Table(
-        title="Not measured",
-        header=["paper", "verdict", "because", "claims"],
-        rows=[[*map(Cell, about), Cell(str(n))] for about, n in counts.items()],
-    )
+    rows = [(*about, str(n)) for about, n in counts.items()]
+    return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 
 def change_table(changes: Iterable[Change]) -> Table:
@@ -111,11 +104,7 @@ def change_table(changes: Iterable[Change]) -> Table:
     Table
     """
     rows = [[change.id, change.before, change.after, "worse" * change.worse] for change in changes]
-    return Table(
-        title="Changed against the reference",
-        header=["id", "reference", "now", ""],
-        rows=[[Cell(text) for text in row] for row in rows],
-    )
+    return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
@@ -130,15 +119,8 @@ def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
     -------
     Table
     """
-    return Table(
-        title=title,
-        header=["id", "printed", "ours", "runs", "verdict", "because"],
-        rows=[
-            [Cell(text) for text in (row.id, row.printed, row.measured, str(row.runs))]
-            + [Cell(row.verdict), Cell(_because(row))]
-            for row in ledger
-        ],
-    )
+    rows = [(row.id, *_outcome(row)) for row in ledger]
+    return text_table(title, ["id", "printed", "ours", "runs", "verdict", "because"], rows)
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
@@ -152,15 +134,9 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
     -------
     str
     """
-    everything = Table(
-        title="All claims",
-        header=["id", "where", "kind", "printed", "ours", "runs", "verdict", "because"],
-        rows=[
-            [Cell(text) for text in (row.id, row.where, row.kind, row.printed, row.measured)]
-            + [Cell(str(row.runs)), Cell(row.verdict), Cell(_because(row))]
-            for row in ledger
-        ],
-    )
+    header = ["id", "where", "kind", "printed", "ours", "runs", "verdict", "because"]
+    rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
+    everything = text_table("All claims", header, rows)
     tables = (
         *(counts_table(ledger), missing_table(ledger)),
         *(*reversed(open_tables(ledger)), everything),
@@ -182,6 +158,10 @@ def _texts(row: LedgerRow) -> list[str]:
     numbers = (row.distance, row.percentile)
     shown = ["" if number is None else three_digits(number) for number in numbers]
     return [row.id, row.printed, row.measured, row.spread, *shown, _because(row)]
+
+
+def _outcome(row: LedgerRow) -> list[str]:
+    return [row.printed, row.measured, str(row.runs), row.verdict, _because(row)]
 
 
 def _because(row: LedgerRow) -> str:

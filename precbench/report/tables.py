@@ -29,6 +29,7 @@ __all__ = [
     "markdown_page",
     "notes",
     "summarise",
+    "text_table",
     "write_tables",
 ]
 
@@ -71,6 +72,26 @@ class Table:
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
     stand_in: bool = False
+
+
+def text_table(
+    title: str, header: Iterable[str], rows: Iterable[Iterable[str]], *notes: str
+) -> Table:
+    """Lay out texts, none of which is the best of its column.
+
+    Parameters
+    ----------
+    title : str
+    header : iterable of str
+    rows : iterable of iterable of str
+    *notes : str
+        Sentences below the table.
+
+    Returns
+    -------
+    Table
+    """
+    return Table(title, [*header], [[*map(Cell, row)] for row in rows], [*notes])
 
 
 _TRIAL_COLUMNS = [

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precbench.report.figures import solver_styles
+from precbench.report.studies.drawing import side_by_side
 from precbench.report.studies.result import Presentation, Result
-from precbench.report.tables import Cell, Table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -19,34 +20,24 @@ def _tables(result: Result) -> Iterator[Table]:
     slopes = result.values[result.values["size"].isna()].pivot(
         index="curve", columns="quantity", values="value"
     )
-    yield Table(
-        title=result.title,
-        header=["", "slope", "stated"],
-        rows=[
-            [Cell(name), Cell(f"{of['slope']:.2f}"), Cell(f"{of['stated slope']:g}")]
-            for name, of in result.parameters["curves"].items()
-            for of in [slopes.loc[name]]
-        ],
-        notes=["Of the logarithm of the cost, against that of the size or of n log n."],
+    slopes = slopes.loc[list(result.parameters["curves"]), ["slope", "stated slope"]]
+    rows = slopes.itertuples(name=None)
+    yield text_table(
+        result.title,
+        ["", "slope", "stated"],
+        [(name, f"{slope:.2f}", f"{stated:g}") for name, slope, stated in rows],
+        "Of the logarithm of the cost, against that of the size or of n log n.",
     )
-    for name, rows in result.values.dropna(subset="size").groupby("curve", sort=False):
-        yield Table(
-            title=f"{result.title}: {name}",
-            header=["size", str(rows["quantity"].iloc[0])],
-            rows=[
-                [Cell(f"{size:,.0f}"), Cell(three_digits(value))]
-                for size, value in zip(rows["size"], rows["value"], strict=True)
-            ],
-        )
+    for name, of in result.values.dropna(subset="size").groupby("curve", sort=False):
+        cells = zip(of["size"].map("{:,.0f}".format), of["value"].map(three_digits), strict=True)
+        yield text_table(f"{result.title}: {name}", ["size", of["quantity"].iloc[0]], cells)
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     measured = result.values.dropna(subset="size")
-    measures = list(dict.fromkeys(measured["quantity"]))
     looks = solver_styles(list(result.parameters["curves"]))
-    panels = figure.subplots(1, len(measures), squeeze=False)[0]
-    for axes, measure in zip(panels, measures, strict=True):
-        for name, rows in measured[measured["quantity"] == measure].groupby("curve", sort=False):
+    for axes, measure, of_measure in side_by_side(figure, measured, "quantity"):
+        for name, rows in of_measure.groupby("curve", sort=False):
             size, cost = rows["size"].to_numpy(), rows["value"].to_numpy()
             look = looks[str(name)]
             axes.plot(size, cost, marker=look.marker, color=look.color, label=name)

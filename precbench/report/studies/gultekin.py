@@ -7,7 +7,7 @@ import pandas as pd
 
 from precbench.report.figures import solver_styles
 from precbench.report.studies.result import Presentation, Result, value_table
-from precbench.report.tables import Cell, Table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,14 +40,11 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
         yield _by_components(result, rows, name, ["method", "measure", "statistic"])
     skewed = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     wide = skewed.pivot(index="share", columns="method", values="value")
-    yield Table(
-        title=f"{result.title}: AUC by share of positives",
-        header=["", *(_METHODS[str(method)] for method in wide)],
-        rows=[
-            [Cell(f"{share:g}"), *(Cell(f"{value:.4f}") for value in values)]
-            for share, values in zip(wide.index, wide.to_numpy(), strict=True)
-        ],
-        notes=["Means over the experiments."],
+    yield text_table(
+        f"{result.title}: AUC by share of positives",
+        ["", *(_METHODS[str(method)] for method in wide)],
+        [(f"{share:g}", *map("{:.4f}".format, of)) for share, *of in wide.itertuples(name=None)],
+        "Means over the experiments.",
     )
 
 
@@ -60,13 +57,10 @@ def _by_components(
     wide = rows.set_index([*keys, "components"])["value"].unstack()  # sort=False: wrong in pandas 2
     order = pd.MultiIndex.from_frame(rows[keys].drop_duplicates())
     wide = wide.reindex(order, columns=rows["components"].unique())
-    return Table(
-        title=f"{result.title}: {name}",
-        header=["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
-        rows=[
-            [*map(Cell, map(str, key)), *(Cell(_digits(value)) for value in values)]
-            for key, values in zip(wide.index, wide.to_numpy(), strict=True)
-        ],
+    return text_table(
+        f"{result.title}: {name}",
+        ["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
+        [(*map(str, key), *map(_digits, of)) for key, *of in wide.itertuples(name=None)],
     )
 
 
@@ -137,15 +131,15 @@ def _bound_tables(result: Result) -> Iterator[Table]:
         wide = rows.fillna({"pairs": 0}).pivot(
             index=["rows", "pairs"], columns="quantity", values="value"
         )
-        names = [name for name in _QUANTITIES if name in wide]
-        yield Table(
-            title=f"{result.title}: {statement}",
-            header=["N", "S", *names],
-            rows=[
-                [Cell(f"{n:,.0f}"), Cell(f"{s:,.0f}" if s else ""), *map(_cell, values)]
-                for (n, s), values in zip(wide.index, wide[names].to_numpy(), strict=True)
+        wide = wide[[name for name in _QUANTITIES if name in wide]]
+        yield text_table(
+            f"{result.title}: {statement}",
+            ["N", "S", *wide],
+            [
+                (f"{n:,.0f}", f"{s:,.0f}" if s else "", *map("{:.3g}".format, of))
+                for (n, s), *of in wide.itertuples(name=None)
             ],
-            notes=["Deviations that are exceeded with the probability delta, and their bounds."],
+            "Deviations that are exceeded with the probability delta, and their bounds.",
         )
     others = table[table["what"].isin(["slope", "largest ratio"])]
     note = "Slopes in S, of Lemma 1 and Theorem 1 in N; ratios of a probability to its bound."
@@ -153,19 +147,12 @@ def _bound_tables(result: Result) -> Iterator[Table]:
     tails = table[table["what"] == "probability"]
     for (tail, s), rows in tails.groupby(["statement", "pairs"], sort=False):
         wide = rows.pivot(index="epsilon", columns="quantity", values="value")
-        names = [name for name in _QUANTITIES if name in wide]
-        yield Table(
-            title=f"{result.title}: probabilities of {tail}, S = {s:,.0f}",
-            header=["epsilon", *names],
-            rows=[
-                [_cell(epsilon), *map(_cell, values)]
-                for epsilon, values in zip(wide.index, wide[names].to_numpy(), strict=True)
-            ],
+        wide = wide[[name for name in _QUANTITIES if name in wide]]
+        yield text_table(
+            f"{result.title}: probabilities of {tail}, S = {s:,.0f}",
+            ["epsilon", *wide],
+            (map("{:.3g}".format, row) for row in wide.itertuples(name=None)),
         )
-
-
-def _cell(value: float) -> Cell:
-    return Cell(f"{value:.3g}")
 
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from precbench.report.figures import solver_styles
+from precbench.report.studies.drawing import side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
-from precbench.report.tables import Cell, Table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ _NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC", "pauc, logistic"
 _NAMES |= {"f1": "F1", "g-mean": "G-mean"}
 
 
-def _panels(
+def _grid(
     figure: "SubFigure", table: pd.DataFrame, column: str
 ) -> Iterator[tuple["Axes", pd.DataFrame]]:
     """Yield the axes and rows of each panel: a row per objective, a column per data set."""
@@ -28,8 +29,8 @@ def _panels(
     objectives, datasets = (list(dict.fromkeys(table[c])) for c in ("objective", "dataset"))
     shape = len(objectives), len(datasets)
     grid = figure.subplots(*shape, sharex=True, sharey="row", squeeze=False)
-    for panels, objective in zip(grid, objectives, strict=True):
-        for axes, dataset in zip(panels, datasets, strict=True):
+    for line, objective in zip(grid, objectives, strict=True):
+        for axes, dataset in zip(line, datasets, strict=True):
             rows = table[(table["objective"] == objective) & (table["dataset"] == dataset)]
             axes.set(xscale="log", yscale="log", title=f"{_NAMES[str(objective)]}, {dataset}")
             yield axes, rows
@@ -42,15 +43,12 @@ def _tables_by(result: Result, column: str, quantities: list[str], note: str) ->
     others = [c for c in result.values if c not in (column, "quantity", "value")]
     for key, rows in result.values.dropna(subset=column).groupby(others, sort=False):
         wide = rows.pivot(index=column, columns="quantity", values="value")
-        header = [quantity for quantity in quantities if quantity in wide]
-        yield Table(
-            title=f"{result.title}: {', '.join(map(str, key))}",
-            header=[column, *header],
-            rows=[
-                [Cell(f"{at:,.0f}"), *(Cell(three_digits(value)) for value in values)]
-                for at, values in zip(wide.index, wide[header].to_numpy(), strict=True)
-            ],
-            notes=[note],
+        wide = wide[[quantity for quantity in quantities if quantity in wide]]
+        yield text_table(
+            f"{result.title}: {', '.join(map(str, key))}",
+            [column, *wide],
+            [(f"{at:,.0f}", *map(three_digits, of)) for at, *of in wide.itertuples(name=None)],
+            note,
         )
 
 
@@ -77,7 +75,7 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
     table = result.values.dropna(subset="horizon")
     ways = list(dict.fromkeys(table["rows"]))
     colours, lines = solver_styles(ways), dict[str, Any]()
-    for axes, rows in _panels(figure, table, "horizon"):
+    for axes, rows in _grid(figure, table, "horizon"):
         for way in ways:
             of_way = rows[rows["rows"] == way]
             for quantity, dashes in (("regret, at most", "-"), ("bound", "--")):
@@ -112,7 +110,7 @@ def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     looks = solver_styles(["deviation", "slope"])
     of_slopes = result.values[result.values["quantity"] == "slope"]
     slopes = of_slopes.set_index(["dataset", "objective"])["value"]
-    for axes, rows in _panels(figure, result.values.dropna(subset="size"), "size"):
+    for axes, rows in _grid(figure, result.values.dropna(subset="size"), "size"):
         curve = rows[rows["quantity"] == "deviation"]
         slope = slopes[rows["dataset"].iloc[0], rows["objective"].iloc[0]]
         size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
@@ -149,10 +147,7 @@ def _error_tables(result: Result) -> Iterator[Table]:
 
 
 def _draw_errors(figure: "SubFigure", result: Result) -> None:
-    theorems = list(dict.fromkeys(result.values["theorem"]))
-    panels = figure.subplots(1, len(theorems), squeeze=False)[0]
-    for axes, theorem in zip(panels, theorems, strict=True):
-        rows = result.values[result.values["theorem"] == theorem]
+    for axes, theorem, rows in side_by_side(figure, result.values, "theorem"):
         cells = rows.groupby(["dataset", "objective"], sort=False)
         looks = solver_styles([" ".join(map(str, key)) for key, _ in cells])
         for key, of in cells:
@@ -162,7 +157,7 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
             axes.plot(wide.index, wide["bound"], "--", color=looks[name].color, linewidth=0.8)
         axes.set(title=theorem, xscale="log", xlabel="T" if "4" in theorem else "s")
         axes.set_ylabel("excess")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 PRESENTATIONS = {

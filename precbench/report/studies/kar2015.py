@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.figures import solver_styles
+from precbench.report.studies.drawing import draw_curves, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
-from precbench.report.tables import Cell, Table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +27,12 @@ def _tables(result: Result) -> Iterator[Table]:
     counted = wide["bound"].notna()
     mistakes = wide[counted].assign(holds=wide["measured"] <= wide["bound"])
     groups = mistakes.groupby(_KEYS, sort=False)
-    holds = [f"{of.sum()} of {len(of)}" for _, of in groups["holds"]]
+    means = groups[_MISTAKES].mean().map(_digits)
+    means["holds"] = [f"{of.sum()} of {len(of)}" for _, of in groups["holds"]]
     yield _table(
         result,
         "mistakes",
-        groups[_MISTAKES].mean(),
-        {"holds": holds},
+        means,
         "Means over the splits, and in how many of them the bound holds. Trivial: the most "
         "mistakes that the batches allow, so that a larger bound is vacuous.",
     )
@@ -41,8 +41,7 @@ def _tables(result: Result) -> Iterator[Table]:
     yield _table(
         result,
         "up to an open constant",
-        groups[_OPEN_ENDED].agg(columns),
-        {},
+        groups[_OPEN_ENDED].agg(columns).map(_digits),
         "Means over the splits. The bound is the explicit part plus a constant times the rate; "
         "the last column is the largest constant that any split needs. It should stay bounded as "
         "b grows.",
@@ -59,35 +58,30 @@ def _by_split(values: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[number.sort_values(kind="stable").index]
 
 
-def _table(
-    result: Result, name: str, wide: pd.DataFrame, extra: dict[str, list[str]], note: str
-) -> Table:
-    cells = [
-        [three_digits(value) if value == value else "" for value in row] for row in wide.values
-    ]
-    others = zip(*extra.values(), strict=True) if extra else [()] * len(cells)
-    return Table(
-        title=f"{result.title}: {name}",
-        header=["", "measure", "solver", "data", "b", *wide, *extra],
-        rows=[
-            [Cell(text) for text in (*key[:-1], f"{key[-1]:.0f}", *numbers, *more)]
-            for key, numbers, more in zip(wide.index, cells, others, strict=True)
-        ],
-        notes=[note],
+def _table(result: Result, name: str, wide: pd.DataFrame, note: str) -> Table:
+    return text_table(
+        f"{result.title}: {name}",
+        ["", "measure", "solver", "data", "b", *wide],
+        [(*key, f"{b:.0f}", *texts) for (*key, b), *texts in wide.itertuples(name=None)],
+        note,
     )
+
+
+def _digits(value: float) -> str:
+    return three_digits(value) if value == value else ""
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     wide = _by_split(result.values)
     wide["share"] = wide["measured"] / wide["bound"]
     uniform = wide["theorem"] == "Theorem 12"
-    panels = (
+    curves = (
         (wide[wide["bound"].notna()], "share", "mistakes as a share of the bound"),
         (wide[uniform], "measured", "deviation in Theorem 12"),
         (wide[~uniform & wide["bound"].isna()], "constant", "smallest sufficient constant"),
     )
-    for axes, (rows, column, label) in zip(figure.subplots(1, 3), panels, strict=True):
-        _draw_curves(axes, rows, column)
+    for axes, (rows, column, label) in zip(figure.subplots(1, 3), curves, strict=True):
+        _draw_means(axes, rows, column)
         axes.set(xscale="log", yscale="log", xlabel="b (rows of a batch)", ylabel=label)
         sizes = sorted(rows["batch_size"].unique())
         axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
@@ -96,18 +90,14 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     figure.axes[0].axhline(1, color="black", linewidth=0.8)
 
 
-def _draw_curves(axes: "Axes", rows: pd.DataFrame, column: str) -> None:
+def _draw_means(axes: "Axes", rows: pd.DataFrame, column: str) -> None:
     """Draw means over the splits, a curve for each of the other keys."""
     means = rows.groupby(_KEYS, sort=False)[column].mean().reset_index()
     abbreviated = means["theorem"].str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
     open_ended = means["measure"].where(means["solver"] == "", means["solver"])
     names = abbreviated + ", " + open_ended + ", " + means["dataset"]
-    styles = solver_styles(list(dict.fromkeys(names)))
-    for name, of in means.groupby(names, sort=False):
-        drawn = of[of[column] > 0]  # a logarithmic axis has no place for 0
-        if len(drawn):
-            look: dict[str, Any] = styles[str(name)]._asdict()
-            axes.plot(drawn["batch_size"], drawn[column], label=name, **look)
+    drawn = means[column] > 0  # a logarithmic axis has no place for 0
+    draw_curves(axes, means[drawn], names, "batch_size", column)
     if column == "measured" and len(means):
         size = np.sort(means["batch_size"].unique())
         guide = means["measured"].max() * np.sqrt(size[0] / size)
@@ -118,17 +108,13 @@ def _law_tables(result: Result) -> Iterator[Table]:
     values, keys = result.values, ["place", "law", "scores"]
     wide = values.pivot(index=keys, columns="quantity", values="value")
     quantities = ["excess", "control", "vectors"]
-    yield Table(
-        title=result.title,
-        header=["", "law", "scores", *quantities],
-        rows=[
-            [*map(Cell, key), *(Cell(f"{value:.3g}") for value in wide.loc[key, quantities])]
-            for key in dict.fromkeys(values[keys].itertuples(index=False, name=None))
-        ],
-        notes=[
-            "The largest excess of the left side over the right one; a law holds where it is not "
-            "above 0 but for rounding. The same scores break the control."
-        ],
+    wide = wide.loc[pd.MultiIndex.from_frame(values[keys].drop_duplicates()), quantities]
+    yield text_table(
+        result.title,
+        ["", "law", "scores", *quantities],
+        [(*key, *map("{:.3g}".format, of)) for key, *of in wide.itertuples(name=None)],
+        "The largest excess of the left side over the right one; a law holds where it is not "
+        "above 0 but for rounding. The same scores break the control.",
     )
 
 
@@ -175,27 +161,21 @@ def _tables_of_minima(result: Result) -> Iterator[Table]:
     wide = wide.reindex(pd.MultiIndex.from_frame(values[_OF].drop_duplicates()))
     least = values[values["quantity"] == _LEAST].set_index(_OF)["value"]
     learnt = wide[[step for step in wide if step == step]]
-    yield Table(
-        title=result.title,
-        header=["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
-        rows=[
-            [Cell(text) for text in (*key, "yes" if least[key] else "no", *map(three_digits, of))]
-            for key, of in zip(learnt.index, learnt.to_numpy(), strict=True)
+    yield text_table(
+        result.title,
+        ["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
+        [
+            (*key, "yes" if least[key] else "no", *map(three_digits, of))
+            for key, *of in learnt.itertuples(name=None)
         ],
-        notes=["The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0."],
+        "The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0.",
     )
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
     learnt = result.values.dropna(subset="eta0")
-    kinds = list(learnt["rows"].unique())
-    for axes, kind in zip(figure.subplots(1, len(kinds), sharey=True), kinds, strict=True):
-        of_kind = learnt[learnt["rows"] == kind]
-        names = of_kind["dataset"] + ", " + of_kind["surrogate"]
-        styles = solver_styles(list(dict.fromkeys(names)))
-        for name, of in of_kind.groupby(names, sort=False):
-            look: dict[str, Any] = styles[str(name)]._asdict()
-            axes.plot(of["eta0"], of["value"], label=name, **look)
+    for axes, kind, rows in side_by_side(figure, learnt, "rows", sharey=True):
+        draw_curves(axes, rows, rows["dataset"] + ", " + rows["surrogate"], "eta0")
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel="eta0", title=f"rows {kind}")
     figure.axes[0].set_ylabel("surrogate, relative to w = 0")
@@ -213,10 +193,7 @@ def _draw_rates(figure: "SubFigure", result: Result) -> None:
     axes = figure.subplots()
     constants = result.values[result.values["quantity"] == "constant"]
     names = constants["theorem"] + ", " + constants["solver"]
-    styles = solver_styles(list(dict.fromkeys(names)))
-    for name, rows in constants.groupby(names, sort=False):
-        look: dict[str, Any] = styles[str(name)]._asdict()
-        axes.plot(rows["batch_size"], rows["value"], label=name, **look)
+    draw_curves(axes, constants, names, "batch_size")
     axes.set(xscale="log", xlabel="b = T", ylabel="least sufficient constant")
     axes.axhline(0, color="0.6", linewidth=0.8)
     axes.legend(fontsize=6.5)

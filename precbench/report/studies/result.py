@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from precbench.report.tables import Cell, Table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -52,13 +52,8 @@ class Presentation:
 
 def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
     """Lay out values below each other."""
-    texts = zip(*(rows[column] for column in columns), strict=True)
-    return Table(
-        title=result.title,
-        header=["", *columns[1:], "value"],
-        rows=[
-            [*(Cell(str(text)) for text in said), Cell(three_digits(value))]
-            for said, value in zip(texts, rows["value"], strict=True)
-        ],
-        notes=[note] if note else [],
-    )
+    texts = [rows[column].map(str) for column in columns]
+    values = rows["value"].map(three_digits)
+    header = ["", *columns[1:], "value"]
+    notes = [note] if note else []
+    return text_table(result.title, header, zip(*texts, values, strict=True), *notes)

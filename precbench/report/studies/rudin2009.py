@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from precbench.metrics import Metric
 from precbench.report.figures import solver_styles
+from precbench.report.studies.drawing import draw_beside, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
-from precbench.report.tables import Cell, Table
+from precbench.report.tables import Cell, Table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,14 +116,14 @@ def _with_powers(result: Result) -> pd.DataFrame:
 def _pair_tables(result: Result) -> Iterator[Table]:
     for of, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
-        yield Table(
-            title=f"{result.title}: share of each {of}",
-            header=["", *dict.fromkeys(sums[of])],
-            rows=[
-                [Cell(str(name)), *(Cell(f"{value:.1%}") for value in rows["value"])]
+        yield text_table(
+            f"{result.title}: share of each {of}",
+            ["", *dict.fromkeys(sums[of])],
+            [
+                (str(name), *rows["value"].map("{:.1%}".format))
                 for name, rows in sums.groupby("objective", sort=False)
             ],
-            notes=[f"Columns: the rank of the {of} among the {of}s; 1 has the highest score."],
+            f"Columns: the rank of the {of} among the {of}s; 1 has the highest score.",
         )
 
 
@@ -244,8 +244,7 @@ def _draw_measures(axes: "Axes", value: pd.Series) -> None:
     names = ["R_max / I", "AUC"]
     for i, function in enumerate(("increasing", "decreasing")):
         heights = [value[part, function, name] for name in names for part in parts.values()]
-        places = np.arange(len(heights)) + 0.4 * i - 0.2
-        drawn = axes.bar(places, heights, 0.38, color=_COLOURS[function].color, label=function)
+        drawn = draw_beside(axes, i, heights, _COLOURS[function].color, function)
         axes.bar_label(drawn, fmt="%.2g", fontsize=8)
     ticks = [f"{name}\n{part}" for name in ("$R_{\\max}/I$", "AUC") for part in parts]
     axes.set_xticks(range(len(ticks)), ticks)
@@ -260,32 +259,30 @@ _PUSH_MEASURES = ("top, R^(1/p)", "bottom, R^(1/p)", "AUC", "crucial pairs", "ot
 
 
 def _push_tables(result: Result) -> Iterator[Table]:
+    note = (
+        "R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the share ranked "
+        "correctly."
+    )
+    yield from _tables_of_fits(result, "push", note)
+
+
+def _tables_of_fits(result: Result, what: str, note: str) -> Iterator[Table]:
+    """Lay out the means of measures beside each other, a line for each fit."""
     for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
+        fits, measures = (list(dict.fromkeys(rows[column])) for column in ("fit", "measure"))
         wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")
-        measures = [name for name in _PUSH_MEASURES if name in wide]
-        yield Table(
-            title=f"{result.title}: {dataset}, {part} rows",
-            header=["push", *measures],
-            rows=[
-                [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
-                for fit in dict.fromkeys(rows["fit"])
-            ],
-            notes=[
-                f"{_OVER_DRAWS}. R^(1/p) is the p-norm of the "
-                "heights; of the crucial and the other pairs the share ranked correctly."
-            ],
+        yield text_table(
+            f"{result.title}: {dataset}, {part} rows",
+            [what, *measures],
+            [(fit, *(_mean(wide[measure].loc[fit]) for measure in measures)) for fit in fits],
+            "Means over the training sets ± standard errors of these draws, which share rows: on "
+            f"new rows they would be larger. {note}",
         )
 
 
-_OVER_DRAWS = (
-    "Means over the training sets ± standard errors of these draws, which share rows: on new rows "
-    "they would be larger"
-)
-
-
-def _mean(values: pd.Series) -> Cell:
+def _mean(values: pd.Series) -> str:
     mean, error = values["mean"], values["standard error"]
-    return Cell(f"{mean:.3g} ± {error:.1g}" if mean == mean else "")
+    return f"{mean:.3g} ± {error:.1g}" if mean == mean else ""
 
 
 def _draw_pushes(figure: "SubFigure", result: Result) -> None:
@@ -301,8 +298,7 @@ def _draw_pushes(figure: "SubFigure", result: Result) -> None:
             axes.set_title(f"{measure.replace('R^(1/p)', '$R^{1/p}$')}, test")
         axes, pairs = panels[-1], rows["training"][list(_PUSH_MEASURES[3:])].unstack("fit")
         for i, (fit, shares) in enumerate(pairs.items()):
-            places = np.arange(len(shares)) + 0.4 * i - 0.2
-            axes.bar(places, shares, 0.38, color=looks[str(fit)].color, label=fit)
+            draw_beside(axes, i, shares, looks[str(fit)].color, fit)
         axes.set_xticks(range(len(pairs)), pairs.index)
         axes.set(ylim=(0, 1), title="ranked correctly, training")
         for axes in panels:
@@ -316,24 +312,20 @@ def _draw_pushes(figure: "SubFigure", result: Result) -> None:
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
     table = result.values[result.values["statement"] != ""]
-    facts = table[table["size"].isna()].assign(
-        p=[_power(p) for p in table["p"][table["size"].isna()]]
-    )
+    facts = table[table["size"].isna()]
+    facts = facts.assign(p=facts["p"].map(_power))
     yield value_table(result, facts, ["statement", "p", "quantity"])
     for statement, rows in table.dropna(subset="size").groupby("statement", sort=False):
         wide = rows.pivot(index=["p", "size"], columns="quantity", values="value")
-        yield Table(
-            title=f"{result.title}: {statement}",
-            header=["p", "I = K", "measured", "bound"],
-            rows=[
-                [Cell(_power(p)), Cell(f"{n:,.0f}"), Cell(f"{of[0]:.3g}"), Cell(f"{of[1]:.3g}")]
-                for (p, n), of in zip(
-                    wide.index, wide[["measured", "bound"]].to_numpy(), strict=True
-                )
+        wide = wide[["measured", "bound"]]
+        yield text_table(
+            f"{result.title}: {statement}",
+            ["p", "I = K", *wide],
+            [
+                (_power(p), f"{n:,.0f}", *map("{:.3g}".format, of))
+                for (p, n), *of in wide.itertuples(name=None)
             ],
-            notes=[
-                "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous."
-            ],
+            "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous.",
         )
 
 
@@ -343,11 +335,8 @@ def _power(p: float) -> str:
 
 def _draw_theorems(figure: "SubFigure", result: Result) -> None:
     table = result.values.dropna(subset="size")
-    statements = list(dict.fromkeys(table["statement"]))
     looks = solver_styles([_power(p) for p in result.parameters["powers"]])
-    panels = figure.subplots(1, len(statements), sharey=True, squeeze=False)[0]
-    for axes, statement in zip(panels, statements, strict=True):
-        of_one = table[table["statement"] == statement]
+    for axes, statement, of_one in side_by_side(figure, table, "statement", sharey=True):
         for p, rows in of_one.groupby("p", sort=False):
             look = looks[_power(float(str(p)))]
             for quantity, dashes in (("measured", "-"), ("bound", "--")):
@@ -356,26 +345,15 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
                 axes.plot(curve["size"], curve["value"], dashes, color=look.color, label=label)
         axes.axhline(1, color="0.6", linewidth=0.8)
         axes.set(title=statement, xscale="log", yscale="log", xlabel="I = K")
-    panels[0].set_ylabel("deviation")
-    panels[0].legend(fontsize=7)
+    figure.axes[0].set_ylabel("deviation")
+    figure.axes[0].legend(fontsize=7)
 
 
 # Other objectives
 
 
 def _objective_tables(result: Result) -> Iterator[Table]:
-    for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
-        wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")
-        measures = list(dict.fromkeys(rows["measure"]))
-        yield Table(
-            title=f"{result.title}: {dataset}, {part} rows",
-            header=["minimised", *measures],
-            rows=[
-                [Cell(str(fit)), *(_mean(wide[measure].loc[fit]) for measure in measures)]
-                for fit in dict.fromkeys(rows["fit"])
-            ],
-            notes=[f"{_OVER_DRAWS}. Risks are shares."],
-        )
+    yield from _tables_of_fits(result, "minimised", "Risks are shares.")
 
 
 def _draw_objectives(figure: "SubFigure", result: Result) -> None:
