@@ -20,7 +20,7 @@ from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
 from precbench.losses import SURROGATES
 from precbench.metrics import METRICS
-from precbench.papers import STUDIES, kar2014, rudin2009_theorems
+from precbench.papers import STUDIES, kar2014, rudin2009, rudin2009_theorems
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.results import read_values
 from precbench.solvers import FTRL, PNormPush
@@ -267,13 +267,13 @@ def test_adaboost_and_rankboost_have_the_same_minimiser():
     at = {"rows": "training", "measure": "AUC", "statistic": "mean"}
     assert one(table, fit="AdaBoost", **at) == pytest.approx(one(table, fit="p=1", **at), abs=1e-3)
     newton = []
-    X, y = rudin2009_theorems.scaled_to_unit("margin-noisy")
+    X, y = rudin2009.scaled_to_unit("margin-noisy")
     for repetition in range(2):
         rows = np.random.default_rng([0, repetition]).permutation(len(y))[:2000]
         push = PNormPush(4, method="newton").fit(X[rows], y[rows])
         newton.append(METRICS["auc"](y[rows], X[rows] @ push.coef_))
     assert one(table, fit="p=4", **at) == pytest.approx(np.mean(newton), abs=1e-4)
-    with pytest.raises(InputError, match="20,000 are to train: take fewer"):
+    with pytest.raises(InputError, match="a training set of 20,000: take fewer"):
         values("rudin2009/objectives", **changes | {"rows": 20000})
 
 

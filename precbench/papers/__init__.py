@@ -34,5 +34,5 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     **costs.STUDIES,
 }
 
-QUICK = (frozenset(rudin2009.STUDIES) - {"push-variants"}) | kar2015_laws.QUICK
+QUICK = rudin2009.QUICK | kar2015_laws.QUICK
 """Those that need no data and a few seconds at most: computed anew by every check."""

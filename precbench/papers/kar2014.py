@@ -150,11 +150,11 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
         played = [np.zeros(X.shape[1])]
         player.set_params(batch_size=size).fit(X, y, trace=_Weights(played))
         leader = player.leader(X, y)
-        found = (float(np.sum(player.penalties_)) - leader.loss) / scale
-        most = found + (leader.gap + player.error_ * float(np.sum(player.lipschitz_))) / scale
+        least, gaps = _regret_against(leader, player)
+        most = least / scale + gaps / scale
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
-            "regret": found,
+            "regret": least / scale,
             "regret, at most": most,
             "bound": bound,
             "rate": math.sqrt(size) * rate,
@@ -169,6 +169,12 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
             if struct:  # 6 sqrt(s/T) at twice the weights, a quarter of it
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
+
+
+def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
+    """Return the regret of a player, and how much more it may be by the certified gaps."""
+    gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
+    return float(np.sum(player.penalties_)) - leader.loss, gaps
 
 
 class _Weights:
@@ -219,8 +225,7 @@ def _of_few_positives(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[st
         leader = player.leader(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
-        least = float(np.sum(player.penalties_)) - leader.loss
-        gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
+        least, gaps = _regret_against(leader, player)
         regrets.append((least / scale, (least + gaps) / scale))
     return {"regret, lone positive": regrets[0][0], "regret, balanced": regrets[1][1]}
 
@@ -472,14 +477,11 @@ def error_bounds(
     found: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
-        if max(*horizons, rows) > len(y):
-            most = max(*horizons, rows)
+        if (most := max(*horizons, rows)) > len(y):
             raise InputError(f"{dataset} has {len(y):,} rows, fewer than {most:,}: take fewer")
         for objective in objectives:
             of = _MEASURES[objective](top, beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
-            ones = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]
-            player.fit(X[ones], y[ones])  # a leader needs a fit
             best = _best(player, X, y)
             for horizon in horizons:
                 values = _converted(player, X, y, horizon, streams, of, best, seed)
@@ -487,7 +489,7 @@ def error_bounds(
             if objective == "prec@k":
                 continue  # its k is a share of the positives in 1PMB
             X_n, y_n = X[:rows], y[:rows]
-            best = _best(player.fit(X[ones], y[ones]), X_n, y_n)
+            best = _best(player, X_n, y_n)
             for size in buffers:
                 name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
                 solver = OnePMB(
@@ -508,7 +510,8 @@ def _terms(player: FTRL, y: NDArray) -> float:
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
     """Return the best w in the ball, and a lower limit of all losses there."""
-    leader = player.leader(X, y)
+    ones = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]
+    leader = player.fit(X[ones], y[ones]).leader(X, y)  # which needs a fit
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
 
@@ -529,10 +532,8 @@ def _converted(
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
-        scale = _terms(player, y[drawn])
-        regrets.append(
-            (float(np.sum(player.penalties_)) - player.leader(X[drawn], y[drawn]).loss) / scale
-        )
+        least, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
+        regrets.append(least / _terms(player, y[drawn]))
         excesses.append(of(X @ player.coef_, y > 0) - best[1])
     over = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
     at_zero = of(np.zeros(len(y)), y > 0) - best[1]

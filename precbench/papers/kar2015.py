@@ -118,9 +118,7 @@ def precision_bounds(
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []
     slopes: dict[tuple[str, str], tuple[float, NDArray[np.float64]]] = {}
     for name in datasets:
-        dataset = load_dataset(name)
-        if dataset.optimum is None:
-            raise InputError(f"{name} has no known optimum: take margin or margin-noisy")
+        dataset = _with_optimum(name)
         rng = np.random.default_rng(seed)
         deviations = _deviations(dataset, k, sample_sizes, weights, samples, radius, rng)
         rows += [
@@ -199,10 +197,14 @@ def precision_rates(
     ------
     InputError
         If the optimum of the data set is not known.
+    DataUnavailableError
+        If the data set cannot be obtained.
+
+    Notes
+    -----
+    kar2015, Section 5.
     """
-    population = load_dataset(dataset)
-    if population.optimum is None:
-        raise InputError(f"{dataset} has no known optimum: take margin or margin-noisy")
+    population = _with_optimum(dataset)
     rng = np.random.default_rng(seed)
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     positives = np.mean(population.y > 0)
@@ -233,6 +235,13 @@ def precision_rates(
     return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 
 
+def _with_optimum(name: str) -> Dataset:
+    dataset = load_dataset(name)
+    if dataset.optimum is None:
+        raise InputError(f"{name} has no known optimum: take margin or margin-noisy")
+    return dataset
+
+
 class _Stream(NamedTuple):
     """The training rows of a split, in batches.
 
@@ -260,6 +269,11 @@ class _Stream(NamedTuple):
     @property
     def n_batches(self) -> int:
         return -(-len(self.y) // self.batch_size)
+
+    @property
+    def uniform_rate(self) -> float:
+        """The deviation of a batch that Theorem 12 allows, of all batches, without its constant."""
+        return math.sqrt(math.log(self.n_batches / DELTA) / self.batch_size)
 
     def _count(self, y: NDArray[np.float64]) -> int:
         n_pos = int(np.sum(y > 0))
@@ -347,8 +361,8 @@ def _online_to_batch(
     losses = [stream.on_population("prec@k loss", stream.population.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
     online = float(np.mean([wrong / k for wrong, (_, _, k) in batches if k]))
-    rate = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
-    yield "Theorem 13", "prec@k loss", _open_ended(float(np.mean(losses)), online, rate)
+    measured = float(np.mean(losses))
+    yield "Theorem 13", "prec@k loss", _open_ended(measured, online, stream.uniform_rate)
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
@@ -358,8 +372,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
     inside = {*_MULTIPLES[radius >= _MULTIPLES], min(radius, 1e3)}
     best = min(stream.on_population("avg surrogate", c * scores) for c in inside)
     found = stream.on_population("avg surrogate", X @ solver.coef_)
-    rate = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
-    rate += math.sqrt(1 / stream.n_batches)
+    rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
     yield "Theorem 15", "avg surrogate", _open_ended(found, best, rate)
 
 
@@ -386,10 +399,9 @@ def _corollary_14(stream: _Stream, loss: float) -> float:
     optimum: Any = stream.population.optimum
     scores = stream.population.X @ optimum
     reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
-    uniform = math.sqrt(math.log(stream.n_batches / DELTA) / stream.batch_size)
     needed = (
         (math.sqrt(loss) - math.sqrt(stream.on_population("avg surrogate", c * scores)))
-        / (c * reach / math.sqrt(stream.n_batches) + uniform)
+        / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
         for c in _MULTIPLES
     )
     return max(0.0, *needed)

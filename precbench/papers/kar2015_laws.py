@@ -151,8 +151,8 @@ def _of(name: str) -> _Quantity:
     return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]
 
 
-def _below(left: str, right: str) -> _Quantity:
-    return lambda case: _of(left)(case) - _of(right)(case)
+def _excess(left: str, right: str, of: Callable[[str], _Quantity] = _of) -> _Quantity:
+    return lambda case: of(left)(case) - of(right)(case)
 
 
 def _margin(kind: str) -> _Quantity:
@@ -175,23 +175,18 @@ def _at_all_positives(case: _Case) -> _Case:
 
 
 def _apart(case: _Case) -> float:
-    return abs(_below("avg", "struct")(case))
+    return abs(_excess("avg", "struct")(case))
 
 
-def _upper_bound(place: str, surrogate: str) -> _Law:
-    """Return the law that a surrogate is not below the loss; struct is its control."""
-    name = f"prec@k <= {surrogate}"
-    return _Law(place, name, _below("prec@k", surrogate), _below("prec@k", "struct"))
+def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
+    """Return the law that a surrogate is not below another or the loss; struct is its control."""
+    return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
 def _order(left: str, right: str, of: Callable[[str], _Quantity], what: str = "") -> _Law:
     """Return the law that one quantity is not above another; the reverse is its control."""
-    return _Law(
-        "Figure 1",
-        f"{left} <= {right}{what}",
-        lambda case: of(left)(case) - of(right)(case),
-        lambda case: of(right)(case) - of(left)(case),
-    )
+    name = f"{left} <= {right}{what}"
+    return _Law("Figure 1", name, _excess(left, right, of), _excess(right, left, of))
 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
@@ -205,16 +200,11 @@ def _consistent(place: str, surrogate: str, margin: str) -> _Law:
 
 
 _LAWS = (
-    _upper_bound("Claim 1", "ramp"),
-    *(_upper_bound("Sections 3.3 and 3.4", name) for name in ("max", "avg")),
+    _upper_bound("Claim 1", "prec@k", "ramp"),
     *(
-        _Law(
-            "Sections 3.3 and 3.4",
-            f"ramp <= {name}",
-            _below("ramp", name),
-            _below("ramp", "struct"),
-        )
-        for name in ("max", "avg")
+        _upper_bound("Sections 3.3 and 3.4", left, right)
+        for left in ("prec@k", "ramp")
+        for right in ("max", "avg")
     ),
     _consistent("Claim 3", "ramp", "weak"),
     _consistent("Section 3.3", "max", "strong"),

@@ -7,7 +7,7 @@ rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that conc
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,15 +24,19 @@ from precbench.solvers import PNormPush
 from precbench.yaml.models import Name, Section
 
 __all__ = [
+    "QUICK",
     "STUDIES",
     "RankedList",
+    "Rows",
     "discount_factors",
     "lemma_7",
+    "means_of_fits",
     "one_dimensional",
     "pair_shares",
     "push_variants",
     "ranked_lists",
     "scaled_to_unit",
+    "training_sets",
 ]
 
 PUSHES = ("top", "bottom", "both")
@@ -453,26 +457,64 @@ def push_variants(
     -----
     rudin2009, Section 7.
     """
-    found: list[tuple[str, str, str, str, float]] = []
-    for name in datasets:
-        X, y = scaled_to_unit(name)
-        if rows >= len(y):
-            raise InputError(
-                f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer"
-            )
-        for repetition in range(repetitions):
-            order = np.random.default_rng([seed, repetition]).permutation(len(y))
-            train, test = order[:rows], order[rows:]
-            for fit, part, measure, value in _compared_pushes(
-                (X[train], y[train]), (X[test], y[test]), p, bottom_weight, crucial
-            ):
-                found.append((name, fit, part, measure, value))
+    return means_of_fits(
+        (name, *found)
+        for name in datasets
+        for train, test in training_sets(name, rows, repetitions, seed)
+        for found in _compared_pushes(train, test, p, bottom_weight, crucial)
+    )
+
+
+def means_of_fits(found: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
+    """Return means over the training sets and their standard errors.
+
+    Parameters
+    ----------
+    found : iterable of tuple
+        Data set, fit, rows, measure and value.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``dataset``, ``fit``, ``rows``, ``measure``, ``statistic``, ``value``.
+    """
     keys = ["dataset", "fit", "rows", "measure"]
-    table = pd.DataFrame(found, columns=[*keys, "value"])
-    groups = table.groupby(keys, sort=False)["value"]
+    groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     statistics = {"mean": groups.mean(), "standard error": groups.sem()}
     parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
+
+
+Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
+    """Draw training sets of so many rows of a data set, scaled to [0, 1] over all of them.
+
+    Parameters
+    ----------
+    name : str
+    rows, repetitions, seed : int
+
+    Yields
+    ------
+    train, test : tuple of ndarray
+        Rows and labels of each training set, and all others.
+
+    Raises
+    ------
+    InputError
+        If no rows are left to test on.
+    DataUnavailableError
+        If the data set cannot be obtained.
+    """
+    X, y = scaled_to_unit(name)
+    if rows >= len(y):
+        raise InputError(f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer")
+    for repetition in range(repetitions):
+        order = np.random.default_rng([seed, repetition]).permutation(len(y))
+        train, test = order[:rows], order[rows:]
+        yield (X[train], y[train]), (X[test], y[test])
 
 
 def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -500,11 +542,8 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
 
 
-_Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
 def _compared_pushes(
-    train: _Rows, test: _Rows, p: float, bottom_weight: float, crucial: int
+    train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
     """Fit each push to the training rows; yield fit, rows, measure and value."""
     X, y = train
@@ -542,3 +581,4 @@ STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
     "lemma-7": lemma_7,
     "one-dimensional": one_dimensional,
 }
+QUICK = frozenset(STUDIES) - {"push-variants"}

@@ -19,9 +19,8 @@ from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, softmax
 from threadpoolctl import threadpool_limits
 
-from precbench.errors import InputError
 from precbench.metrics import auc, pnorm_risk, r_max
-from precbench.papers.rudin2009 import scaled_to_unit
+from precbench.papers.rudin2009 import Rows, means_of_fits, training_sets
 from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.solvers import PNormPush
 
@@ -284,16 +283,19 @@ def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) ->
 
 
 def _least_risk(X: NDArray, positive: NDArray[np.bool_], p: float, w: NDArray) -> NDArray:
-    """Return the scores that minimise log R_p,exp / p, by L-BFGS."""
+    """Return the scores that minimise R_p,exp, by L-BFGS."""
     X = np.asarray(X, dtype=float)
+    return X @ _minimised(_log_risk(X[positive], X[~positive], p), w)
+
+
+def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
+    """Return log R_p,exp / p with its gradient, as a function of w."""
 
     def risk(w: NDArray) -> tuple[float, NDArray]:
-        s = X @ w
-        a, b = -s[positive], p * s[~positive]
-        gradient = X[~positive].T @ softmax(b) - X[positive].T @ softmax(a)
-        return float(logsumexp(a) + logsumexp(b) / p), gradient
+        a, b = -(pos @ w), p * (neg @ w)
+        return float(logsumexp(a) + logsumexp(b) / p), neg.T @ softmax(b) - pos.T @ softmax(a)
 
-    return X @ _minimised(risk, w)
+    return risk
 
 
 def _minimised(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
@@ -344,39 +346,29 @@ def push_objectives(
     -----
     rudin2009, Sections 1, 2 and 9.2.
     """
-    found: list[tuple[str, str, str, str, float]] = []
-    for name in datasets:
-        X, y = scaled_to_unit(name)
-        if rows >= len(y):
-            raise InputError(f"{name} has {len(y):,} rows, and {rows:,} are to train: take fewer")
-        for repetition in range(repetitions):
-            order = np.random.default_rng([seed, repetition]).permutation(len(y))
-            train, test = order[:rows], order[rows:]
-            with threadpool_limits(1):
-                fits = [*_objectives(X[train], y[train] > 0, powers)]
-            for fit, w in fits:
-                for part, chosen in (("training", train), ("test", test)):
-                    for measure, value in _measures(y[chosen], X[chosen] @ w, powers):
-                        found.append((name, fit, part, measure, value))
-    keys = ["dataset", "fit", "rows", "measure"]
-    groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
-    statistics = {"mean": groups.mean(), "standard error": groups.sem()}
-    parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
-    return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
+    return means_of_fits(
+        (name, *found)
+        for name in datasets
+        for train, test in training_sets(name, rows, repetitions, seed)
+        for found in _compared_objectives(train, test, powers)
+    )
 
 
-def _objectives(
-    X: NDArray, positive: NDArray[np.bool_], powers: list[float]
-) -> Iterator[tuple[str, NDArray]]:
+def _compared_objectives(
+    train: Rows, test: Rows, powers: list[float]
+) -> Iterator[tuple[str, str, str, float]]:
+    """Minimise each objective on the training rows; yield fit, rows, measure and value."""
+    with threadpool_limits(1):
+        fits = [*_minimisers_on(*train, powers)]
+    for fit, w in fits:
+        for part, (X, y) in (("training", train), ("test", test)):
+            for measure, value in _measures(y, X @ w, powers):
+                yield fit, part, measure, value
+
+
+def _minimisers_on(X: NDArray, y: NDArray, powers: list[float]) -> Iterator[tuple[str, NDArray]]:
     """Yield the name and the w of each minimiser."""
-    pos, neg, zero = X[positive], X[~positive], np.zeros(X.shape[1])
-
-    def of_power(p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
-        def risk(w: NDArray) -> tuple[float, NDArray]:
-            a, b = -(pos @ w), p * (neg @ w)
-            return float(logsumexp(a) + logsumexp(b) / p), neg.T @ softmax(b) - pos.T @ softmax(a)
-
-        return risk
+    pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
     def adaboost(w: NDArray) -> tuple[float, NDArray]:
         z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
@@ -395,14 +387,14 @@ def _objectives(
 
     start = zero
     for p in powers:
-        start = _minimised(of_power(p), start)
+        start = _minimised(_log_risk(pos, neg, p), start)
         yield f"p={p:g}", start
     yield "AdaBoost", _minimised(adaboost, np.append(zero, 0.0))[:-1]
     yield "e^r", _minimised(exponential_price, start)
     p = max(powers)
     while p < _STEEP:
         p = min(4 * p, _STEEP)
-        start = _minimised(of_power(p), start)
+        start = _minimised(_log_risk(pos, neg, p), start)
     yield "R_max", start
 
 
