@@ -1,5 +1,6 @@
 """Contestants without weights: trees, classifiers of other libraries, and their stored scores."""
 
+import importlib
 import re
 
 import numpy as np
@@ -98,6 +99,8 @@ def test_any_classifier_of_scikit_learn_may_rank(classifier):
     assert check_solver(make) is make
     if classifier is KNeighborsClassifier:
         assert make(n_neighbors=3).fit(X, y).classifier_.n_neighbors == 3
+        with pytest.raises(TypeError, match="n_neighbor"):
+            make(n_neighbor=3)
         with pytest.raises(ValueError, match="n_neighbors"):
             make(n_neighbors=-1).fit(X, y)
 
@@ -168,12 +171,18 @@ def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkey
     def absent():
         raise MissingPackageError("lightgbm cannot be imported: install it")
 
-    job = job_of(small(solvers=TREES, common="{k: 0.5}"), tmp_path)
+    def here(jobs, _):
+        return ((job.key, run_job(job)) for job in jobs)
+
     monkeypatch.setattr("precbench.solvers.lightgbm._lightgbm", absent)
-    worker._warm_up.cache_clear()
-    assert run_job(job) == "skipped"
-    record = Store(tmp_path).read(job.key)
-    assert record["reason"] == "lightgbm cannot be imported: install it"
+    monkeypatch.setattr(importlib.import_module("precbench.runner.dispatch"), "_pool", here)
+    result = run(small(solvers=TREES, common="{k: 0.5}", checkpoints="1"), tmp_path / "out")
+    assert result.exit_code == 0
+    assert "lightgbm (2 skipped: lightgbm cannot be imported: install it)" in result.output
+    [folder] = (tmp_path / "out").iterdir()
+    table = numbers(folder)
+    assert set(table.loc[table["solver"] == "lightgbm", "status"]) == {"skipped"}
+    assert set(table.loc[table["solver"] != "lightgbm", "status"]) == {"ok"}
 
 
 def test_damaged_scores_are_refused(small, tmp_path):

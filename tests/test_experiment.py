@@ -71,6 +71,54 @@ def keys(experiment):
     return {key(trial) for trial in experiment.trials()}
 
 
+# A config that extends another
+
+
+@pytest.fixture
+def extended(tmp_path):
+    def extended(text, base=SMALL):
+        (tmp_path / "base.yaml").write_text(base)
+        (tmp_path / "c.yaml").write_text(text)
+        return load_config(tmp_path / "c.yaml")
+
+    return extended
+
+
+def test_a_config_may_extend_another(extended, read):
+    ours = extended("extends: base.yaml\nname: other\ndatasets: [german]\n")
+    assert (ours.name, [entry.name for entry in ours.datasets]) == ("other", ["german"])
+    whole = read(SMALL)
+    assert (ours.solvers, ours.metrics, ours.common) == (whole.solvers, whole.metrics, whole.common)
+
+
+WRONGLY_EXTENDED = {
+    "absent": ("extends: bass.yaml", SMALL, "c.yaml:1:1: extends: there is no bass.yaml beside"),
+    "elsewhere": ("extends: ../base.yaml", SMALL, "c.yaml:1:1: extends: should be the name of"),
+    "a list": ("extends: [base.yaml]", SMALL, "c.yaml:1:1: extends: should be the name of"),
+    "a third": (
+        "extends: base.yaml",
+        "extends: c.yaml",
+        "c.yaml:1:1: extends: base.yaml has no keys",
+    ),
+    "no keys": ("extends: base.yaml", "- 1", "c.yaml:1:1: extends: base.yaml has no keys"),
+    "ours": ("extends: base.yaml\nnane: x", SMALL, "c.yaml:2:1: nane: unknown key"),
+    "theirs": (
+        "extends: base.yaml",
+        SMALL.replace("adult", "adul"),
+        "base.yaml:3:20: datasets[1].name: unknown data set 'adul'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONGLY_EXTENDED)
+def test_mistakes_are_reported_in_the_file_that_makes_them(extended, tmp_path, case):
+    text, base, complaint = WRONGLY_EXTENDED[case]
+    with pytest.raises(InputError) as caught:
+        extended(text, base)
+    lines = str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+    assert any(line.startswith(complaint) for line in lines), lines
+
+
 # Shipped configs
 
 

@@ -20,6 +20,7 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, list_configs, load_config
 from precbench.experiment.plan import make_plan
+from precbench.locations import shipped
 from precbench.results import read_run
 from precbench.runner import _limits, run_plan, shared_memory, to_do
 from precbench.runner.recorder import Recorder
@@ -27,6 +28,7 @@ from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
 from precbench.solvers import SGDAtK
 from precbench.store import Store
+from precbench.yaml.document import load
 from tests.helpers import invoke, numbers, records, refused, run, session
 
 
@@ -567,9 +569,18 @@ def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     assert all(record["stand_in"] for record in Store(folder).records())
 
 
+def extends_another(name):
+    return "extends" in load(shipped("configs") / f"{name}.yaml").data
+
+
 @pytest.mark.promise("R33")
 @pytest.mark.parametrize(
-    "name", [name for name in list_configs() if isinstance(load_config(name), Experiment)]
+    "name",
+    [
+        name
+        for name in list_configs()
+        if isinstance(load_config(name), Experiment) and not extends_another(name)
+    ],
 )
 def test_every_experiment_runs_at_smoke_size(name, isolated, tmp_path):
     result = run(name, tmp_path, "--smoke")

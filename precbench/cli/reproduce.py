@@ -12,7 +12,7 @@ from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
 from precbench.claims.ledger import changes, read_ledger, reference_path
-from precbench.cli.run import RunOptions, prepared
+from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
@@ -88,7 +88,7 @@ def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
-    if any(summary["not_ok"] for summary in summaries):
+    if any(map(has_failed, summaries)):
         return 1
     return _REGRESSED if worse else 0
 

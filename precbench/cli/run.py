@@ -54,7 +54,12 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
     summaries = [run() for run in runs]
     if options.as_json:
         print(json.dumps(summaries, indent=1))
-    return int(any(summary["not_ok"] for summary in summaries))
+    return int(any(map(has_failed, summaries)))
+
+
+def has_failed(summary: dict[str, Any]) -> bool:
+    """Return whether some trial of a run has failed; what is skipped has a reason."""
+    return bool(summary["not_ok"].keys() - {"skipped"})
 
 
 def prepared(config: Experiment | Study, options: RunOptions) -> Callable[[], dict[str, Any]]:

@@ -40,7 +40,7 @@ from precbench.experiment.trial import Split, Trial
 from precbench.locations import shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
-from precbench.yaml.document import Document, Keys, load
+from precbench.yaml.document import Document, Keys, load_extended
 from precbench.yaml.models import (
     Items,
     Line,
@@ -243,14 +243,14 @@ class Experiment(Section):
     def smoke_size(self) -> "Experiment":
         """Return the same experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
-        iterations = {"epochs": smoke.epochs, "max_iter": smoke.max_iter}
+        lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         indices = self.protocol.indices[: smoke.n_splits]
         changes: dict[str, Any] = {
             "rows": smoke.rows,
             "datasets": few or self.datasets,
             "protocol": self.protocol.model_copy(update={"splits": indices}),
-            "solvers": {n: entry.replace(**iterations) for n, entry in self.solvers.items()},
+            "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
         if self.sweep is not None:
@@ -363,7 +363,7 @@ def load_config(config: str | Path) -> Experiment | Study:
         raise InputError(
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
-    return from_document(load(path), path.parent)
+    return from_document(load_extended(path), path.parent)
 
 
 def list_configs() -> list[str]:

@@ -391,6 +391,7 @@ class Smoke(Section):
     n_splits: PositiveInt = 1
     epochs: PositiveInt = 2
     max_iter: PositiveInt = 20
+    n_estimators: PositiveInt = 10
     checkpoints: Checkpoints = 4
     sweep: Items[Any] | None = None
     datasets: Items[str] | None = None

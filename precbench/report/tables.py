@@ -440,15 +440,15 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return the text of each solver, with the points of the sweep unless it holds at all."""
+    """Return each text with its solvers, and the points of the sweep unless it holds at all."""
     present = summary.assign(text=texts).dropna(subset="text")
-    parts = []
+    names: dict[str, list[str]] = {}
     for (solver, text), rows in present.groupby(["solver", "text"], sort=False):
         points = list(dict.fromkeys(rows["sweep"]))
         everywhere = len(points) == summary["sweep"].nunique()
         where = "" if everywhere else f" at {', '.join(points)}"
-        parts.append(f"{solver}{where} ({text})")
-    return "; ".join(parts)
+        names.setdefault(str(text), []).append(f"{solver}{where}")
+    return "; ".join(f"{', '.join(solvers)} ({text})" for text, solvers in names.items())
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:

@@ -288,11 +288,13 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         A subclass of `ScoringClassifier`.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    defaults = {p.name: p.default for p in init.parameters.values() if p.name != "self"}
+    _, *parameters = init.parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
     own = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]
 
     def set_parameters(self: Any, **params: Any) -> None:
+        init.bind(self, **params)  # refuses unknown names
         vars(self).update(defaults | params)
 
     def make(self: Any) -> Any:

@@ -8,14 +8,15 @@ by its constructors.
 
 import math
 import re
+import reprlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.text import visible
 
 MAX_BYTES = 1_000_000
@@ -44,11 +45,14 @@ class Document:
         Dictionaries (keys are always text), lists, and scalars.
     where : dict of tuple to (int, int)
         For the path of each key or item, the line and column (from 1) where it begins.
+    base : Document or None
+        The file that this one extends, see `load_extended`.
     """
 
     file: str
     data: Any
     where: dict[Keys, tuple[int, int]]
+    base: "Document | None" = None
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
         """Return the error that reports the problems, one line each, in the order of the file.
@@ -65,18 +69,19 @@ class Document:
         -------
         InputError
         """
-        placed = [(self._place(keys), keys, text) for keys, text in problems]
-        placed.sort(key=lambda problem: problem[0])
-        lines = [_complaint(self.file, *problem) for problem in placed]
+        placed = [(*self._place(keys), keys, text) for keys, text in problems]
+        placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
+        lines = [_complaint(*problem) for problem in placed]
         lines = list(dict.fromkeys(lines))
         more = len(lines) - MAX_MISTAKES
         shown = lines[:MAX_MISTAKES] + [f"{self.file}: and {more:,} more"] * (more > 0)
         return InputError("\n".join(shown))
 
-    def _place(self, keys: Keys) -> tuple[int, int]:
-        return next(
-            self.where[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in self.where
-        )
+    def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
+        if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
+            return self.base._place(keys)
+        nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
+        return self.file, self.where[nearest]
 
 
 def load(path: Path) -> Document:
@@ -109,6 +114,44 @@ def load(path: Path) -> Document:
         column = error.start - content.rfind(b"\n", 0, error.start)
         raise InputError(f"{path}:{line}:{column}: not UTF-8 text") from error
     return parse(text, str(path))
+
+
+def load_extended(path: Path) -> Document:
+    """Read a file, and the one beside it that it extends, if it has the key ``extends``.
+
+    Of both, the keys of the highest level count; where both have one, that of `path`.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    Document
+        Without the key ``extends``.
+
+    Raises
+    ------
+    InputError
+        As for `load`; also if the other file cannot be extended.
+    """
+    own = load(path)
+    if not isinstance(own.data, dict) or "extends" not in own.data:
+        return own
+    name = own.data["extends"]
+    if not isinstance(name, str) or Path(name).name != name:
+        found = reprlib.repr(name)
+        problem = f"should be the name of a file beside this one, found {found}"
+        raise own.refusal([(("extends",), problem)])
+    if not path.with_name(name).is_file():
+        near = did_you_mean(name, (other.name for other in path.parent.glob("*.yaml")))
+        raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])
+    base = load(path.with_name(name))
+    if not isinstance(base.data, dict) or "extends" in base.data:
+        raise own.refusal([(("extends",), f"{name} has no keys, or extends a third file")])
+    data = {**base.data, **own.data}
+    del data["extends"]
+    return replace(own, data=data, base=base)
 
 
 def parse(text: str, file: str = "<text>") -> Document:
