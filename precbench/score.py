@@ -256,7 +256,7 @@ def _metric_rows(
                 continue
             try:
                 value = metric(y, final)
-            except InputError as error:  # for example k beyond the positives of the test part
+            except InputError as error:  # of a metric that a package adds, or too few rows
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
                 of_metric.append(named | failure)
                 continue

@@ -1,67 +1,187 @@
 """The top of a ranked list: `k` and `beta` as counts of rows, and selection of these rows.
 
-A float is a share, of the positives for `k` and of the negatives for `beta`; an int is a count.
+An int `k` is a count of rows, a float a share of the positives, and text such as ``"1 %"`` a share
+of the rows. `beta` is a share of the negatives.
 """
 
 import functools
 import math
+import re
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.errors import InputError
 
-__all__ = ["ceil_share", "check_beta", "k_by_size", "resolve_k", "split_at", "top_rows"]
+__all__ = [
+    "TopK",
+    "ceil_share",
+    "check_beta",
+    "check_k",
+    "k_by_size",
+    "resolve_k",
+    "split_at",
+    "top_rows",
+    "training_k",
+]
+
+TopK = float | int | str
+"""100: a count of rows; 0.25: a share of the positives; "1 %": a share of the rows."""
+
+_PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
+_MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
 
 
-def resolve_k(k: float | int, n_pos: int) -> int:
-    """Return `k` as a number of rows.
+def check_k(k: TopK) -> TopK:
+    """Validate `k`, whatever the list.
 
     Parameters
     ----------
-    k : float or int
-        A float in (0, 1] is a share of the positives, an int of at least 1 a count.
-    n_pos : int
-        Number of positives.
+    k : int, float or str
+        A count of rows of at least 1, a share of the positives in (0, 1], or a share of the rows
+        such as ``"1 %"`` or ``"0.5%"``, above 0 and at most 100.
 
     Returns
     -------
-    int
-        ``max(1, ceil(k * n_pos))`` for a share, `k` itself for a count; at most `n_pos`.
+    int, float or str
+        The same.
 
     Raises
     ------
     InputError
-        If `k` is neither, or exceeds the number of positives.
+        If it is none of these.
     """
-    if isinstance(k, Integral) and not isinstance(k, bool) and k >= 1:
-        count = int(k)
-    elif isinstance(k, Real) and not isinstance(k, Integral) and 0 < k <= 1:
-        count = ceil_share(k, n_pos)
-    else:
+    if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
+        return k
+    shown = repr(str(k)) if isinstance(k, str) else k
+    raise InputError(
+        f"k = {shown} is neither a share of the positives (a float in (0, 1]), nor a count of rows "
+        "(an int of at least 1), nor a share of the rows (text such as '1 %', up to '100 %')"
+        f"{_meant(k)}; give one of the three"
+    )
+
+
+def _is_count(k: Any) -> bool:
+    return isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
+
+
+def _is_share(k: Any) -> bool:
+    return isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1
+
+
+def _share_of_rows(k: object) -> float | None:
+    """Return the share that a text such as "1 %" states, None if it states none in (0, 1]."""
+    found = _PERCENT.fullmatch(k) if isinstance(k, str) else None
+    share = float(found[1]) / 100 if found else 0.0
+    return share if 0 < share <= 1 else None
+
+
+def _meant(k: object) -> str:
+    """Return ``" (did you mean '1 %'?)"`` for text that is nearly a `k`, or nothing."""
+    if not isinstance(k, str):
+        return ""
+    percent = _MEANT_PERCENT.fullmatch(k)
+    text = f"{percent[1].replace(',', '.')} %" if percent else k.strip()
+    if _share_of_rows(text) is not None:
+        return f" (did you mean {text!r}?)"
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if _is_count(number) or _is_share(number):
+            return f" (did you mean {number}, without quotes?)"
+    return ""
+
+
+def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
+    """Return `k` as a number of rows of a list.
+
+    Parameters
+    ----------
+    k : int, float or str
+        See `check_k`.
+    n_pos : int
+        Number of positives.
+    n_rows : int, optional
+        Number of rows, positives included. By default only the positives count: `k` is at most
+        `n_pos`, and no share of the rows.
+
+    Returns
+    -------
+    int
+        `k` itself for a count, ``max(1, ceil(k * n_pos))`` for a share of the positives, and
+        likewise for one of the rows.
+
+    Raises
+    ------
+    InputError
+        If `k` is none of these, or exceeds the number of rows (of positives, without `n_rows`).
+    """
+    if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
-            f"k = {k} is neither a share of the positives (a float in (0, 1]) "
-            "nor a count (an int of at least 1); give one of the two"
+            f"k = {k} is a share of the rows, where only the positives count; give a share of the "
+            "positives such as 0.25, or a count"
         )
-    if count > n_pos:
+    count = _count(k, n_pos, n_rows or 0)
+    most, what = (n_pos, "positives") if n_rows is None else (n_rows, "rows")
+    if count > most:
         raise InputError(
-            f"k = {count} exceeds the number of positives, {n_pos}; "
+            f"k = {count} exceeds the number of {what}, {most}; "
             "give a smaller count or a share in (0, 1]"
         )
     return count
 
 
-@functools.lru_cache(maxsize=8, typed=True)
-def k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
-    """Tabulate `resolve_k` by the number of positives, which also caps a count.
+def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
+    """Return the number of positives to rank first, and `k` as a number of rows.
+
+    Of more rows than there are positives the top is right when all positives are among its first
+    `n_pos`, so that nothing is to be learnt from the others.
 
     Parameters
     ----------
-    k : float or int
-        Share or count, as in `resolve_k`.
+    k : int, float or str
+        See `check_k`; a count may exceed `n_rows`, as the rows to rank later may be more.
+    n_pos, n_rows : int
+        Numbers of positives and of all rows to learn from.
+
+    Returns
+    -------
+    first, count : int
+        The former is the smaller of `count` and `n_pos`.
+
+    Raises
+    ------
+    InputError
+        If `k` is malformed.
+    """
+    count = _count(k, n_pos, n_rows)
+    return min(count, n_pos), count
+
+
+def _count(k: TopK, n_pos: int, n_rows: int) -> int:
+    check_k(k)
+    share = _share_of_rows(k)
+    if share is not None:
+        return ceil_share(share, n_rows)
+    return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
+
+
+@functools.lru_cache(maxsize=8, typed=True)
+def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int32]:
+    """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
+
+    Parameters
+    ----------
+    k : int, float or str
+        See `check_k`.
     length : int
         Largest number of positives.
+    n_rows : int, optional
+        Number of rows, for a share of them.
 
     Returns
     -------
@@ -71,11 +191,10 @@ def k_by_size(k: float | int, length: int) -> NDArray[np.int32]:
     Raises
     ------
     InputError
-        If `k` is neither a share nor a count.
+        If `k` is malformed.
     """
-    sizes = range(1, length + 1)
-    counts = (resolve_k(min(k, n) if isinstance(k, Integral) else k, n) for n in sizes)
-    return np.array([0, *counts], dtype=np.int32)
+    rows = length if n_rows is None else n_rows
+    return np.array([0, *(training_k(k, n, rows)[0] for n in range(1, length + 1))], dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:

@@ -159,16 +159,30 @@ def values_that_are_not_finite_are_refused(make):
             make().fit(X, y)
 
 
-def k_beyond_the_positives_is_refused(make):
-    """Where k concerns the objective at all."""
-    params = make().get_params()
-    if "k" not in params or params.get("objective", "prec@k") != "prec@k":
+def of_a_k_beyond_the_positives_all_of_them_are_taken(make):
+    """With one warning, where k concerns the objective at all."""
+    if "k" not in make().get_params():
         return
+    concerned = make().get_params().get("objective", "prec@k") == "prec@k"
     X, y = problem()
-    with pytest.raises(InputError, match=r"81.*80"):
-        make(k=81).fit(X, y)
-    make(k=80).fit(X, y)
-    make(k=1).fit(X, y)
+
+    def fitted(k):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            w = weights(make(k=k).fit(X, y))
+        of_k = [c for c in caught if "exceeds the number of positives, 80" in str(c.message)]
+        assert {c.category for c in of_k} <= {ConvergenceWarning}
+        assert {c.filename for c in of_k} <= {__file__}
+        return w, len(of_k)
+
+    all_of_them, n_warnings = fitted(80)
+    assert n_warnings == 0
+    for k in (81, 5000, "100 %"):
+        w, n_warnings = fitted(k)
+        assert_array_equal(w, all_of_them)
+        assert n_warnings == concerned
+    for k in (1, "1 %"):
+        assert fitted(k)[1] == 0
 
 
 def rows_of_zeros_give_equal_scores(make):
@@ -245,7 +259,7 @@ SOLVER_LAWS = [
     labels_may_be_any_two_values,
     one_class_is_refused,
     values_that_are_not_finite_are_refused,
-    k_beyond_the_positives_is_refused,
+    of_a_k_beyond_the_positives_all_of_them_are_taken,
     rows_of_zeros_give_equal_scores,
     pickle_and_clone_keep_everything,
     a_refused_fit_leaves_no_weights_for_its_rows,

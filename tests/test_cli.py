@@ -247,14 +247,25 @@ def test_fit_prints_rows_metrics_and_the_model(files):
     assert third == "sgd-avg, fitted to all rows: top.npz"
 
 
-def test_a_count_is_capped_at_the_held_out_positives(files, table):
+def test_a_count_may_exceed_the_positives(files, table):
+    """It is the rows that one can look at; training warns once, for the fit to all rows."""
     n_pos = int(sum(table["churned"] == "yes"))
-    about = json.loads(fit_table(k=str(n_pos)).stdout)
-    assert about["k"] == about["held_out_positives"] < n_pos
+    result = fit_table(k=str(n_pos + 1))
+    about, [warning] = json.loads(result.stdout), result.stderr.splitlines()
+    assert about["k"] == n_pos + 1 > about["held_out_positives"]
+    assert 0 < about["precision_at_k"] <= about["held_out_positives"] / about["k"]
+    assert f"warning: k = {n_pos + 1} exceeds the number of positives, {n_pos}" in warning
     assert invoke("score", "top.npz", "mine.csv", "--top", "1").exit_code == 0
-    sentence = refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS | {"k": n_pos + 1}),
-                        "--save", "no.npz"])  # fmt: skip
-    assert f"k = {n_pos + 1} exceeds the number of positives, {n_pos}" in sentence
+    assert fit_table(k=str(n_pos)).stderr == ""
+
+
+def test_a_share_of_the_rows(files):
+    about = json.loads(fit_table(k="10%").stdout)
+    n_top = int(np.ceil(0.1 * about["held_out_rows"]))
+    assert about["k"] == "10%"
+    assert about["precision_at_k"] * n_top == pytest.approx(round(about["precision_at_k"] * n_top))
+    assert "prec@10% " in invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS | {"k": "10%"}),
+                                 "--save", "top.npz").stdout  # fmt: skip
 
 
 def test_a_share_of_one_and_a_count_of_one_differ(files):
@@ -372,12 +383,14 @@ FIT_REFUSED = [
     ({"positive": "maybe"}, "no row has the positive label 'maybe'; found no, yes"),
     ({"drop": "name"}, "no column 'name'; it has id, a, b"),
     ({"groups": "churned", "drop": "patient"}, "cannot|parts?"),
-    ({"k": "many"}, "--k many: expected a share"),
-    ({"k": "[1"}, r"--k \[1: expected a share"),
+    ({"k": "many"}, "k = 'many' is neither a share"),
+    ({"k": "[1"}, r"k = '\[1' is neither a share"),
+    ({"k": "1 percent"}, r"k = '1 percent' is neither a share .*\(did you mean '1 %'\?\)"),
+    ({"k": "150"}, r"--k 150: .* on \d+ held-out rows, which are fewer; .*: --k \"50 %\""),
     ({"k": "0"}, "k = 0 is neither a share"),
     ({"k": "1.5"}, "k = 1.5 is neither a share"),
     ({"k": "nan"}, "k = nan is neither a share"),
-    ({"k": "5000"}, r"k = 5000 exceeds the number of positives, \d+"),
+    ({"k": "5000"}, "k = 5000 exceeds the number of rows, 300"),
     ({"param": "epochs"}, "expected NAME=VALUE, for example epochs=5"),
     ({"param": "ephocs=3"}, r"no parameter 'ephocs' \(did you mean 'epochs'\?\): it has average"),
     ({"param": "epochs=2.5"}, "'epochs' parameter .* must be an int"),

@@ -269,6 +269,22 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
             "auc]\nsweep: {k: [0.1, 1.5]}\n",
             "11:18: sweep.k[1]: The 'k' parameter of PerceptronAtK must be a float in the range",
         ),
+        (
+            "{k: 0.5, epochs",
+            "{k: 1 percent, epochs",
+            "5:10: common.k: k = '1 percent' is neither",
+        ),
+        (
+            "perceptron-avg:\n",
+            'perceptron-avg: {k: "1,5 %"}\n',
+            "7:20: solvers.perceptron-avg.k: k = '1,5 %' is neither",
+        ),
+        (
+            "auc]\n",
+            'auc]\nsweep: {k: ["5 %", "100"]}\n',
+            "11:20: sweep.k[1]: k = '100' is neither",
+        ),
+        ("{k: 0.5}}", "{k: 101 %}}", "10:12: metrics[0].precision_at_k: k = '101 %' is neither"),
         ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
         ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
         ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
@@ -470,6 +486,41 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
     experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
     with pytest.raises(InputError, match="margin comes without a provided split"):
         make_plan(experiment)
+
+
+@pytest.mark.promise("R13")
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "test part of split 0 .* of rows, 180"),
+        ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k.k=181. cannot .* rows, 180"),
+        ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
+         "validation part of split 0 of mine: k = 85 .* rows, 84; .* another .tuned_by."),
+        ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"},
+         "the number of rows, 75"),
+        ({"protocol": "{train_size: 90}", "parts": "[training, test]",
+          "metrics": "[{precision_at_k: {k: 91}}]"}, "training part of .* the number of rows, 90"),
+        ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "rows, 600"),
+        ({"sweep": "{k: [0.5, 181]}"}, "k=181.* cannot be measured on the test part"),
+    ],
+)  # fmt: skip
+def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training(
+    small, changes, refusal
+):
+    text = {"solvers": "{perceptron-avg: }"} | changes
+    with pytest.raises(InputError, match=refusal):
+        make_plan(load_config(small(**text)))
+    text = {name: value.replace("181", "180") for name, value in text.items()}
+    for beyond, fits in (("85", "84"), ("76", "75"), ("91", "90"), ("601", "600")):
+        text["metrics"] = text.get("metrics", "[auc]").replace(f"k: {beyond}", f"k: {fits}")
+    assert make_plan(load_config(small(**text))).trials
+
+
+def test_rows_are_divided_beforehand_only_where_a_part_may_be_too_small(small, monkeypatch):
+    monkeypatch.setattr("precbench.experiment.plan.part_sizes", lambda *_: pytest.fail())
+    for k in ("0.5", "100 %", "15"):
+        metrics = f"[{{precision_at_k: {{k: {k}}}}}, auc]"
+        assert make_plan(load_config(small(metrics=metrics))).trials
 
 
 def test_random_features_are_part_of_the_key(read):

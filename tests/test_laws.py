@@ -78,7 +78,6 @@ KEEPING = {
     laws.dense_equals_sparse: "R11",
     laws.one_class_is_refused: "R13",
     laws.values_that_are_not_finite_are_refused: "R13",
-    laws.k_beyond_the_positives_is_refused: "R13",
     laws.a_sparse_index_out_of_range_is_refused: "R13",
 }
 

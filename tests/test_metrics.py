@@ -20,19 +20,24 @@ from precbench.metrics import (
     dcg,
     f1,
     f1_max,
+    interval_at_k,
+    lift_at_k,
     partial_auc,
     partial_auc_mcclish,
     pnorm_risk,
     prbep,
     precision_at_k,
     r_max,
+    recall_at_k,
     roc_curve,
 )
-from precbench.topk import resolve_k
+from precbench.topk import k_by_size, resolve_k, training_k
 
 # Every member of METRICS with one choice of its required parameters.
 PARAMS = {
     "precision_at_k": {"k": 0.5},
+    "recall_at_k": {"k": 2},
+    "lift_at_k": {"k": "50 %"},
     "partial_auc": {"beta": 0.3},
     "partial_auc_mcclish": {"beta": 0.3},
     "auc": {},
@@ -117,6 +122,44 @@ def test_resolve_k_reports_both_numbers_when_k_is_too_large():
         resolve_k(6, 5)
     with pytest.raises(InputError, match="positives, 0"):
         resolve_k(0.5, 0)
+    assert resolve_k(6, 5, 6) == 6
+    with pytest.raises(InputError, match=r"k = 7 exceeds the number of rows, 6"):
+        resolve_k(7, 5, 6)
+    with pytest.raises(InputError, match=r"k = 1 % is a share of the rows, where only .* count"):
+        resolve_k("1 %", 5)
+
+
+@pytest.mark.parametrize("text", ["0.7 %", "0.7%", ".7 %", "0.70 %", "00.7%"])
+def test_text_is_a_share_of_the_rows(text):
+    assert resolve_k(text, 5, 1000) == 7  # 7.000000000000001 in floating point
+    assert resolve_k(text, 5, 1001) == 8
+    assert resolve_k(text, 5, 2) == 1
+    assert resolve_k(np.str_("100 %"), 5, 1000) == 1000
+
+
+MEANT = {"1 percent": "'1 %'", " 1 %": "'1 %'", "1 % ": "'1 %'", "1,5 %": "'1.5 %'",
+         "100": "100, without quotes", "0.25": "0.25, without quotes", "0 %": "", "101 %": "",
+         "1.5": "", "-1 %": "", "1e1 %": "", "\u0661 %": "", "nan": "", "many": "", "%": "",
+         "": ""}  # fmt: skip
+
+
+@pytest.mark.promise("R13")
+@pytest.mark.parametrize("text", MEANT)
+def test_text_that_is_no_share_of_the_rows(text):
+    with pytest.raises(InputError, match="nor a share of the rows") as caught:
+        resolve_k(text, 5, 100)
+    meant = MEANT[text]
+    assert (f"(did you mean {meant}?)" in str(caught.value)) if meant else "mean" not in str(caught)
+
+
+def test_training_needs_no_more_rows_than_there_are_positives():
+    assert training_k(100, 80, 400) == (80, 100)
+    assert training_k(1000, 80, 400) == (80, 1000)
+    assert training_k("1 %", 80, 400) == (4, 4)
+    assert training_k("50 %", 80, 400) == (80, 200)
+    assert training_k(0.25, 80, 400) == (20, 20)
+    assert k_by_size("10 %", 5, 30).tolist() == [0, 1, 2, 3, 3, 3]
+    assert k_by_size(2, 5).tolist() == [0, 1, 2, 2, 2, 2]
 
 
 # Brute force
@@ -127,14 +170,21 @@ def test_resolve_k_reports_both_numbers_when_k_is_too_large():
 @given(rankings(max_size=6), st.data())
 def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
     y, scores = ranking
-    k = data.draw(st.integers(1, int((y == 1).sum())))
-    values = [
-        Fraction(sum(int(y[i] == 1) for i in sorted(order, key=lambda i: -scores[i])[:k]), k)
-        for order in itertools.permutations(range(len(y)))
+    n, n_pos = len(y), int((y == 1).sum())
+    k = data.draw(st.integers(1, n))
+    hits = [
+        sum(int(y[i] == 1) for i in sorted(order, key=lambda i: -scores[i])[:k])
+        for order in itertools.permutations(range(n))
     ]
-    assert precision_at_k(y, scores, k) == pytest.approx(float(sum(values) / len(values)))
-    assert precision_at_k(y, scores, k, ties="best") == pytest.approx(float(max(values)))
-    assert precision_at_k(y, scores, k, ties="worst") == pytest.approx(float(min(values)))
+    mean = Fraction(sum(hits), len(hits))
+    units = {precision_at_k: Fraction(1, k), recall_at_k: Fraction(1, n_pos),
+             lift_at_k: Fraction(n, k * n_pos)}  # fmt: skip
+    for metric, unit in units.items():
+        assert metric(y, scores, k) == pytest.approx(float(mean * unit))
+        assert metric(y, scores, k, ties="best") == pytest.approx(float(max(hits) * unit))
+        assert metric(y, scores, k, ties="worst") == pytest.approx(float(min(hits) * unit))
+        percent = f"{math.floor(1e6 * k / n) / 1e4:.4f} %"
+        assert metric(y, scores, percent) == metric(y, scores, k)
 
 
 def test_precision_at_k_by_enumeration_for_seven_rows():
@@ -146,6 +196,82 @@ def test_precision_at_k_by_enumeration_for_seven_rows():
     assert precision_at_k(y, scores, 3) == pytest.approx(np.mean(values)) == pytest.approx(1 / 3)
     assert precision_at_k(y, scores, 3, "best") == pytest.approx(max(values)) == 2 / 3
     assert precision_at_k(y, scores, 3, "worst") == min(values) == 0
+
+
+@settings(max_examples=40)
+@given(rankings(), st.data())
+def test_measures_of_the_same_hits(ranking, data):
+    y, scores = ranking
+    k, n_pos = data.draw(st.integers(1, len(y))), int((y == 1).sum())
+    precision, recall = precision_at_k(y, scores, k), recall_at_k(y, scores, k)
+    assert precision * k == pytest.approx(recall * n_pos)
+    assert lift_at_k(y, scores, k) == pytest.approx(precision / (n_pos / len(y)))
+    assert recall_at_k(y, scores, len(y)) == lift_at_k(y, scores, len(y)) == 1
+    assert precision_at_k(y, scores, len(y)) == n_pos / len(y)
+    for metric in (precision_at_k, recall_at_k, lift_at_k):
+        with pytest.raises(InputError, match=f"k = {len(y) + 1} exceeds the number of rows"):
+            metric(y, scores, len(y) + 1)
+        worst, mean, best = (metric(y, scores, k, t) for t in ("worst", "expected", "best"))
+        assert worst <= mean + 1e-12
+        assert mean <= best + 1e-12
+
+
+# Intervals
+
+
+@settings(max_examples=40)
+@given(rankings(), st.data())
+def test_an_interval_holds_the_value_and_knows_no_order(ranking, data):
+    y, scores = ranking
+    k = data.draw(st.integers(1, len(y)))
+    turn = np.array(data.draw(st.permutations(range(len(y)))))
+    for measure, metric in {"precision": precision_at_k, "recall": recall_at_k,
+                            "lift": lift_at_k}.items():  # fmt: skip
+        low, high = interval_at_k(y, scores, k, measure)
+        assert 0 <= low <= metric(y, scores, k) + 1e-9
+        assert metric(y, scores, k) - 1e-9 <= high
+        assert (low, high) == interval_at_k(y[turn], scores[turn], k, measure)
+        inner = interval_at_k(y, scores, k, measure, level=0.5)
+        assert low - 1e-9 <= inner[0] <= inner[1] <= high + 1e-9
+    low, high = interval_at_k(y, scores, k, "recall")
+    unit = len(y) / k
+    assert interval_at_k(y, scores, k, "lift") == (low * unit, high * unit)
+
+
+def test_an_interval_in_the_limit_of_no_threshold():
+    """All rows tied and k far below their number: nothing but Wilson's interval of k draws."""
+    y, scores = np.tile([1, -1, -1, -1], 250_000), np.zeros(10**6)
+    centre, half = (0.25 + 1.96**2 / 200) / (1 + 1.96**2 / 100), 0.0828
+    expected = centre - half, centre + half
+    assert interval_at_k(y, scores, 100) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("steepness", [1, 10])
+def test_intervals_cover(steepness):
+    """A steep list has nearly only positives before rank k, and few near it."""
+    rng = np.random.default_rng(0)
+    offset = {1: -2.6, 10: -13.4}[steepness]  # a tenth are positive
+    lists = []
+    for _ in range(400):
+        scores = rng.standard_normal(1000)
+        chances = 1 / (1 + np.exp(-(steepness * scores + offset)))
+        lists.append((np.where(rng.random(1000) < chances, 1, -1), scores))
+    for measure, metric in (("precision", precision_at_k), ("recall", recall_at_k)):
+        truth = np.mean([metric(y, s, 100) for y, s in lists])
+        within = [low <= truth <= high for low, high in
+                  (interval_at_k(y, s, 100, measure) for y, s in lists)]  # fmt: skip
+        assert 0.92 <= np.mean(within) <= 0.99
+
+
+def test_invalid_arguments_of_an_interval_are_rejected():
+    y, scores = [1, 0, 0], [3.0, 2.0, 1.0]
+    with pytest.raises(InputError, match="measure = 'auc' is unknown; give 'precision'"):
+        interval_at_k(y, scores, 1, "auc")
+    for level in (0, 1, math.nan):
+        with pytest.raises(InputError, match="level = "):
+            interval_at_k(y, scores, 1, level=level)
+    with pytest.raises(InputError, match="k = 4 exceeds the number of rows, 3"):
+        interval_at_k(y, scores, 4)
 
 
 @given(rankings(), st.integers(1, 20), st.sampled_from(list(CREDIT)))
@@ -471,6 +597,8 @@ def test_smaller_is_better():
             "precision_at_k(k=5, ties=worst)",
             "prec@5 (ties=worst)",
         ),
+        ("precision_at_k", {"k": "1 %"}, "precision_at_k(k=1 %)", "prec@1 %"),
+        ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"),
         ("auc", {}, "auc", "AUC"),
         ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
         ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),

@@ -202,7 +202,7 @@ def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure
 @pytest.mark.measured
 def test_no_colour_where_none_is_wanted(small, tmp_path):
     """On a terminal, with NO_COLOR."""
-    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*PRECBENCH, "run", config, "--out", tmp_path / "out"],

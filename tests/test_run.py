@@ -94,14 +94,40 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
 
 
 def test_a_failed_trial_does_not_affect_others(small, tmp_path):
-    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     result = run(config, tmp_path / "out")
     assert result.exit_code == 1
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     failed = table[table["solver"] == "sgd-avg"]
-    assert set(failed["status"]) == {"failed"} and failed["reason"].str.contains("5000").all()
+    assert set(failed["status"]) == {"failed"} and failed["reason"].str.contains("diverged").all()
     assert set(table[table["solver"] == "perceptron-avg"]["status"]) == {"ok"}
-    assert "5000" in (tmp_path / "out" / "small" / "summary.md").read_text()
+    assert "diverged" in (tmp_path / "out" / "small" / "summary.md").read_text()
+
+
+def test_every_kind_of_k_reaches_tables_and_figures(small, tmp_path):
+    config = small(
+        common='{k: "1 %", epochs: 3, batch_size: 50}',
+        solvers='{perceptron-avg: , sgd-avg: {k: {tune: ["5 %", 1.0]}}, cutting-plane: {k: 300}}',
+        metrics="[precision_at_k, {recall_at_k: {k: 180}}, {lift_at_k: {k: 0.5}}]",
+    )
+    assert run(config, tmp_path / "out").exit_code == 0
+    folder = tmp_path / "out" / "small"
+    table = pd.read_csv(folder / "results.csv")
+    final = table[table["final"]].set_index("metric")["value"]
+    assert set(table["status"]) == {"ok"}
+    assert (final["recall_at_k(k=180)"] == 1).all()
+    assert (final["precision_at_k(k=1 %)"] * 2).isin([0, 1, 2]).all()  # of 180 rows two
+    assert "prec@1 % | recall@180 | lift@0.5" in (folder / "summary.md").read_text()
+    assert "prec@1 \\% & recall@180 & lift@0.5" in (folder / "summary.tex").read_text()
+    records = [json.loads(path.read_text()) for path in (folder / "trials").glob("*.json")]
+    told = {record["label"]: record["warnings"] for record in records}
+    assert told["perceptron-avg"] == []
+    assert "k = 300 exceeds the number of positives" in told["cutting-plane"][0]
+    swept = small(metrics="[{precision_at_k: {k: 0.5}}]", sweep='{k: ["1 %", "20 %"]}', plots="")
+    assert run(swept, tmp_path / "out").exit_code == 0
+    figures = {path.name for path in (folder / "figures").glob("*.csv")}
+    assert {"accuracy-time-mine-k-1-percent.csv", "accuracy-sweep-mine.csv"} <= figures
+    assert set(pd.read_csv(folder / "figures/accuracy-sweep-mine.csv")["k"]) == {"1 %", "20 %"}
 
 
 @pytest.mark.alone
@@ -231,7 +257,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
 
 @pytest.mark.promise("R28")
 def test_the_exit_code_concerns_the_selected_trials(small, tmp_path):
-    config = small(solvers="{perceptron-avg: , sgd-avg: {k: 5000}}")
+    config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     assert run(config, tmp_path / "out").exit_code == 1
     assert run(config, tmp_path / "out", "--solver", "perceptron-avg").exit_code == 0
 

@@ -42,8 +42,7 @@ def minibatch_path(X, y, order, rule, k, batch_size, eta0=None, radius=None, sta
         positive = y[rows] > 0
         n_pos = int(positive.sum())
         if n_pos and not (pairs and n_pos == len(rows)):
-            share = isinstance(k, float)
-            batch_k = resolve_k(k, n_pos) if share else min(k, n_pos)
+            batch_k = min(k if isinstance(k, int) else resolve_k(k, n_pos, len(rows)), n_pos)
             scores = X[rows] @ w
             if isinstance(rule, Loss):
                 c = rule.evaluate(scores, positive)[1]

@@ -332,8 +332,8 @@ def fit(
         str,
         typer.Option(
             "--k",
-            help="Length of the top of the list: a share of the positives (1.0 is all), "
-            "or a count of rows (1 is the first).",
+            help="Length of the top of the list: a count of rows (100), a share of the positives "
+            '(0.25), or a share of the rows ("1 %").',
         ),
     ] = "0.25",
     scaling: Annotated[
@@ -348,8 +348,9 @@ def fit(
 ) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
-    The quality is that of a model fitted to 70 % of the rows and measured on the others (a count
-    k is limited to the number of positives in each part). The saved model is fitted to all rows.
+    The quality is that of a model fitted to 70 % of the rows and measured on the others, where
+    k rows are the top. The saved model is fitted to all rows. A k above the number of positives
+    is trained as that number.
 
     \b
     Examples:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
@@ -19,7 +18,7 @@ from precbench.data.splits import split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model import Model, make_solver
-from precbench.topk import resolve_k
+from precbench.topk import TopK, check_k, resolve_k
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may run begins like this
@@ -45,7 +44,7 @@ class FitOptions:
 
 def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
     """Measure a solver on a split of the rows, fit it to all rows, and save the model."""
-    k = _number(options.k)
+    k = check_k(_value(options.k))
     params = _params(options, k)
     if not save.parent.is_dir():
         raise InputError(f"--save {save}: there is no folder {save.parent}")
@@ -62,25 +61,29 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         missing=options.missing,
     )
     X, y = dataset.X, dataset.y
-    resolve_k(k, dataset.n_pos)
+    resolve_k(k, dataset.n_pos, len(y))
     scaling: Scaling = options.scaling or ("none" if issparse(X) else "standardise")
     split = split_rows(dataset, "random", 0, n_splits=1, stratified=True, seed=options.seed)
-    y_train, y_test = y[split.train], y[split.test]
-    with _plain_warnings():
-        tried = Model.fit(
-            X[split.train], y_train, options.solver, scaling=scaling, **_cut(params, y_train)
+    y_test = y[split.test]
+    if isinstance(k, int) and k > len(y_test):
+        raise InputError(
+            f"--k {k}: the quality is measured on {len(y_test)} held-out rows, which are fewer; "
+            f'give the share of all rows instead: --k "{100 * k / len(y):.3g} %"'
         )
+    with warnings.catch_warnings():  # the fit to all rows gives them too
+        warnings.simplefilter("ignore")
+        tried = Model.fit(X[split.train], y[split.train], options.solver, scaling=scaling, **params)
+    with _plain_warnings():
         fitted = Model.fit(X, y, options.solver, scaling=scaling, encoding=encoding, **params)
     scores = tried.decision_function(X[split.test])
-    k_test = _cut({"k": k}, y_test)["k"]
     about = {
         "rows": len(y),
         "features": X.shape[1],
         "positives": dataset.n_pos,
         "held_out_rows": len(y_test),
         "held_out_positives": int(np.count_nonzero(y_test > 0)),
-        "k": k_test,
-        "precision_at_k": precision_at_k(y_test, scores, k_test),
+        "k": k,
+        "precision_at_k": precision_at_k(y_test, scores, k),
         "by_chance": float(np.mean(y_test > 0)),
         "auc": auc(y_test, scores),
     }
@@ -118,7 +121,7 @@ def score_rows(
     ranking.to_csv(sys.stdout, index=False)
 
 
-def _params(options: FitOptions, k: int | float) -> dict[str, Any]:
+def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for given in options.params:
         name, equals, text = given.partition("=")
@@ -135,16 +138,6 @@ def _params(options: FitOptions, k: int | float) -> dict[str, Any]:
     return params
 
 
-def _number(text: str) -> int | float:
-    value = _value(text)
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InputError(
-            f"--k {text}: expected a share of the positives such as 0.25, or a count of rows "
-            "such as 100"
-        )
-    return value
-
-
 def _value(text: str) -> Any:
     for kind in (int, float):
         try:
@@ -158,13 +151,6 @@ def _cell(text: str) -> str:
     """Put an apostrophe before what a spreadsheet would run as a formula."""
     is_number = not isinstance(_value(text), str)
     return f"'{text}" if text.startswith(_FORMULAS) and not is_number else text
-
-
-def _cut(params: dict[str, Any], y: NDArray[np.float64]) -> dict[str, Any]:
-    """Limit a count k to the number of positives in a part of the rows."""
-    if not isinstance(params.get("k"), int):
-        return params
-    return params | {"k": min(params["k"], int(np.count_nonzero(y > 0)))}
 
 
 @contextmanager

@@ -40,6 +40,42 @@ def check_division(rule: Split, dataset: Dataset) -> None:
         )
 
 
+def smallest_part(trial: Trial, dataset: Dataset) -> int:
+    """Return about how many rows the smallest part has; 1 where this is not known beforehand."""
+    rule, n_rows = trial.split, dataset.X.shape[0]
+    if rule.kind in ("provided", "none"):
+        return 1
+    tested = rule.test_size if rule.train_size is None else 1 - rule.train_size / n_rows
+    share = 1 / rule.n_splits if rule.kind == "kfold" else min(tested, 1 - tested)
+    return int(share * min(trial.validation_size, 1 - trial.validation_size) * n_rows)
+
+
+def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
+    """Return the numbers of positives and of all rows of each part.
+
+    Parameters
+    ----------
+    trial : Trial
+    dataset : Dataset
+
+    Returns
+    -------
+    dict of str to (int, int)
+        Parts "training", "test" and, where the trial tunes something, "validation".
+    """
+    if isinstance(dataset, StreamedDataset):
+        streams = divide_stream(trial, dataset)
+        parts = {"training": streams.train, "test": streams.test}
+        if trial.candidates:
+            parts["validation"] = streams.train.part(streams.validation)
+        return {name: (part.n_pos, part.shape[0]) for name, part in parts.items()}
+    (train, test), n_fit = divide_rows(trial, dataset)
+    rows = {"training": train, "test": test}
+    if trial.candidates:
+        rows["validation"] = train[n_fit:]
+    return {n: (int(np.count_nonzero(dataset.y[of] > 0)), len(of)) for n, of in rows.items()}
+
+
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     """Divide rows in memory.
 

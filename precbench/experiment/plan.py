@@ -2,14 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from precbench.data import Dataset
 from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment.code import describe
 from precbench.experiment.config import Experiment
-from precbench.experiment.division import check_division
+from precbench.experiment.division import check_division, part_sizes, smallest_part
 from precbench.experiment.samples import read_data
 from precbench.experiment.trial import Trial
+from precbench.metrics import Metric
 from precbench.store import key_of
 
 
@@ -121,7 +123,7 @@ def make_plan(
     DataUnavailableError
         If a data set cannot be obtained, or, with ``on_missing: skip``, none of them.
     InputError
-        If data are malformed.
+        If data are malformed, or a metric needs more rows than a part of them has.
     """
     experiment = experiment.smoke_size() if smoke else experiment
     datasets: dict[str, Dataset] = {}
@@ -147,6 +149,7 @@ def make_plan(
     for trial, _ in trials:
         check_division(trial.split, datasets[trial.dataset.name])
     _refuse_two_limits(trials)
+    _refuse_too_few_rows(experiment, [trial for trial, _ in trials], datasets, smoke)
     return Plan(experiment, datasets, trials, smoke, absent)
 
 
@@ -160,6 +163,50 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
                 f"the solvers {other.label!r} and {trial.label!r} differ in their limit only: "
                 "give them one limit, or run them in two experiments"
             )
+
+
+def _refuse_too_few_rows(
+    experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
+) -> None:
+    """Refuse metrics that need more rows than the part on which they are to be measured has."""
+    seen = set[tuple[Any, ...]]()
+    for trial in trials:
+        dataset = datasets[trial.dataset.name]
+        chooses = (trial.metric,) if trial.candidates else ()
+        case = (dataset.name, trial.split, trial.sweep_point, *(metric.label for metric in chooses))
+        if case in seen:
+            continue
+        seen.add(case)
+        metrics = experiment.metrics_at(trial.sweep)
+        measured = dict.fromkeys(experiment.parts, metrics) | {"validation": chooses}
+        greedy = [metric for metric in (*metrics, *chooses) if _shortage(metric, (1, 1))]
+        if not greedy:
+            continue
+        few = 1, max(1, smallest_part(trial, dataset) // 2)
+        if not any(_shortage(metric, few) for metric in greedy):
+            continue  # dividing the rows takes time
+        try:
+            sizes = part_sizes(trial, dataset)
+        except InputError:  # the trial will say so
+            continue
+        for part, size in sizes.items():
+            for metric in measured.get(part, ()):
+                if shortage := _shortage(metric, size):
+                    size_of = f"{dataset.name} at the smoke size" if smoke else dataset.name
+                    other = ", or choose by another (tuned_by)" if part == "validation" else ""
+                    more = ", or more rows to smoke" if smoke else ""
+                    raise InputError(
+                        f"{metric.label} cannot be measured on the {part} part of split "
+                        f"{trial.split.index} of {size_of}: {shortage}{other}{more}"
+                    )
+
+
+def _shortage(metric: Metric, size: tuple[int, int]) -> str:
+    try:
+        metric.check_size(*size)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:

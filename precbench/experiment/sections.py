@@ -29,6 +29,7 @@ from pydantic import (
 
 from precbench.errors import did_you_mean
 from precbench.metrics import METRICS, Metric
+from precbench.topk import check_k
 from precbench.yaml.document import Keys
 from precbench.yaml.models import (
     Items,
@@ -420,6 +421,7 @@ def is_tuned(value: Any) -> bool:
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     """Return the problems of one parameter of a solver, by the solver's own constraints."""
     from precbench.solvers import SOLVERS
+    from precbench.solvers.parameters import K
 
     if name == "random_state":
         return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
@@ -439,7 +441,10 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         if isinstance(candidate, bool) and not isinstance(known[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
-            SOLVERS[solver](**{name: candidate})._validate_params()
+            made = SOLVERS[solver](**{name: candidate})
+            if isinstance(candidate, str) and made._parameter_constraints[name] is K:
+                check_k(candidate)  # its sentence says what may have been meant
+            made._validate_params()
         except (TypeError, ValueError) as error:
             problems.append(str(error))
     return problems

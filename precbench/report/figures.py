@@ -44,8 +44,12 @@ _COLOURS = (
 )
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
+_K_LABELS = {
+    "float": "k (share of the positives)",
+    "int": "k (rows)",
+    "str": "k (share of the rows)",
+}
 _AXIS_LABELS = {
-    "k": "k (share of the positives)",
     "batch_size": "batch length (rows)",
     "epochs": "passes over the training part",
 }
@@ -490,8 +494,8 @@ def _sweep_pages(run: Run) -> Iterator[_Page]:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
     name, values = run.sweep["name"], run.sweep["values"]
     metric = run.metric_name(run.metrics[0])
-    counts = name == "k" and all(isinstance(value, int) for value in values)
-    label = "k (rows)" if counts else _AXIS_LABELS.get(name, name)
+    of_k = _K_LABELS.get("".join({type(value).__name__ for value in values}), "k")
+    label = of_k if name == "k" else _AXIS_LABELS.get(name, name)
     for dataset in run.datasets:
         points = [
             _ok(run, dataset, sweep, run.metric_at(run.metrics[0], sweep)).assign(**{name: value})
@@ -520,6 +524,8 @@ def _draw_sweep(
 ) -> None:
     axes = figure.add_subplot()
     numbers = all(isinstance(value, int | float) for value in values)
+    if name == "k":  # a count and a share are not on one scale
+        numbers &= len({type(value) for value in values}) == 1
     places = dict(zip(values, values if numbers else range(len(values)), strict=True))
     placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
     lines.draw(axes, data=placed, x=name)
@@ -563,7 +569,8 @@ def _per_solver(
 
 def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
     parts = (page.kind, page.dataset, page.sweep)
-    stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts if part)
+    plain = (part.replace("%", "percent") for part in parts if part)
+    stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in plain)
     table, pdf, png = (
         run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png")
     )

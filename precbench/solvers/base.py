@@ -110,9 +110,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If y does not have two classes, a parameter does not fit the rows, such as a k above the
-            number of positives, squares of products of rows overflow, or the memory is too small
-            for the number of features.
+            If y does not have two classes, a parameter has a value that is not allowed, squares of
+            products of rows overflow, or the memory is too small for the number of features.
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """

@@ -13,7 +13,8 @@ from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
-from precbench.topk import resolve_k, top_rows
+from precbench.solvers.top import top_of_training
+from precbench.topk import TopK, top_rows
 
 __all__ = ["CuttingPlane"]
 
@@ -51,8 +52,9 @@ class CuttingPlane(LinearRanker):
     Parameters
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="prec@k"
-    k : float or int, default=0.25
-        Share of the positives in (0, 1], or a count of rows, for "prec@k".
+    k : float, int or str, default=0.25
+        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
+        ("1 %"); of more rows than there are positives, as many as these.
     beta : float, default=0.1
         Share of the negatives in (0, 1], for "pauc".
     at_least_k : bool, default=False
@@ -114,7 +116,7 @@ class CuttingPlane(LinearRanker):
         self,
         objective: str = "prec@k",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         beta: float = 0.1,
         at_least_k: bool = False,
         C: float = 1.0,
@@ -212,8 +214,8 @@ class TrainingRisk:
     labels : ndarray of int8, shape (n_samples,)
     objective : str
         Key of `OBJECTIVES`.
-    k : float or int
-        Checked whatever the objective.
+    k : float, int or str
+        For "prec@k".
     beta : float
     at_least : bool
         Let the labellings of "prec@k" have more than k ones.
@@ -225,17 +227,17 @@ class TrainingRisk:
         labels: NDArray[np.int8],
         objective: str,
         *,
-        k: float | int,
+        k: TopK,
         beta: float,
         at_least: bool = False,
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        count = resolve_k(k, n_pos)
         # R(s) = percent * evaluate(s / spread)
         self._percent, self._spread = 100.0, 1.0
         self.has_intercept = OBJECTIVES[objective].has_threshold
         if objective == "prec@k":
+            count = top_of_training(k, labels)
             self._evaluate: _Evaluate = (
                 partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
             )

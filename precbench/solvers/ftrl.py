@@ -22,9 +22,9 @@ from precbench.solvers.parameters import (
     POSITIVE,
     SEED,
     SHARE,
+    SHARE_OR_COUNT,
     SHUFFLE,
     Allowed,
-    K,
     one_of,
 )
 from precbench.solvers.passes import Shuffle, visiting_order
@@ -134,7 +134,7 @@ class FTRL(LinearRanker):
 
     allowed = Allowed(
         objective=one_of("prec@k", "prbep", "pauc"),
-        top=K,
+        top=SHARE_OR_COUNT,
         beta=SHARE,
         radius=POSITIVE,
         eta=[None, *POSITIVE],

@@ -24,7 +24,8 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
-from precbench.topk import resolve_k
+from precbench.solvers.top import top_of_training
+from precbench.topk import TopK
 
 __all__ = ["LambdaRank", "LightGBM"]
 
@@ -187,8 +188,9 @@ class LambdaRank(BoostedTrees):
 
     Parameters
     ----------
-    k : float or int, default=1.0
-        Share of the positives, or a number of rows, that counts as the top; of each list its share.
+    k : float, int or str, default=1.0
+        Share of the positives in (0, 1], count of rows, or share of the rows ("1 %") that is the
+        top, at most as many rows as there are positives; of each list its share.
     n_estimators : int, default=100
         Number of trees.
     learning_rate : float, default=0.1
@@ -211,7 +213,7 @@ class LambdaRank(BoostedTrees):
     def __init__(
         self,
         *,
-        k: float | int = 1.0,
+        k: TopK = 1.0,
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
@@ -235,7 +237,7 @@ class LambdaRank(BoostedTrees):
         return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths
 
     def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
-        k = resolve_k(self.k, int(relevances.sum()))
+        k = top_of_training(self.k, relevances)
         return {
             "objective": "lambdarank",
             "lambdarank_truncation_level": ceil(k / len(lengths)),

@@ -13,7 +13,8 @@ from precbench.solvers.base import Trace
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, linear_scores
-from precbench.topk import k_by_size, resolve_k, split_at
+from precbench.solvers.top import top_of_training
+from precbench.topk import TopK, k_by_size, split_at, training_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
 
@@ -57,9 +58,9 @@ class Rule:
     ----------
     code : int
         Rule of the kernel.
-    top : float or int
-        Share or count of the first rows that the rule looks at, of the positives, or for the
-        objectives "pauc" and "auc" of the negatives.
+    top : float, int or str
+        The first rows that the rule looks at, a share of the positives (for the objectives "pauc"
+        and "auc" of the negatives), a count, or a share of the rows.
     has_threshold : bool
         The rule aims at score 0: there is an intercept.
     eta0 : float or None
@@ -69,7 +70,7 @@ class Rule:
     """
 
     code: int
-    top: float | int
+    top: TopK
     has_threshold: bool = False
     eta0: float | None = None
     radius: float | None = None
@@ -91,7 +92,7 @@ class MiniBatchRanker(PassRanker):
         they change nothing and are counted.
     """
 
-    k: float | int
+    k: TopK
 
     allowed = Allowed(k=K, batch_size=COUNT)
 
@@ -105,7 +106,7 @@ class MiniBatchRanker(PassRanker):
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         top = self._rule().top
-        resolve_k(top, int(np.count_nonzero(labels > 0)))  # refuses what does not fit the rows
+        top_of_training(top, labels)  # warns
         k_by_size(top, self._batch_length(labels))  # keeps the table, which is not training
         super()._fit(X, labels, trace)
 
@@ -122,7 +123,7 @@ class MiniBatchRanker(PassRanker):
         k_of = k_by_size(rule.top, b)
         scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
 
-        def visit(start: int, stop: int) -> None:
+        def visit_batches(start: int, stop: int, t: int, k_of: NDArray[np.int32]) -> None:
             minibatch.minibatch_pass(
                 rule.code,
                 *rows[:3],
@@ -132,13 +133,22 @@ class MiniBatchRanker(PassRanker):
                 stop,
                 b,
                 k_of,
-                rule.step_lengths(self.t_, -(-(stop - start) // b)),
+                rule.step_lengths(t, -(-(stop - start) // b)),
                 radius,
                 self._w,
                 self._w_sum,
                 *scratch,
                 self._counts,
             )
+
+        def visit(start: int, stop: int) -> None:
+            whole, t = stop, self.t_
+            if isinstance(rule.top, str):  # its share of a last, shorter batch is another
+                whole -= (stop - start) % b
+            visit_batches(start, whole, t, k_of)
+            if whole < stop:
+                last = k_by_size(rule.top, stop - whole)
+                visit_batches(whole, stop, t + (whole - start) // b, last)
             self.n_empty_batches_ = int(self._counts[0])
 
         return visit
@@ -168,7 +178,7 @@ class PrecisionRanker(MiniBatchRanker):
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
         if np.isfinite(scores).all():
-            k = resolve_k(self.k, int(np.count_nonzero(positive)))
+            k, _ = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
             above, tied, free = split_at(scores, k)
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
             if self._best is None or precision >= self._best[0]:
@@ -188,13 +198,14 @@ class PerceptronAtK(PrecisionRanker):
     - ``"max"``: ``w += sum(the |FP| first of FN) - sum(FP)``.
 
     Of rows with equal scores the one visited earlier is first. In a batch, k is a share of the
-    batch's own positives, rounded up, or a count cut to their number.
+    batch's own positives or rows, rounded up, or a count; at most the number of its positives.
 
     Parameters
     ----------
     variant : {"avg", "max"}, default="avg"
-    k : float or int, default=0.25
-        Share of the positives in (0, 1], or a count of rows.
+    k : float, int or str, default=0.25
+        Share of the positives in (0, 1], a count of rows, or a share of the rows ("1 %"); of more
+        rows than there are positives, as many as these.
     batch_size : int, default=500
     epochs : int, default=25
     average : bool, default=False
@@ -228,7 +239,7 @@ class PerceptronAtK(PrecisionRanker):
         self,
         variant: str = "avg",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         batch_size: int = 500,
         epochs: int = 25,
         average: bool = False,
@@ -265,8 +276,9 @@ class SGDAtK(PrecisionRanker):
     Parameters
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
-    k : float or int, default=0.25
-        Share of the positives in (0, 1], or a count of rows; in a batch as in `PerceptronAtK`.
+    k : float, int or str, default=0.25
+        Share of the positives in (0, 1], a count of rows, or a share of the rows ("1 %"), as in
+        `PerceptronAtK`.
     batch_size : int, default=500
     epochs : int, default=25
     eta0 : float, default=0.1
@@ -295,7 +307,7 @@ class SGDAtK(PrecisionRanker):
         self,
         surrogate: str = "avg",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         batch_size: int = 500,
         epochs: int = 25,
         eta0: float = 0.1,
@@ -369,9 +381,9 @@ class OnePMB(ObjectiveRanker):
     Parameters
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
-    k : float or int, default=0.25
-        For "prec@k": share of the positives in (0, 1] or a count; kar2014 takes 1.0 (PRBEP). In a
-        batch as in `PerceptronAtK`.
+    k : float, int or str, default=0.25
+        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
+        ("1 %"), as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
     beta : float, default=0.1
         For "pauc": share of the negatives in (0, 1], in a batch of the batch's own, rounded up.
     batch_size : int, default=500
@@ -397,7 +409,7 @@ class OnePMB(ObjectiveRanker):
         self,
         objective: str = "prec@k",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         beta: float = 0.1,
         batch_size: int = 500,
         epochs: int = 25,
@@ -434,9 +446,10 @@ class TwoPMB(ObjectiveRanker):
     Parameters
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
-    k : float or int, default=0.25
-        For "prec@k": share of the positives in the buffer in (0, 1], rounded up, or a count, which
-        is cut to their number. The paper does not say.
+    k : float, int or str, default=0.25
+        For "prec@k": share of the positives in the buffer in (0, 1], rounded up, a count, or a
+        share of the rows of a batch with the buffer ("1 %"); at most the number of positives in
+        the buffer. The paper does not say.
     beta : float, default=0.1
         For "pauc": share of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
@@ -473,7 +486,7 @@ class TwoPMB(ObjectiveRanker):
         self,
         objective: str = "prec@k",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         beta: float = 0.1,
         batch_size: int = 500,
         reservoir_size: int | None = None,

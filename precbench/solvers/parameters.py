@@ -12,6 +12,9 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from precbench.errors import InputError
+from precbench.topk import check_k
+
 __all__ = [
     "BOOLEAN",
     "CLASS_WEIGHT",
@@ -22,6 +25,7 @@ __all__ = [
     "RADIUS",
     "SEED",
     "SHARE",
+    "SHARE_OR_COUNT",
     "SHUFFLE",
     "Allowed",
     "ClassWeight",
@@ -49,12 +53,29 @@ def one_of(*names: str) -> list[Any]:
     return [StrOptions(set(names))]
 
 
+class _ShareOfRows(StrOptions):
+    """Text such as "1 %": not one of a set, but scikit-learn accepts no class of another kind."""
+
+    def __init__(self) -> None:
+        super().__init__({"1 %"})
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        try:
+            return isinstance(val, str) and check_k(val) == val
+        except InputError:
+            return False
+
+    def __str__(self) -> str:
+        return "a share of the rows such as '1 %'"
+
+
 POSITIVE = real(0, None, "neither")
 NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = [Interval(Integral, 1, None, closed="left")]
-K = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of a class, or a count
+SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of a class
+K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.topk.check_k`
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]

@@ -19,6 +19,7 @@ from precbench.solvers.parameters import (
     one_of,
 )
 from precbench.solvers.rows import norm
+from precbench.topk import TopK
 
 __all__ = ["ProjectedSubgradient"]
 
@@ -33,8 +34,9 @@ class ProjectedSubgradient(LinearRanker):
     Parameters
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="pauc"
-    k : float or int, default=0.25
-        Share of the positives in (0, 1], or a count of rows, for "prec@k".
+    k : float, int or str, default=0.25
+        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
+        ("1 %"); of more rows than there are positives, as many as these.
     beta : float, default=0.1
         Share of the negatives in (0, 1], for "pauc".
     eta0 : float, default=0.1
@@ -74,7 +76,7 @@ class ProjectedSubgradient(LinearRanker):
         self,
         objective: str = "pauc",
         *,
-        k: float | int = 0.25,
+        k: TopK = 0.25,
         beta: float = 0.1,
         eta0: float = 0.1,
         radius: float | None = None,

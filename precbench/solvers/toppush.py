@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from precbench.errors import InputError
 from precbench.kernels.toppush import project, project_capped
 from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, K
+from precbench.solvers.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import ceil_share
 
@@ -88,7 +88,7 @@ class TopPush(LinearRanker):
     restart for accelerated gradient schemes", Found. Comput. Math. 2015.
     """
 
-    allowed = Allowed(top_negatives=K, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
+    allowed = Allowed(top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
     row_cost = 2.0
 
     def __init__(
