@@ -21,9 +21,13 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems r
     kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \
     kar2014/other-measures kar2014/cost gultekin/cost gultekin/fig1 gultekin/fig2 gultekin/fourier
 
+# The survey: a middle size takes minutes, all of it hours.
+SMALL = $(addprefix top/,german ionosphere svmguide3 housing)
+SURVEY = $(SMALL) $(addprefix top/,letter magic adult ijcnn1 w8a cod-rna-2 synthetic)
+
 REGRESSION = $(addprefix regression/,top push pairs streamed mixtures)
 
-.PHONY: help build run test promises sanitize lint regression check verdicts bench reproduce docs clean
+.PHONY: help build run test promises sanitize lint regression check verdicts bench reproduce survey docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -116,14 +120,20 @@ verdicts: build  ## Do so with the results that there are.
 bench: build  ## Measure speed as ratios, contestants interleaved.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/bench.py
 
-reproduce: build  ## Run every experiment whose data are available.
+reproduce: build  ## Run every experiment whose data are available (of the survey a part).
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
+	$(BIN)/precbench run $(SMALL) --jobs $(JOBS)
+	$(BIN)/precbench run top/letter top/magic --seeds 0-4 --jobs $(JOBS)
 	$(BIN)/precbench run kar2015/section-6 --timing
 	$(BIN)/precbench run kar2014/extension kar2014/fig1-pauc kar2014/fig2-prec kar2014/fmeasure --timing
 	$(BIN)/precbench run kar2014/table1-kdd08 --timing --no-stand-in || [ $$? = 3 ]  # without the data
 	for config in kar2015/fig3-kappa kar2015/fig3-batch; do \
 	    $(BIN)/precbench run $$config --jobs $(JOBS) --no-stand-in || [ $$? = 3 ] || exit; done
 	$(BIN)/precbench check results
+
+survey: build  ## Run the whole survey, and take its means into the reference.
+	$(BIN)/precbench run $(SURVEY) --jobs $(JOBS)
+	$(BIN)/python scripts/survey.py results
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python scripts/pages.py $(RESULTS)

@@ -2,8 +2,9 @@
 
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
 script makes: tables of the committed reference, of the ledger and its power, of the documented
-deviations and of the promises, and the layers of the package with their imports. The whole of
-``docs/api.md`` is made from docstrings. A test fails when a page drifts from its sources.
+deviations and of the promises, what the survey says, and the layers of the package with their
+imports. The whole of ``docs/api.md`` is made from docstrings, the pictures of the survey from its
+committed means. A test fails when a page or picture drifts from its sources.
 
 ``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
 run there agrees with the committed reference.
@@ -18,8 +19,9 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import yaml
@@ -27,6 +29,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
+import survey
+import which_method
 from power import POWER, power_table
 from promises import COMMANDS, FIGURES, PROMISES
 from reference import (
@@ -36,6 +40,7 @@ from reference import (
     ROOT,
     SOLVERS,
     differences,
+    laid_out,
     ledger_table,
     side_by_side,
     table,
@@ -64,6 +69,7 @@ def pages() -> dict[Path, str]:
 
 def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
+    surveyed = survey.read()
     makers = {
         "reference": lambda: table(pd.read_csv(REFERENCE)),
         "unit-norm": lambda: side_by_side(pd.read_csv(REFERENCE), pd.read_csv(SOLVERS)),
@@ -74,6 +80,7 @@ def filled_in(text: str) -> str:
         "deviations": deviations,
         "power": lambda: power_table(pd.read_csv(POWER)),
         "promises": promises,
+        "survey": lambda name, *of: which_method.PARTS[name](surveyed, *of),
         "layers": layers,
         "modules": modules,
     }
@@ -83,14 +90,6 @@ def filled_in(text: str) -> str:
 
     names = "|".join(makers)
     return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
-
-
-def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
-    """Lay out a table as Markdown, its last columns as numbers."""
-    header = list(header)
-    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
-    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
 
 
 def verdicts(paper: str) -> str:
@@ -259,26 +258,43 @@ def markdown(lines: list[str]) -> Iterator[str]:
 
 
 def digest() -> str:
-    """Return the hash of the numbers that the picture goes with."""
+    """Return the hash of the numbers that the picture of the README goes with."""
     rows = [line for line in REFERENCE.read_text().splitlines() if line.startswith(f"{PICTURED},")]
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
-def pictured() -> str:
-    """Return the hash that was current when the picture was drawn."""
-    with Image.open(PICTURE) as image:
+def pictured(picture: Path = PICTURE) -> str:
+    """Return the hash that was current when a picture was drawn."""
+    with Image.open(picture) as image:
         return str(image.info.get("reference"))
 
 
+def take(source: Path, picture: Path, reference: str) -> None:
+    """Copy a picture, marked with the hash of the numbers that it goes with."""
+    info = PngInfo()
+    info.add_text("reference", reference)
+    with Image.open(source) as image:
+        image.save(picture, pnginfo=info, optimize=True)
+
+
 def take_picture(results: Path) -> None:
-    """Copy the picture of a run, marked with the reference that the run agrees with."""
+    """Copy the picture of a run, if the run agrees with the reference."""
     reference = pd.read_csv(REFERENCE).query("experiment == @PICTURED")
     if found := differences(results, reference):
         sys.exit("\n".join(found))
-    info = PngInfo()
-    info.add_text("reference", digest())
-    with Image.open(results / PICTURED / "figures" / PICTURE.name) as image:
-        image.save(PICTURE, pnginfo=info, optimize=True)
+    take(results / PICTURED / "figures" / PICTURE.name, PICTURE, digest())
+
+
+def draw_survey() -> None:
+    """Draw the pictures of the survey, if its numbers have changed."""
+    current = survey.digest()
+    pictures = [DOCS / f"which-method-{name}.png" for name in which_method.PICTURES]
+    if all(picture.exists() and pictured(picture) == current for picture in pictures):
+        return
+    with TemporaryDirectory() as folder:
+        for picture in pictures:
+            name = picture.stem.removeprefix("which-method-")
+            take(which_method.draw(name, Path(folder)), picture, current)
 
 
 def main() -> None:
@@ -288,6 +304,7 @@ def main() -> None:
     results = parser.parse_args().results
     if results is not None:
         take_picture(results)
+    draw_survey()
     for path, text in pages().items():
         path.write_text(text)
 

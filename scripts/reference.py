@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +87,7 @@ def table(reference: pd.DataFrame) -> str:
     text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
     bold = main["mean"] == main["dataset"].map(best)
     text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
-    return _laid_out(main.assign(cell=text.where(~bold, "**" + text + "**")))
+    return _of_datasets(main.assign(cell=text.where(~bold, "**" + text + "**")))
 
 
 def side_by_side(reference: pd.DataFrame, others: pd.DataFrame) -> str:
@@ -96,16 +96,22 @@ def side_by_side(reference: pd.DataFrame, others: pd.DataFrame) -> str:
     both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
     main = both[both["metric"] == METRIC]
     text = main["mean"].map("{:.3f}".format) + " → " + main["mean_unit"].map("{:.3f}".format)
-    return _laid_out(main.assign(cell=text))
+    return _of_datasets(main.assign(cell=text))
 
 
-def _laid_out(cells: pd.DataFrame) -> str:
+def _of_datasets(cells: pd.DataFrame) -> str:
     datasets = list(cells["dataset"].unique())
     wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
-    lines = ["| solver | " + " | ".join(datasets) + " |", "| --- |" + " ---: |" * len(datasets)]
-    for solver, row in wide.loc[cells["solver"].unique()].iterrows():
-        lines.append(f"| {solver} | " + " | ".join(row) + " |")
-    return "\n".join(lines) + "\n"
+    rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
+    return laid_out(["solver", *datasets], rows, numbers=len(datasets))
+
+
+def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
+    """Lay out a table as Markdown, its last columns as numbers."""
+    header = list(header)
+    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
+    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
+    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
 
 
 def ledger_table(ledger: list[LedgerRow]) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 import pages  # scripts are on the path, see conftest.py
 import pandas as pd
 import pytest
+import survey
+import which_method
 import yaml
 
 from precbench import __version__
@@ -70,6 +72,12 @@ def test_picture_goes_with_the_reference():
     assert pages.pictured() == pages.digest(), (
         "precbench run ijcnn1 --timing, then make docs RESULTS=results"
     )
+
+
+def test_pictures_go_with_the_survey():
+    for name in which_method.PICTURES:
+        picture = ROOT / "docs" / f"which-method-{name}.png"
+        assert pages.pictured(picture) == survey.digest(), "run `make docs`"
 
 
 @pytest.mark.parametrize("name", NAMES)

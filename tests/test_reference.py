@@ -30,7 +30,7 @@ def test_the_readme_shows_the_reference():
     text = reference.README.read_text()
     committed = pd.read_csv(reference.REFERENCE), reference.read_ledger(reference.LEDGER)
     assert text == reference.readme_with(text, *committed)
-    assert text.count("| sgd-avg |") == 1 and text.count("| rudin2009 | ") == 1
+    assert text.count("| sgd-avg | 0.") == 1 and text.count("| rudin2009 | ") == 1
 
 
 def test_ties_with_the_best_are_marked():

@@ -1,0 +1,413 @@
+"""Make what docs/which-method.md and the README say of the survey, from its reference alone.
+
+``make docs`` does it. Every sentence with a number is made here, by a rule, so that other results
+make another page.
+"""
+
+from collections.abc import Iterable
+from itertools import combinations
+from pathlib import Path
+
+import pandas as pd
+from reference import laid_out
+from survey import (
+    FEATURES,
+    LINEAR,
+    MAIN,
+    MOST,
+    NEAR,
+    TREES,
+    Choice,
+    Survey,
+    is_synthetic,
+    kind_of,
+    mean_ranks,
+    read,
+)
+
+from precbench.data import DATASETS
+from precbench.report.comparison import rank, write_profiles, write_ranks
+from precbench.statistics import LEVEL
+
+MEASURES = {
+    MAIN: "prec@0.25",
+    "precision_at_k(k=10)": "prec@10",
+    "precision_at_k(k=100)": "prec@100",
+    "precision_at_k(k=0.05)": "prec@0.05",
+    "precision_at_k(k=1.0)": "prec@1.0",
+    "partial_auc(beta=0.01)": "pAUC(0.01)",
+    "partial_auc(beta=0.1)": "pAUC(0.1)",
+    "auc": "AUC",
+}
+PICTURES = ("ranks", "profiles", "times")
+PAPERS = {
+    "Kar et al. 2015": "[kar2015](papers/kar2015.md)",
+    "Kar et al. 2014": "[kar2014](papers/kar2014.md)",
+    "pushes": "[rudin2009](papers/rudin2009.md), TopPush",
+    "Gultekin and Paisley 2020": "[gultekin](papers/gultekin.md)",
+}
+DEPTHS = {
+    "precision_at_k(k=10)": "the first 10 rows",
+    "precision_at_k(k=100)": "the first 100 rows",
+    "precision_at_k(k=0.05)": "a twentieth of the positives",
+    MAIN: "a quarter of the positives",
+    "precision_at_k(k=1.0)": "as many rows as positives",
+    "partial_auc(beta=0.01)": "up to 1 % of the negatives",
+    "partial_auc(beta=0.1)": "up to 10 % of the negatives",
+    "auc": "the whole list",
+}
+BUDGETS = (0.01, 0.1, 1.0, 10.0)  # seconds to choose the parameters and to train
+TEST_SHARE = 0.3
+LARGE = 10_000  # rows
+
+
+def answer(survey: Survey) -> str:
+    """Give the answer, and what it rests on."""
+    chosen = survey.choose(survey.real)
+    if chosen is None:
+        return "No data set of the survey was run yet.\n"
+    values, tied = survey.values(survey.real), survey.tied(survey.real)
+    groups = {kind: survey.of(kind) for kind in (TREES, FEATURES)}
+    groups["linear methods"] = survey.linear
+    best = values.max(axis=1)
+    wins = {name: int((values[of].max(axis=1) == best).sum()) for name, of in groups.items()}
+    level = {name: int(tied[of].any(axis=1).sum()) for name, of in groups.items()}
+    [whose] = [name for name, of in groups.items() if chosen.solver in of]
+    found = "No kind of method wins in most places"
+    if 2 * wins[whose] > chosen.n:
+        most = chosen.tied >= MOST * chosen.n
+        where = "almost everywhere" if most else "more often than not"
+        found = f"{whose.capitalize()} win {where}"
+    elif (values[survey.linear].max(axis=1) < best).sum() >= MOST * chosen.n:
+        found = "Trees and random features win almost everywhere"
+    cards = [DATASETS[name] for name in values.index]
+    rows = [f"{card.rows:,}" for card in sorted(cards, key=lambda card: card.rows)]
+    shares = sorted(card.positives / card.rows for card in cards)
+    few, many = _percent(shares[0]), _percent(shares[-1])
+    text = (
+        f"**{found}: take `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
+        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not told "
+        f"apart from the best, on {chosen.tied}. The highest mean is one of "
+        f"{', of '.join(f'{name} on {n}' for name, n in wins.items())}. Not told apart from "
+        f"it, the best of each by hindsight: "
+        f"{', '.join(f'{name} on {n}' for name, n in level.items())}.\n"
+    )
+    n = survey.wide("n", survey.real).max(axis=1)
+    if (n < 2).any():
+        names = ", ".join(n.index[n < 2])
+        text = f"{text.strip()} One split was run of {names}, which tells nothing apart.\n"
+    return f"{text}\n{at_home(survey)}\n" if survey.synthetic else text
+
+
+def at_home(survey: Survey) -> str:
+    """Say on which synthetic data linear methods are better than trees."""
+    values, tied = survey.values(survey.synthetic), survey.tied(survey.synthetic)
+    linear, trees = survey.linear, survey.of(TREES)
+    ahead = ~tied[trees].any(axis=1) & tied[linear].any(axis=1)
+    behind = tied[trees].any(axis=1) & ~tied[linear].any(axis=1)
+    distance = (values[linear].max(axis=1) - values[trees].max(axis=1))[ahead]
+    text = f"On {len(values)} synthetic data sets (never counted among the real ones) "
+    if ahead.any():
+        text += (
+            f"linear methods are ahead of all trees on {int(ahead.sum())}, by "
+            f"{_span(distance)}: {_listed(short_title(name) for name in values.index[ahead])}. "
+        )
+    else:
+        text += "linear methods are nowhere ahead of all trees. "
+    if behind.any():
+        names = _listed(short_title(name) for name in values.index[behind])
+        text += f"Trees are ahead on {int(behind.sum())}: {names}."
+    return text.strip()
+
+
+def situations(survey: Survey) -> str:
+    """Tell what to take in each situation."""
+    cards = {name: DATASETS[name] for name in survey.real}
+    few = [name for name, card in cards.items() if card.rows < LARGE]
+    large = [name for name in survey.real if name not in few]
+    frequent = [name for name, card in cards.items() if 5 * card.positives >= card.rows]
+    rarer = [name for name in survey.real if name not in frequent]
+    near = survey.nearly_linear()
+    rows = [
+        (f"{depth} ({MEASURES[metric]})", survey.choose(survey.real, metric))
+        for metric, depth in DEPTHS.items()
+    ]
+    rows += [
+        (f"fewer than {LARGE:,} rows", survey.choose(few)),
+        (f"{LARGE:,} rows and more", survey.choose(large)),
+        ("positives: a fifth and more", survey.choose(frequent)),
+        ("positives: less than a fifth", survey.choose(rarer)),
+        ("nearly linear (see below)", survey.choose(near)),
+        ("not linear", survey.choose([name for name in survey.real if name not in near])),
+    ]
+    rows += [
+        (f"at most {budget:g} s to choose and train", survey.choose(survey.real, budget=budget))
+        for budget in BUDGETS
+    ]
+    rows += [
+        (f"synthetic: {short_title(name)}", survey.choose([name])) for name in survey.synthetic
+    ]
+    header = [
+        *("situation", "take", "sure?", "best or tied", "alone", "Wilcoxon"),
+        *("best linear method", "best or tied", "behind"),
+    ]
+    return laid_out(header, [_row(name, found) for name, found in rows if found is not None])
+
+
+def _row(situation: str, found: Choice) -> list[str]:
+    row = [situation, f"`{found.solver}`", found.sure, f"{found.tied} of {found.n}"]
+    least = 2.0 ** (1 - found.n) * found.kinds  # p-value at Holm's first step
+    row += [str(found.alone), f"{found.ahead} of {found.kinds}" if least <= LEVEL else "–"]
+    if found.linear == found.solver:
+        return [*row, "itself", "", ""]
+    behind = f"{-found.behind:+.3f}".replace("-", "−")
+    return [*row, f"`{found.linear}`", str(found.linear_tied), behind]
+
+
+def linearity(survey: Survey) -> str:
+    """Say which data sets are nearly linear."""
+    near = survey.nearly_linear()
+    return (
+        f"*Nearly linear* is a problem on which the AUC of logistic regression is within "
+        f"{NEAR:g} of the best one, which two quick fits tell: {', '.join(near) or 'none'}. Of "
+        f"the real data sets {len(survey.real) - len(near)} are not.\n"
+    )
+
+
+def by_dataset(survey: Survey, of: str) -> str:
+    """Lay out the best of each kind against the data sets that are "real" or "synthetic"."""
+    datasets = survey.real if of == "real" else survey.synthetic
+    values, tied = survey.values(datasets), survey.tied(datasets)
+    if values.empty:
+        return "Not run yet.\n"
+    best = values.max(axis=1)
+    cells = []
+    for solver in survey.best(values):
+        row = [f"{solver} ({kind_of(solver)})"]
+        for name, value in values[solver].items():
+            is_best = value == best[name]
+            mark = " ≈" if tied.loc[name, solver] and not is_best else ""
+            row.append(f"**{value:.3f}**" if is_best else f"{value:.3f}{mark}")
+        cells.append(row)
+    names = [short_title(name) if is_synthetic(name) else name for name in values.index]
+    return laid_out(["best of its kind", *names], cells, numbers=len(names))
+
+
+def ranks(survey: Survey) -> str:
+    """Lay out the mean ranks of all contestants over the real data sets, and their times."""
+    measured = set(survey.table["metric"])
+    ranks = {
+        title: mean_ranks(survey.values(survey.real, metric))
+        for metric, title in MEASURES.items()
+        if metric in measured
+    }
+    tied = survey.tied(survey.real)
+    cells = []
+    for solver in ranks[MEASURES[MAIN]].sort_values(kind="stable").index:
+        row = [solver, kind_of(solver)]
+        for of in ranks.values():
+            text = f"{of[solver]:.1f}"
+            row.append(f"**{text}**" if of[solver] == of.min() else text)
+        row.append(f"{int(tied[solver].sum())} of {len(tied)}")
+        for of_time in ("seconds", "tuning_seconds"):
+            row.append(_seconds(survey.times[of_time].loc[survey.real, solver].median()))
+        cells.append(row)
+    header = ["contestant", "kind", *ranks, "best or tied", "train (s)", "choose (s)"]
+    return laid_out(header, cells, numbers=len(header) - 2)
+
+
+def short(survey: Survey) -> str:
+    """Lay out the best of each kind for the README."""
+    values, tied = survey.values(survey.real), survey.tied(survey.real)
+    if values.empty:
+        return "Not run yet.\n"
+    ranks = mean_ranks(values)
+    cells = []
+    for solver in survey.best(values):
+        seconds = survey.times["total"].loc[survey.real, solver].median()
+        row = [solver, kind_of(solver), f"{ranks[solver]:.1f}"]
+        row += [f"{int(tied[solver].sum())} of {len(tied)}", f"{values[solver].mean():.3f}"]
+        cells.append([*row, _seconds(seconds)])
+    header = [
+        "best of its kind",
+        "kind",
+        "mean rank",
+        "best or tied",
+        "mean prec@0.25",
+        "seconds",
+    ]
+    return laid_out(header, cells, numbers=4)
+
+
+def tests(survey: Survey) -> str:
+    """Say what the tests over data sets tell."""
+    values = survey.values(survey.real)
+    if len(values) < 2:
+        return "Not run yet.\n"
+    everyone, ranking = rank(values), rank(values[survey.best(values)])
+    pairs = list(combinations(ranking.p, 2))
+    told = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p.loc[a, b] <= LEVEL]
+    least = 2.0 ** (1 - len(values)) * len(pairs)  # p-value at Holm's first step
+    found = f"tell apart {len(told)} of {len(pairs)} pairs of these"
+    if told:
+        found += f": {_listed(told)}"
+    if least > LEVEL:
+        found += f"; over {len(values)} data sets they cannot, as no p-value is below {least:.2g}"
+    return (
+        f"Friedman's test (in the form of Iman and Davenport) of all {len(survey.solvers)} "
+        f"contestants: p = {everyone.friedman.p_f:.1g}; of the best of each of "
+        f"{len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. Wilcoxon's tests with "
+        f"Holm's correction {found}. Ten data sets cannot tell apart the pairs of more than "
+        f"seven methods, which is why the kinds are seven.\n"
+    )
+
+
+def cost(survey: Survey) -> str:
+    """Compare what it takes to choose and to train."""
+    values = survey.values(survey.real)
+    if values.empty:
+        return "Not run yet.\n"
+    first, linear = survey.best(values)[0], survey.best(values, LINEAR)[0]
+    total, train = (survey.times[of].loc[survey.real] for of in ("total", "seconds"))
+    both, alone = total.median().map(_seconds), train.median().map(_seconds)
+    ratio = (total[first] / total[linear]).median()
+    slowest, worst = total.median().idxmax(), total.max(axis=1).idxmax()
+    return (
+        f"To choose the parameters and to train takes `{first}` a median of {both[first]} s, "
+        f"`{linear}` {both[linear]} s; the median ratio is {ratio:.2g}. Training alone takes "
+        f"{alone[first]} s and {alone[linear]} s. The slowest is `{slowest}` with a median of "
+        f"{both[slowest]} s, on {worst} {_seconds(total.loc[worst, slowest])} s.\n"
+    )
+
+
+def papers(survey: Survey) -> str:
+    """Tell what the methods of each paper are best at, among the linear ones."""
+    linear = survey.linear
+    cells = []
+    for kind, link in PAPERS.items():
+        ours = survey.of(kind)
+        if not ours:
+            continue
+        ranks = pd.DataFrame(
+            {m: mean_ranks(survey.values(survey.real, m)[linear])[ours] for m in MEASURES}
+        )
+        leader, at = ranks[MAIN].idxmin(), ranks.min().idxmin()
+        where = {}
+        for of, names in (("real", survey.real), ("synthetic", survey.synthetic)):
+            values = survey.values(names)[linear]
+            won = values.index[values[ours].max(axis=1) >= values.max(axis=1)]
+            where[of] = _listed(short_title(n) if is_synthetic(n) else n for n in won) or "–"
+        tied = survey.tied(survey.real)[ours].any(axis=1)
+        cells.append(
+            [
+                link,
+                f"`{leader}` ({ranks.loc[leader, MAIN]:.1f})",
+                f"{MEASURES[at]}: `{ranks[at].idxmin()}` ({ranks[at].min():.1f})",
+                where["real"],
+                where["synthetic"],
+                f"{int(tied.sum())} of {len(tied)}",
+                _seconds(survey.times["total"].loc[survey.real, leader].median()),
+            ]
+        )
+    header = [
+        *("paper", f"best at {MEASURES[MAIN]}", "best measure", "best linear method on"),
+        *("synthetic sets", "best or tied", "seconds"),
+    ]
+    return laid_out(header, cells, numbers=2)
+
+
+def needless(survey: Survey) -> str:
+    """List the contestants that nobody needs."""
+    n = survey.wide("n", survey.real + survey.synthetic).max(axis=1)
+    told = [name for name in n.index[n > 1] if DATASETS[name].rows >= LARGE]
+    if not told:
+        return "Not run yet.\n"
+    tied = pd.concat([survey.tied(told, metric) for metric in MEASURES])
+    names = [f"`{solver}`" for solver in survey.solvers if not tied[solver].any()]
+    return (
+        f"Never the best nor tied with it, by any of {len(MEASURES)} measures, on any data set of "
+        f"{LARGE:,} rows and more, real or synthetic ({len(told)} with more than one split): "
+        f"{', '.join(names) or 'none'}.\n"
+    )
+
+
+def sizes(survey: Survey) -> str:
+    """List the data sets."""
+    n = survey.table.groupby("dataset")["n"].max()
+    cells = [
+        [
+            name,
+            f"{card.rows:,}",
+            card.features,
+            _percent(card.positives / card.rows),
+            n[name],
+        ]
+        for name, card in ((name, DATASETS[name]) for name in survey.real + survey.synthetic)
+    ]
+    return laid_out(["data set", "rows", "features", "positive", "splits"], cells, numbers=4)
+
+
+def smallest(survey: Survey) -> str:
+    """Say how few rows prec@0.25 looks at on the real data sets with the fewest positives."""
+    rows = {name: TEST_SHARE * DATASETS[name].positives / 4 for name in survey.real}
+    few = [f"{rows[name]:.0f} rows of {name}" for name in sorted(rows, key=rows.__getitem__)]
+    seen = ", ".join(few[:3])
+    return f"- Of a test part prec@0.25 looks at {seen}: there it tells little apart.\n"
+
+
+def draw(name: str, folder: Path) -> Path:
+    """Draw the best of each kind over the real data sets: `PICTURES`, one at a time."""
+    survey = read()
+    values = survey.values(survey.real)
+    shown = survey.best(values)
+    about = f"The best contestant of each of {len(shown)} kinds, real data sets only."
+    stem = folder / name
+    if name == "ranks":
+        made = write_ranks(values[shown], stem, "prec@0.25: mean ranks", about)
+    elif name == "profiles":
+        title = "prec@0.25: how far behind the best"
+        made = write_profiles(values[shown], "value", stem, title, about)
+    else:
+        seconds = survey.times["total"].loc[values.index, shown]
+        title = "Seconds to choose the parameters and to train"
+        made = write_profiles(seconds, "time", stem, title, about)
+    return next(path for path in made if path.suffix == ".png")
+
+
+def short_title(name: str) -> str:
+    """Return the title of a synthetic data set, where all around it are synthetic."""
+    return DATASETS[name].title.removeprefix("Synthetic, ")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "; ".join(names)
+
+
+def _span(values: pd.Series) -> str:
+    low, high = f"{values.min():.2f}", f"{values.max():.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+PARTS = {
+    "answer": answer,
+    "situations": situations,
+    "linearity": linearity,
+    "by-dataset": by_dataset,
+    "ranks": ranks,
+    "short": short,
+    "tests": tests,
+    "cost": cost,
+    "papers": papers,
+    "needless": needless,
+    "sizes": sizes,
+    "smallest": smallest,
+}
+"""By the names that the marks in the pages have."""

@@ -1,0 +1,155 @@
+"""The survey: what its reference keeps of the runs, and what the page says by which rule."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import survey  # scripts are on the path, see conftest.py
+import which_method
+
+from precbench.experiment import load_config
+from precbench.solvers import SOLVERS
+
+REAL = ("ionosphere", "german", "letter", "magic")
+LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
+
+
+def summary(means, n=20, p_best=0.01, **changed):
+    """Return a summary of one metric and data set; only the best has no p-value."""
+    means = pd.Series(means)
+    about = {"metric": survey.MAIN, "stand_in": False, "n": n, "std": 0.1, "low": 0.0, "high": 1.0}
+    about |= {"seconds": 0.25, "tuning_seconds": 0.5, "solver": means.index, "mean": means.values}
+    p = np.where(means == means.max(), np.nan, p_best)
+    return pd.DataFrame(about).assign(p_best=p, **changed)
+
+
+def collected(folder, summaries, smoke=False):
+    """Return what is collected of runs of data sets."""
+    for name, table in summaries.items():
+        of = folder / f"top-{name}"
+        of.mkdir()
+        table.assign(dataset=name).to_csv(of / "summary.csv", index=False)
+        described = {"smoke": smoke, "solvers": list(table["solver"])}
+        (of / "experiment.json").write_text(json.dumps(described))
+    return survey.collect(folder)
+
+
+@pytest.fixture
+def everywhere(tmp_path):
+    """A survey in which the same values come out everywhere, but for those given."""
+
+    def made(means, others=(), **changed):
+        runs = dict.fromkeys(REAL, summary(means, **changed)) | dict(others)
+        return survey.Survey(collected(tmp_path, runs))
+
+    return made
+
+
+def test_every_solver_and_contestant_has_a_kind():
+    for name in [*SOLVERS, *load_config("top/letter").solvers]:
+        assert survey.kind_of(name) in survey.KINDS
+    assert survey.kind_of(FEATURES) == survey.FEATURES
+    assert survey.kind_of("sgd-avg, k = 1") == survey.kind_of("sgd-avg") == "Kar et al. 2015"
+
+
+def test_ranks_and_ties(tmp_path):
+    values = summary({"1pmb": 0.9, "2pmb": 0.9, "psg": 0.8, "bbr": 0.7, "oam": 0.95})
+    values["n"] = [20, 20, 20, 20, 19]  # it failed once
+    values["p_best"] = [np.nan, np.nan, 0.2, 0.03, np.nan]
+    ours = summary({"1pmb": 0.9, "2pmb": 0.8}, n=1, p_best=np.nan)
+    runs = {"letter": values, "german": ours, "ppi": ours.assign(stand_in=True)}
+    table = collected(tmp_path, runs)
+    assert list(table["dataset"].unique()) == ["german", "letter"]  # by their rows
+    letter = table[table["dataset"] == "letter"].set_index("solver")
+    assert letter["rank"].tolist() == [1.5, 1.5, 3, 4, 5]
+    assert letter["tied"].tolist() == [True, True, True, False, False]
+    assert table.loc[table["dataset"] == "german", "tied"].all()  # one split tells nothing apart
+
+
+@pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
+def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
+    with pytest.raises(SystemExit, match="nothing of the survey was run"):
+        collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
+
+
+def test_trees_win_almost_everywhere(everywhere):
+    ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8})
+    assert which_method.answer(ours).startswith(
+        "**Trees win almost everywhere: take `lightgbm`.** On 4 real"
+    )
+    assert "of trees on 4, of random features on 0, of linear methods on 0." in which_method.answer(
+        ours
+    )
+    chosen = ours.choose(ours.real)
+    assert (chosen.tied, chosen.alone, chosen.rival, chosen.sure) == (4, 4, 0, "sure")
+    assert (chosen.linear, chosen.linear_tied) == (LINEAR, 0)
+    assert chosen.behind == pytest.approx(0.4)
+    assert "| −0.400 |" in which_method.situations(ours)
+
+
+@pytest.mark.parametrize(
+    ("means", "others", "start", "sure"),
+    [
+        ({LINEAR: 0.9, TREE: 0.5, FEATURES: 0.5}, {}, "Linear methods win almost", "sure"),
+        ({LINEAR: 0.8, TREE: 0.5, FEATURES: 0.9}, {}, "Random features win almost", "sure"),
+        (
+            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
+            dict.fromkeys(REAL[:2], summary({LINEAR: 0.9, TREE: 0.5, FEATURES: 0.6})),
+            "No kind of method wins in most places",
+            "open",
+        ),
+        (
+            {LINEAR: 0.5, TREE: 0.9, FEATURES: 0.6},
+            dict.fromkeys(REAL[:2], summary({LINEAR: 0.5, TREE: 0.8, FEATURES: 0.9})),
+            "Trees and random features win almost everywhere",
+            "open",
+        ),
+        (
+            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
+            {REAL[0]: summary({LINEAR: 0.9, TREE: 0.8, FEATURES: 0.6})},
+            "Trees win more often than not",
+            "open",
+        ),
+        (
+            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
+            {REAL[0]: summary({LINEAR: 0.9, TREE: 0.8, FEATURES: 0.6}, p_best=0.5)},
+            "Trees win almost everywhere",
+            "likely",
+        ),
+    ],
+)
+def test_the_answer_follows_the_values(everywhere, means, others, start, sure):
+    ours = everywhere(means, others)
+    assert which_method.answer(ours).startswith(f"**{start}")
+    assert ours.choose(ours.real).sure == sure
+
+
+def test_over_the_budget_is_as_good_as_nothing(everywhere):
+    seconds = [0.01, 10.0, 10.0]
+    ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8}, tuning_seconds=seconds)
+    assert ours.choose(ours.real, budget=1.0).solver == LINEAR
+    assert ours.choose(ours.real, budget=100.0).solver == TREE
+
+
+def test_synthetic_data_are_kept_apart(everywhere):
+    name = "synthetic-linear-3-in-1000"
+    means = {LINEAR: 0.9, TREE: 0.5}
+    ours = everywhere({LINEAR: 0.5, TREE: 0.9}, {name: summary(means)})
+    assert (ours.real, ours.synthetic) == (["ionosphere", "german", "magic", "letter"], [name])
+    assert "On 4 real data sets" in which_method.answer(ours)
+    assert "ahead of all trees on 1, by 0.40: linear, 0.3 % positive" in which_method.answer(ours)
+    assert name not in which_method.by_dataset(ours, "real")
+    row = next(line for line in which_method.situations(ours).splitlines() if "synthetic" in line)
+    assert row.startswith("| synthetic: linear, 0.3 % positive | `sgd-avg` | sure | 1 of 1 | 1 |")
+
+
+def test_eight_data_sets_can_tell_methods_apart(tmp_path):
+    names = [*REAL, "adult", "w8a", "ijcnn1", "housing"]
+    means = {LINEAR: 0.5, TREE: 0.9}
+    ours = survey.Survey(collected(tmp_path, dict.fromkeys(names, summary(means))))
+    assert "| `lightgbm` | sure | 8 of 8 | 8 | 1 of 1 |" in which_method.situations(ours)
+    assert "tell apart 1 of 1 pairs of these: `lightgbm` from `sgd-avg`" in which_method.tests(ours)
+    few = survey.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
+    assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in which_method.situations(few)
+    assert "they cannot, as no p-value is below 0.12" in which_method.tests(few)
