@@ -118,11 +118,13 @@ class Copy:
                 raise RuntimeError(words)
 
     def first_failure(self, file: str) -> str:
-        """Run the tests, those first that name the module most often, until one fails."""
-        name = re.escape(Path(file).stem)
-        paths = sorted((self.tree / "tests").rglob("test_*.py"))
-        counts = {path: len(re.findall(name, path.read_text() + path.stem * 20)) for path in paths}
-        for path in sorted(paths, key=lambda path: -counts[path]):
+        """Run the tests until one fails: those named after the module, then by its mentions."""
+        name = Path(file).stem
+
+        def unlikely(path: Path) -> tuple[bool, int]:
+            return name not in path.stem, -path.read_text(encoding="utf-8").count(name)
+
+        for path in sorted(sorted((self.tree / "tests").rglob("test_*.py")), key=unlikely):
             tests = str(path.relative_to(self.tree))
             words = self.run(sys.executable, "-m", "pytest", "-xq", "-m", "not measured", tests)
             if words:

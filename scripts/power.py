@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from precbench.claims import Evidence, load_claims, read_evidence
 from precbench.claims.evidence import MissingError
 from precbench.claims.kinds import MeanClaim
-from precbench.claims.verdicts import LEVEL, parse_printed, place
+from precbench.claims.verdicts import LEVEL, place
 
 POWER = Path(__file__).resolve().parents[1] / "results" / "reference" / "power.csv"
 TABLES = ("table-3", "table-4", "table-5")
@@ -175,26 +175,14 @@ def collect(
     found = []
     for table in tables:
         rows = printed_rows(table)
-        right = draws(WRONG[0], rows, evidence)
+        ours = draws(WRONG[0], rows, evidence)
         for wrong in WRONG:
             if table not in wrong.tables or (names and wrong.name not in names):
                 continue
             theirs = draws(wrong, rows, evidence)
-            kept = [list(ours.columns) for ours in theirs]
             printed = [
-                np.array([scaled(c) for c in row if c.solver in names])
-                for row, names in zip(rows, kept, strict=True)
-            ]
-            tells = [
-                told(
-                    [
-                        ours.loc[i, names].to_numpy()
-                        for ours, names in zip(right, kept, strict=True)
-                    ],
-                    [ours.drop(index=i, errors="ignore") for ours in theirs],
-                    rows,
-                )[0]
-                for i in right[0].index[:PAPERS]
+                np.array([c.scaled(c.printed) for c in row if c.solver in of])
+                for row, of in zip(rows, theirs, strict=True)
             ]
             n, p = told(printed, theirs, rows)
             found.append(
@@ -206,24 +194,29 @@ def collect(
                     "rows": len(rows),
                     "rows_that_tell": n,
                     "p": p,
-                    "power": np.mean(np.array(tells) > 0),
+                    "power": power(ours, theirs, rows),
                 }
             )
             print(f"{table}, {wrong.name}: {n} of {len(rows)} rows tell", flush=True)
     return pd.DataFrame(found)
 
 
-def scaled(claim: MeanClaim) -> float:
-    """Return a printed value on the scale on which distances are taken."""
-    value = parse_printed(claim.printed, claim.power_of_ten).value
-    return float(np.log(value)) if claim.logarithm else value
+def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
+    """Return the share of our draws that tell these from theirs, each taken as the printed one."""
+    tells = 0
+    papers = ours[0].index[:PAPERS]
+    for i in papers:
+        paper = [mine.loc[i, of.columns].to_numpy() for mine, of in zip(ours, theirs, strict=True)]
+        others = [of.drop(index=i, errors="ignore") for of in theirs]
+        tells += told(paper, others, rows)[0] > 0
+    return tells / len(papers)
 
 
-def power_table(power: pd.DataFrame) -> str:
+def power_table(found: pd.DataFrame) -> str:
     """Lay out as Markdown what each table tells."""
     lines = ["| error in | wrong | " + " | ".join(f"Table {t[-1]}" for t in TABLES) + " |"]
     lines.append("| --- | --- |" + " ---: |" * len(TABLES))
-    of_wrong = dict(list(power.groupby("wrong")))
+    of_wrong = dict(list(found.groupby("wrong")))
     for wrong, error in {w.name: w.about for w in WRONG if w.name in of_wrong}.items():
         cells, of = [error, wrong], of_wrong[wrong]
         for table in TABLES:
@@ -240,9 +233,9 @@ def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="+")
-    power = collect(read_evidence(parser.parse_args().results))
-    power.to_csv(POWER, index=False, lineterminator="\n", float_format="%.4g")
-    print(power_table(power), end="")
+    found = collect(read_evidence(parser.parse_args().results))
+    found.to_csv(POWER, index=False, lineterminator="\n", float_format="%.4g")
+    print(power_table(found), end="")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from precbench.data import Dataset
 from precbench.data.splits import split_rows
-from precbench.experiment import Experiment, Study, load_config
+from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Sample, sample, training
@@ -112,11 +112,11 @@ def divisions() -> pd.DataFrame:
         plan, seen = make_plan(config), set()
         for trial, _ in plan.trials:
             dataset = plan.datasets[trial.dataset.name]
-            division = (dataset.name, trial.split.index, bool(trial.fourier))
-            if division in seen or dataset.stand_in:
+            features = "fourier" if trial.fourier else ""
+            about = (config.name, dataset.name, features, trial.split.index)
+            if about in seen or dataset.stand_in:
                 continue
-            seen.add(division)
-            about = [config.name, dataset.name, "fourier" * division[2], division[1]]
+            seen.add(about)
             rows += [[*about, *described] for described in _parts(trial, dataset)]
         if name == CONFIGS[0]:
             rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]
@@ -140,7 +140,7 @@ def _hash(rows: NDArray[np.intp]) -> str:
     return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()[:16]
 
 
-def _parts(trial, dataset) -> Iterator[tuple[str, int, int, float, str]]:
+def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, float, str]]:
     whole = training(trial, dataset)
     parts = {"fitting": whole.fitting, "validation": whole.validation}
     parts["test"] = sample(trial, dataset, "test")
@@ -193,7 +193,7 @@ def _keyed(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple]:
         yield *(row.pop(key) for key in keys), row
 
 
-def _agree(now, before, tolerance: float) -> bool:
+def _agree(now: str | float | None, before: str | float, tolerance: float) -> bool:
     if isinstance(before, str) or now is None:
         return now == before
     return bool(abs(now - before) <= tolerance or (np.isnan(now) and np.isnan(before)))

@@ -77,7 +77,8 @@ def test_wrong_draws_are_told(tmp_path, monkeypatch):
     for row in power.printed_rows("table-5"):
         level = 1 + 0.02 * rng.standard_normal(101)
         for claim in row:
-            value = np.exp(power.scaled(claim)) if claim.logarithm else power.scaled(claim)
+            value = claim.scaled(claim.printed)
+            value = np.exp(value) if claim.logarithm else value
             draws = value * level * (1 + 0.005 * rng.standard_normal(101))
             cells[claim.dataset, claim.solver, claim.metric, "test"] = draws
     evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])

@@ -42,11 +42,6 @@ class Draws(NamedTuple):
     claim: MeanClaim
     draws: pd.Series
 
-    def scaled(self, printed: str) -> float:
-        """Return a printed number on that scale."""
-        value = parse_printed(printed, self.claim.power_of_ten).value
-        return float(np.log(value)) if self.claim.logarithm else value
-
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
         """Return the row of the claim with median and quartiles of our draws."""
         about: dict[str, Any] = {"runs": len(self.draws)}
@@ -93,7 +88,7 @@ def _judge_few(cell: Draws, runs: int, evidence: Evidence) -> LedgerRow:
         return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
     mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
     about: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
-    if abs(cell.scaled(claim.printed) - mean) <= error:
+    if abs(claim.scaled(claim.printed) - mean) <= error:
         return cell.row(*judged(claim, True), **about)
     trend, side = _trend(cell, evidence)
     reason = f"farther than {error:.3g}, which chance allows for means of {runs}; {side}"
@@ -126,7 +121,7 @@ def judge_rows(cells: Sequence[Draws], evidence: Evidence) -> Iterator[LedgerRow
     placements = place(
         [
             (
-                np.array([cell.scaled(cell.claim.printed) for cell in row]),
+                np.array([cell.claim.scaled(cell.claim.printed) for cell in row]),
                 np.column_stack([cell.draws for cell in row]),
             )
             for row in by_row.values()
@@ -180,7 +175,7 @@ def _trend(cell: Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     ours, others = cell.draws.align(first.draws, join="inner")
-    sign = np.sign(cell.scaled(claim.printed) - cell.scaled(claim.first_printed))
+    sign = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
     wins, _, p = sign_test(sign * ours.to_numpy(), sign * others.to_numpy())
     side = f"on the printed side of the first of its row in {wins} of {len(ours)}"
     return bool(p <= LEVEL) and len(ours) >= MIN_SPLITS, side

@@ -2,9 +2,11 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from precbench.claims.kinds.base import BaseClaim, Texts
+from precbench.claims.verdicts import parse_printed
 from precbench.yaml.models import Items
 
 __all__ = [
@@ -83,6 +85,11 @@ class MeanClaim(_Measured):
     def is_positive(self) -> bool:
         """Whether its logarithm is taken."""
         return self.logarithm
+
+    def scaled(self, printed: str) -> float:
+        """Return a printed number on the scale on which distances are taken."""
+        value = parse_printed(printed, self.power_of_ten).value
+        return float(np.log(value)) if self.logarithm else value
 
 
 class SpreadClaim(_Measured):
