@@ -54,9 +54,8 @@ class Outcomes:
         """
         rows = self._cell(dataset, solver, metric, part)
         if checkpoint is not None:
-            there = self._ok[self._ok["checkpoint"] == checkpoint]
-            cells, key = _Cells(there), (dataset, solver, metric, part)
-            rows = cells[key] if key in cells else rows[:0]
+            rows = self._curves[dataset, solver, metric, part]
+            rows = rows[rows["checkpoint"] == checkpoint]
         folds = self.run.folds
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
@@ -85,20 +84,18 @@ class Outcomes:
 
         Only times of trials that ran alone, in one and the same run, may be compared.
         """
-        rows = self._cell(dataset, solver, self.run.metrics[0], "test")
+        rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
             raise MissingError("timed beside other trials: run it with --timing")
         return rows[WALL_SECONDS]
 
     def stopped(self, dataset: str, solver: str) -> bool:
         """Return whether a limit stopped at least half of the trials."""
-        rows = self._cell(dataset, solver, self.run.metrics[0], "test")
-        return bool((rows["stopped"] == "limit").mean() >= 0.5)
+        return bool((self._trials(dataset, solver)["stopped"] == "limit").mean() >= 0.5)
 
     def runs(self, dataset: str, solvers: Iterable[str]) -> set[str]:
         """Return the ids of the runs that trained these solvers."""
-        metric = self.run.metrics[0]
-        return {r for s in solvers for r in self._cell(dataset, s, metric, "test")["run"]}
+        return {run for solver in solvers for run in self._trials(dataset, solver)["run"]}
 
     def sweep(
         self,
@@ -114,6 +111,9 @@ class Outcomes:
         if lacks := sorted(set(points) - set(values)):
             raise MissingError(f"the results lack the points {', '.join(lacks)} of the sweep")
         return values[list(points or values)].dropna()
+
+    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
+        return self._cell(dataset, solver, self.run.metrics[0], "test")
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         rows = self._points(dataset, solver, metric, part)
