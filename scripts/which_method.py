@@ -4,7 +4,7 @@
 make another page.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -76,48 +76,44 @@ def answer(survey: Survey) -> str:
     found = "No kind of method wins in most places"
     if 2 * wins[whose] > chosen.n:
         most = chosen.tied >= MOST * chosen.n
-        where = "almost everywhere" if most else "more often than not"
-        found = f"{whose.capitalize()} win {where}"
+        often = "win or tie almost everywhere" if most else "win more often than not"
+        found = f"{whose.capitalize()} {often}"
     elif (values[survey.linear].max(axis=1) < best).sum() >= MOST * chosen.n:
-        found = "Trees and random features win almost everywhere"
+        found = "Trees and random features win almost everywhere, in turns"
     cards = [DATASETS[name] for name in values.index]
     rows = [f"{card.rows:,}" for card in sorted(cards, key=lambda card: card.rows)]
     shares = sorted(card.positives / card.rows for card in cards)
     few, many = _percent(shares[0]), _percent(shares[-1])
     text = (
         f"**{found}: take `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
-        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not told "
-        f"apart from the best, on {chosen.tied}. The highest mean is one of "
-        f"{', of '.join(f'{name} on {n}' for name, n in wins.items())}. Not told apart from "
-        f"it, the best of each by hindsight: "
-        f"{', '.join(f'{name} on {n}' for name, n in level.items())}.\n"
+        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not told apart "
+        f"from the best, on {chosen.tied}. The highest mean is reached by {_counts(wins)}; not "
+        f"told apart from it, picked by hindsight for each data set, are {_counts(level)}.\n"
     )
     n = survey.wide("n", survey.real).max(axis=1)
     if (n < 2).any():
         names = ", ".join(n.index[n < 2])
-        text = f"{text.strip()} One split was run of {names}, which tells nothing apart.\n"
+        text = f"{text.strip()} Of {names} one split was run, which tells nothing apart.\n"
     return f"{text}\n{at_home(survey)}\n" if survey.synthetic else text
 
 
 def at_home(survey: Survey) -> str:
-    """Say on which synthetic data linear methods are better than trees."""
+    """Say on which synthetic data linear methods are better than trees, and by how much."""
     values, tied = survey.values(survey.synthetic), survey.tied(survey.synthetic)
     linear, trees = survey.linear, survey.of(TREES)
-    ahead = ~tied[trees].any(axis=1) & tied[linear].any(axis=1)
-    behind = tied[trees].any(axis=1) & ~tied[linear].any(axis=1)
-    distance = (values[linear].max(axis=1) - values[trees].max(axis=1))[ahead]
-    text = f"On {len(values)} synthetic data sets (never counted among the real ones) "
-    if ahead.any():
-        text += (
-            f"linear methods are ahead of all trees on {int(ahead.sum())}, by "
-            f"{_span(distance)}: {_listed(short_title(name) for name in values.index[ahead])}. "
-        )
-    else:
-        text += "linear methods are nowhere ahead of all trees. "
-    if behind.any():
-        names = _listed(short_title(name) for name in values.index[behind])
-        text += f"Trees are ahead on {int(behind.sum())}: {names}."
-    return text.strip()
+    above = values[linear].max(axis=1) - values[trees].max(axis=1)
+    parts = []
+    for who, whom, of in (
+        ("linear methods are above all trees", trees, above[above > 0]),
+        ("trees are above all linear methods", linear, -above[above < 0]),
+    ):
+        told = int((~tied.loc[of.index, whom].any(axis=1)).sum())
+        listed = "; ".join(f"{short_title(name)}, by {by:.2f}" for name, by in of.items())
+        parts.append(f"{who} on {len(of)}, told apart on {told}" + (f" ({listed})" * bool(listed)))
+    return (
+        f"On {len(values)} synthetic data sets, never counted among the real ones: "
+        f"{'. '.join(part[0].upper() + part[1:] for part in parts)}."
+    )
 
 
 def situations(survey: Survey) -> str:
@@ -383,9 +379,8 @@ def _listed(names: Iterable[str]) -> str:
     return "; ".join(names)
 
 
-def _span(values: pd.Series) -> str:
-    low, high = f"{values.min():.2f}", f"{values.max():.2f}"
-    return low if low == high else f"{low} to {high}"
+def _counts(of: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} on {n}" for name, n in of.items())
 
 
 def _seconds(seconds: float) -> str:
