@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,6 +150,10 @@ class Survey:
         generated = table["synthetic"].astype(bool)
         self.real = list(table.loc[~generated, "dataset"].unique())
         self.synthetic = list(table.loc[generated, "dataset"].unique())
+        self._wide = {
+            of: table.pivot(index=["dataset", "metric"], columns="solver", values=of)[self.solvers]
+            for of in ("n", "mean", "tied")
+        }
         once = table.drop_duplicates(["dataset", "solver"])
         once = once.assign(total=once["seconds"] + once["tuning_seconds"])
         self.times = {
@@ -162,9 +167,9 @@ class Survey:
 
     def wide(self, column: str, datasets: Sequence[str], metric: str = MAIN) -> pd.DataFrame:
         """Return a column as data sets by contestants, without data sets that lack the metric."""
-        rows = self.table[self.table["metric"] == metric]
-        wide = rows.pivot(index="dataset", columns="solver", values=column)
-        return wide.reindex(columns=self.solvers).loc[[d for d in datasets if d in wide.index]]
+        of_metric = self._wide[column]
+        known = set(of_metric.index)
+        return of_metric.loc[[(d, metric) for d in datasets if (d, metric) in known]].droplevel(1)
 
     def values(self, datasets: Sequence[str], metric: str = MAIN) -> pd.DataFrame:
         """Return the means, 0 where a contestant did not finish all splits."""
@@ -226,6 +231,7 @@ class Survey:
         return list(values.index[gap <= NEAR])
 
 
+@cache
 def read() -> Survey:
     """Read the committed reference of the survey."""
     return Survey(pd.read_csv(SURVEY))
