@@ -2,7 +2,8 @@
 
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
-``load_dataset(name)`` reads a data set, and ``Model`` is a fitted ranking to save and use.
+``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use, and each
+solver is also a class, as `SGDAtK`.
 """
 
 from importlib import import_module
@@ -10,6 +11,14 @@ from typing import Any
 
 __version__ = "0.1.0"
 
+_SOLVERS = (
+    *("PerceptronAtK", "SGDAtK", "OnePMB", "TwoPMB", "CuttingPlane"),
+    *("ProjectedSubgradient", "FTRL"),
+    *("PNormPush", "IRPush", "RankBoost", "TopPush"),
+    *("BBR", "LCBR", "OAM", "PGD", "AdaOAM", "SPAM"),
+    *("LogisticRegressionRanker", "LinearSVMRanker"),
+    *("HistGradientBoosting", "LightGBM", "LambdaRank", "RandomForest"),
+)
 _HOMES = {
     "SOLVERS": "precbench.solvers",
     "SURROGATES": "precbench.losses",
@@ -17,6 +26,7 @@ _HOMES = {
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
     "Model": "precbench.model",
+    **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }
 __all__ = [*_HOMES, "__version__"]
 

@@ -6,7 +6,6 @@ Installed packages add solvers through the entry point group ``precbench.solvers
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from sklearn.base import BaseEstimator, is_classifier
@@ -27,6 +26,7 @@ from precbench.solvers.ftrl import FTRL
 from precbench.solvers.lightgbm import LambdaRank, LightGBM
 from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
 from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
+from precbench.solvers.presets import Preset
 from precbench.solvers.psg import ProjectedSubgradient
 from precbench.solvers.push import IRPush, PNormPush, RankBoost
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
@@ -115,10 +115,10 @@ def _is_foreign_classifier(factory: Any) -> bool:
 
 
 _BUILT_IN: dict[str, Callable[..., Ranker]] = {
-    "perceptron-avg": partial(PerceptronAtK, variant="avg"),
-    "perceptron-max": partial(PerceptronAtK, variant="max"),
-    "sgd-avg": partial(SGDAtK, surrogate="avg"),
-    "sgd-max": partial(SGDAtK, surrogate="max"),
+    "perceptron-avg": Preset(PerceptronAtK, variant="avg"),
+    "perceptron-max": Preset(PerceptronAtK, variant="max"),
+    "sgd-avg": Preset(SGDAtK, surrogate="avg"),
+    "sgd-max": Preset(SGDAtK, surrogate="max"),
     "1pmb": OnePMB,
     "2pmb": TwoPMB,
     "cutting-plane": CuttingPlane,
@@ -128,9 +128,9 @@ _BUILT_IN: dict[str, Callable[..., Ranker]] = {
     "ir-push": IRPush,
     "rankboost": RankBoost,
     "toppush": TopPush,
-    "toppush-k": partial(TopPush, top_negatives=0.05),
+    "toppush-k": Preset(TopPush, top_negatives=0.05),
     "bbr": BBR,
-    "bbr-pairs": partial(BBR, accumulate="pairs"),
+    "bbr-pairs": Preset(BBR, accumulate="pairs"),
     "lcbr": LCBR,
     "oam": OAM,
     "pgd": PGD,
