@@ -183,14 +183,17 @@ class LambdaRank(BoostedTrees):
     """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
 
     The pairs of rows that it learns from have at least one row among the first k of a list, and
-    weigh as much as swapping them changes the discounted cumulative gain. LightGBM ranks lists of
-    at most 10,000 rows: more rows are divided at random into lists of equal length.
+    weigh as much as swapping them changes the discounted cumulative gain. More rows than a list may
+    hold are divided at random into lists of equal length. An iteration takes time in proportion to
+    k times the length of the lists.
 
     Parameters
     ----------
     k : float, int or str, default=1.0
         Share of the positives in (0, 1], count of rows, or share of the rows ("1 %") that is the
         top, at most as many rows as there are positives; of each list its share.
+    list_length : int, default=10000
+        Most rows of a list; LightGBM takes no more than 10,000.
     n_estimators : int, default=100
         Number of trees.
     learning_rate : float, default=0.1
@@ -208,12 +211,13 @@ class LambdaRank(BoostedTrees):
     al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
     """
 
-    allowed = Allowed(k=K)
+    allowed = Allowed(k=K, list_length=COUNT)
 
     def __init__(
         self,
         *,
         k: TopK = 1.0,
+        list_length: int = _LONGEST_LIST,
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
@@ -223,6 +227,7 @@ class LambdaRank(BoostedTrees):
         random_state: Any = None,
     ):
         self.k = k
+        self.list_length = list_length
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
@@ -232,7 +237,7 @@ class LambdaRank(BoostedTrees):
         self.random_state = random_state
 
     def _lists(self, n_rows: int, rng: np.random.Generator) -> tuple[Any, NDArray[np.intp]]:
-        n_lists = ceil(n_rows / _LONGEST_LIST)
+        n_lists = ceil(n_rows / min(self.list_length, _LONGEST_LIST))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
         return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths
 
