@@ -474,7 +474,7 @@ def test_groups_few_and_too_few(files):
         table.assign(y=table["x"] // 5 % 2).to_csv("few.csv", index=False)
         arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--save", "top.npz"]
         if n_groups == 1:
-            assert "all rows of few are of one group" in refused(arguments)
+            assert "few cannot be split like this: all rows are of one group" in refused(arguments)
         else:
             assert invoke(*arguments).exit_code == 0
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset
+from precbench.data.group_folds import stratified_group_folds
 from precbench.errors import InputError
 from precbench.seeds import generator, legacy_generator
 
@@ -104,7 +105,7 @@ def validation_split(
     seed_key: Sequence[Hashable],
     groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set a part of the training rows aside, stratified unless there are groups.
+    """Set a part of the training rows aside, stratified.
 
     Parameters
     ----------
@@ -127,15 +128,20 @@ def validation_split(
     InputError
         A share out of range, or a class with too few rows for both parts.
     """
-    from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+    from sklearn.model_selection import StratifiedShuffleSplit
 
     if not 0 < share < 1:
         raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
-    kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
-    splitter = kind(1, test_size=share, random_state=legacy_generator(*seed_key))
+    random_state = legacy_generator(*seed_key)
     try:
-        rows = np.empty((len(y_train), 0))
-        fit_rows, validation_rows = next(splitter.split(rows, y_train, groups))
+        if groups is None:
+            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
+            rows = np.empty((len(y_train), 0))
+            fit_rows, validation_rows = next(splitter.split(rows, y_train))
+        else:
+            fit_rows, validation_rows = _random_stratified_groups(
+                y_train > 0, groups, share, random_state
+            )
     except ValueError as error:
         raise InputError(
             f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "
@@ -191,7 +197,12 @@ def _parts(
     if kind == "random":
         random_state = legacy_generator(seed, key, index, "random")
         if dataset.groups is not None and stratified:
-            return _random_stratified_groups(dataset, test_size, random_state)
+            try:
+                return _random_stratified_groups(
+                    dataset.y > 0, dataset.groups, test_size, random_state
+                )
+            except ValueError as error:
+                raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
         if dataset.groups is not None:
             splitter = ms.GroupShuffleSplit(1, test_size=test_size, random_state=random_state)
         elif stratified:
@@ -202,11 +213,19 @@ def _parts(
     if kind == "kfold":
         # The same folds for every index.
         random_state = legacy_generator(seed, key, "kfold")
+        if dataset.groups is not None and stratified:
+            n_groups = len(np.unique(dataset.groups))
+            if not 2 <= n_splits <= n_groups:
+                raise InputError(
+                    f"{dataset.name} cannot be split like this: {n_splits} folds of its "
+                    f"{n_groups} groups"
+                )
+            fold = stratified_group_folds(dataset.y > 0, dataset.groups, n_splits, random_state)
+            return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
         folds = {
             (False, False): ms.KFold,
             (False, True): ms.StratifiedKFold,
             (True, False): ms.GroupKFold,
-            (True, True): ms.StratifiedGroupKFold,
         }[dataset.groups is not None, stratified]
         return _folds(dataset, folds(n_splits, shuffle=True, random_state=random_state))[index]
     raise InputError(f"a split is 'random', 'kfold', 'provided' or 'none', found {kind!r}")
@@ -229,22 +248,20 @@ def _provided(
 
 
 def _random_stratified_groups(
-    dataset: Dataset, test_size: float, random_state: np.random.RandomState
+    is_positive: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    share: float,
+    random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Test on as many of several stratified folds of groups as make up `test_size`."""
-    from sklearn.model_selection import StratifiedGroupKFold
-
-    assert dataset.groups is not None
-    most = min(MOST_FOLDS, len(np.unique(dataset.groups)))
+    """Set aside as many of several stratified folds of groups as make up the share."""
+    most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
-        raise InputError(f"all rows of {dataset.name} are of one group, which no split may part")
-    share = Fraction(test_size).limit_denominator(most) or Fraction(1, most)
-    n_folds = max(share.denominator, 2)
-    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-    tests = [test for _, test in _folds(dataset, folds)[: min(share.numerator, n_folds - 1)]]
-    is_test = np.zeros(len(dataset.y), dtype=bool)
-    is_test[np.concatenate(tests)] = True
-    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+        raise ValueError("all rows are of one group, which no split may part")
+    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)
+    n_folds = max(nearest.denominator, 2)
+    fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
+    aside = fold < min(nearest.numerator, n_folds - 1)
+    return np.flatnonzero(~aside), np.flatnonzero(aside)
 
 
 def _folds(dataset: Dataset, splitter: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedGroupKFold
 
 from precbench.data import Dataset
+from precbench.data.group_folds import stratified_group_folds
 from precbench.data.splits import split_rows, validation_split
 from precbench.errors import InputError
 
@@ -47,6 +49,59 @@ def test_laws(kind, stratified, groups):
         assert np.array_equal(np.sort(np.concatenate(tests)), np.arange(N))
     else:
         assert not np.array_equal(tests[0], tests[1])
+
+
+def imbalance(fold, y, n_folds):
+    """Return by how much the shares of either class in the folds differ from equal ones."""
+    shares = [
+        np.bincount(fold[y == label], minlength=n_folds) / np.sum(y == label) for label in (0, 1)
+    ]
+    return np.sqrt(np.mean((np.array(shares) - 1 / n_folds) ** 2)) * n_folds
+
+
+@pytest.mark.parametrize("sizes", ["equal", "geometric", "lognormal", "zipf"])
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_groups_are_balanced_as_those_of_scikit_learn(sizes):
+    rng = np.random.default_rng(0)
+    ours, theirs = [], []
+    for seed, n_folds in enumerate([2, 5, 10] * 3):
+        size = {
+            "equal": np.full(40, 5),
+            "geometric": rng.geometric(0.3, 40),
+            "lognormal": np.ceil(rng.lognormal(1, 1.5, 40)).astype(int),
+            "zipf": np.minimum(rng.zipf(1.7, 40), 500),
+        }[sizes]
+        groups = np.repeat(rng.permutation(40), size)
+        y = (rng.random(len(groups)) < rng.gamma(0.5, 0.4, 40)[groups]).astype(int)
+        fold = stratified_group_folds(y == 1, groups, n_folds, np.random.RandomState(seed))
+        assert all(len(set(fold[groups == group])) == 1 for group in range(40))
+        ours.append(imbalance(fold, y, n_folds))
+        folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        for name, (_, rows) in enumerate(folds.split(groups, y, groups)):
+            fold[rows] = name
+        theirs.append(imbalance(fold, y, n_folds))
+    assert np.mean(ours) <= 1.01 * np.mean(theirs)
+
+
+def test_groups_alone_in_their_rows_are_rows():
+    y = np.arange(1000) % 40 == 0
+    fold = stratified_group_folds(y, np.arange(1000), 7, np.random.RandomState(0))
+    for label in (False, True):
+        assert np.ptp(np.bincount(fold[y == label])) <= 1
+
+
+def test_any_group_tests_with_the_same_probability():
+    groups = np.repeat(np.arange(8), [100, 60, 24, 23, 22, 21, 5, 5])
+    y = np.arange(len(groups)) % 3 == 0
+    first = np.unique(groups, return_index=True)[1]
+    folds = np.array(
+        [
+            stratified_group_folds(y, groups, 3, np.random.RandomState(seed))[first]
+            for seed in range(300)
+        ]
+    )
+    assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
+    assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1  # not only other names
 
 
 def test_splits_are_keyed_by_identity():
@@ -91,6 +146,8 @@ def test_provided_and_none():
         (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
         (make(n_pos=3), {"kind": "kfold"}, "the test part has 0 positives in 40 rows"),
         (make(groups=np.zeros(N, int)), {}, "cannot be split like this"),
+        (make(groups=np.zeros(N, int)), {"stratified": True}, "all rows are of one group"),
+        (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 folds of its 3 groups"),
         (make(), {"train_size": N}, f"train_size is {N} and toy has {N} rows"),
         (make(groups=GROUPS), {"train_size": 10}, "rows of toy come in groups"),
     ],
@@ -123,3 +180,12 @@ def test_validation_split_is_stratified():
     assert np.array_equal(fit_rows, np.sort(fit_rows))
     with pytest.raises(InputError, match="between 0 and 1"):
         validation_split(y, 0, ("toy", 0))
+
+
+def test_validation_split_of_groups_is_stratified():
+    y = np.where(np.arange(1000) % 10 == 0, 1.0, -1.0)
+    groups = np.random.default_rng(0).integers(0, 300, 1000)
+    fit_rows, rows = validation_split(y, 0.2, ("toy", 0), groups)
+    assert np.array_equal(np.sort(np.concatenate([fit_rows, rows])), np.arange(1000))
+    assert not set(groups[fit_rows]) & set(groups[rows])
+    assert 198 <= len(rows) <= 202 and 19 <= np.count_nonzero(y[rows] > 0) <= 21

@@ -1,0 +1,73 @@
+"""Folds of whole groups, alike in their rows and in their share of positives."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def stratified_group_folds(
+    is_positive: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    n_folds: int,
+    random_state: np.random.RandomState,
+) -> NDArray[np.intp]:
+    """Deal the groups to folds, so that each fold gets its share of both classes.
+
+    Groups with as many positives and negatives as each other are dealt at one go, to the folds that
+    hold the least of what they have, large groups before small ones. There are few such kinds,
+    whatever the number of groups: of n rows, about n^(2/3) at most.
+
+    Parameters
+    ----------
+    is_positive : ndarray of shape (n_samples,), bool
+        Both classes must occur.
+    groups : ndarray of shape (n_samples,), int64
+    n_folds : int
+        At most the number of groups.
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), intp
+        The fold of each row, from 0 to ``n_folds - 1``. Any group is in any fold with the same
+        probability. A fold may be empty where a few groups hold most of the rows.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(group)
+    positives = np.bincount(group, weights=is_positive).astype(np.int64)
+    codes, kind, many = np.unique(
+        positives * (sizes.max() + 1) + sizes, return_inverse=True, return_counts=True
+    )
+    n_pos, size = np.divmod(codes, sizes.max() + 1)
+    of_class = np.column_stack([n_pos, size - n_pos])
+    of_kind = of_class / of_class.T.dot(many) ** 2  # the gradient of a sum of squared shares
+    weight = (of_kind * of_class).sum(axis=1)
+    # Large before small, as powers of two; else at random, or the folds would be always the same.
+    turns = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
+
+    held = np.zeros((n_folds, 2), dtype=np.int64)
+    dealt = np.empty((len(codes), n_folds), dtype=np.int64)
+    for turn in turns:
+        load = (held * of_kind[turn]).sum(axis=1) / weight[turn]
+        dealt[turn] = _level(load, held.sum(axis=1), many[turn])
+        held += dealt[turn][:, None] * of_class[turn]
+
+    shuffled = random_state.permutation(len(sizes))
+    by_kind = shuffled[np.argsort(kind[shuffled], kind="stable")]
+    names = np.tile(random_state.permutation(n_folds), len(codes))
+    fold = np.empty(len(sizes), dtype=np.intp)
+    fold[by_kind] = np.repeat(names, dealt.ravel())
+    return fold[group]
+
+
+def _level(load: NDArray[np.float64], rows: NDArray[np.int64], many: int) -> NDArray[np.int64]:
+    """Return how many of `many` units go to each fold, one after another to the lowest load."""
+    order = np.lexsort([rows, load])
+    ascending = load[order]
+    levels = (many + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
+    below = np.count_nonzero(levels > ascending)
+    given = np.zeros(len(load), dtype=np.int64)
+    given[order[:below]] = np.floor(levels[below - 1] - ascending[:below])
+    given[np.lexsort([rows, load + given])[: many - given.sum()]] += 1
+    return given
