@@ -247,7 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
     found = collect(parser.parse_args().results)
-    found.to_csv(SURVEY, index=False, lineterminator="\n", float_format="%.6g")
+    found.to_csv(SURVEY, index=False, lineterminator="\n", float_format="%.5g")
 
 
 if __name__ == "__main__":
