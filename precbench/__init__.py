@@ -2,8 +2,8 @@
 
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
-``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use, and each
-solver is also a class, as `SGDAtK`.
+``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
+``precision_at_k_scorer(k)`` is for searches, and each solver is also a class, as `SGDAtK`.
 """
 
 from importlib import import_module
@@ -26,6 +26,7 @@ _HOMES = {
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
     "Model": "precbench.model",
+    "precision_at_k_scorer": "precbench.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }
 __all__ = [*_HOMES, "__version__"]

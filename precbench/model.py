@@ -18,6 +18,7 @@ from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole, writing
 from precbench.npz import pack, unpack
 from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers.base import untraced
 from precbench.solvers.rows import as_rows, linear_scores
 
 __all__ = ["Model", "make_solver"]
@@ -140,7 +141,7 @@ class Model:
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
         try:
-            fitted = unfitted.fit(scaled, y)
+            fitted = unfitted.fit(scaled, y, trace=untraced)
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn's checks

@@ -20,6 +20,7 @@ __all__ = [
     "ceil_share",
     "check_beta",
     "check_k",
+    "cut_below",
     "k_by_size",
     "resolve_k",
     "split_at",
@@ -257,6 +258,28 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np
     threshold = np.partition(scores, scores.size - count)[scores.size - count]
     above = scores > threshold
     return above, scores == threshold, count - int(np.count_nonzero(above))
+
+
+def cut_below(scores: NDArray, count: int) -> float:
+    """Return the score that those at the top of a list exceed, in linear time.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    count : int
+        Length of the top, at least 1; may exceed the number of rows.
+
+    Returns
+    -------
+    float
+        The highest score outside the top: `count` rows exceed it, fewer only where scores are tied
+        with it. Below all scores if all rows are the top.
+    """
+    if count >= scores.size:
+        return float(np.nextafter(scores.min(), -np.inf))
+    place = scores.size - count - 1
+    return float(np.partition(scores, place)[place])
 
 
 def top_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:

@@ -49,7 +49,7 @@ def is_linear(factory):
 def weights(solver):
     """Return w with the intercept, if any, as its last entry; without w, scores of other rows."""
     if not isinstance(solver, LinearRanker):
-        return solver.decision_function(problem(seed=1)[0])
+        return solver.scores_after(problem(seed=1)[0], solver.n_iter_)
     intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
     return np.append(solver.coef_, intercept)
 

@@ -5,12 +5,29 @@ import pickle
 import pydoc
 import subprocess
 import sys
+import warnings
+from functools import partial
 
+import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
 
 import precbench
-from precbench import SOLVERS, SGDAtK
+from precbench import SOLVERS, HistGradientBoosting, LightGBM, OnePMB, PNormPush, SGDAtK
+from precbench.errors import InputError
+from precbench.metrics import precision_at_k
+from precbench.solvers import ScoringClassifier
+from precbench.solvers.base import untraced
 from precbench.solvers.presets import Preset
+from precbench.topk import cut_below
+from tests import laws
 
 PRESETS = [name for name in SOLVERS.built_in if isinstance(SOLVERS[name], Preset)]
 
@@ -51,3 +68,149 @@ def test_a_preset_is_its_class_with_other_defaults(name):
 def test_a_preset_may_be_overridden():
     solver = SOLVERS["sgd-max"](surrogate="avg", k=3)
     assert (type(solver), solver.surrogate, solver.k) == (SGDAtK, "avg", 3)
+
+
+def problem(n=1000, share=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    scores = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(n)
+    return X, np.where(scores > np.quantile(scores, 1 - share), "hit", "a miss")
+
+
+FACTORIES = {
+    **{name: SOLVERS[name] for name in SOLVERS.built_in},
+    "1pmb-auc": partial(OnePMB, "auc"),
+}
+
+
+def fitted(factory, X, y, **params):
+    solver = laws.quick(factory, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return solver.fit(X, y)
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_predict_marks_the_top_of_the_training_rows(name):
+    X, y = problem()
+    solver = fitted(FACTORIES[name], X, y)
+    marked = solver.predict(X) == "hit"
+    assert_array_equal(marked, solver.decision_function(X) > 0)
+    if isinstance(solver, ScoringClassifier | LightGBM):
+        assert not hasattr(solver, "threshold_")
+        return
+    scores = solver._scores(X)
+    k = 25 if solver.get_params().get("k") == 0.25 and name not in ("psg", "1pmb-auc") else 100
+    assert marked.sum() == (scores > np.sort(scores)[-k - 1]).sum() > 0
+    assert marked.sum() == k or name in ("rankboost", "lightgbm-lambdarank")
+    more = solver.predict(problem(seed=1)[0]) == "hit"
+    assert 0.5 * k < more.sum() < 2 * k
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"), [(7, 7), ("2 %", 20), (0.3, 30), (1000, 1000), (2000, 1000)]
+)
+def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
+    X, y = problem()
+    assert (fitted(SGDAtK, X, y, k=k).predict(X) == "hit").sum() == expected
+
+
+def test_rows_tied_at_the_cut_are_out():
+    assert cut_below(np.array([3.0, 1.0, 2.0, 2.0]), 2) == 2.0
+    X, y = problem()
+    assert set(fitted(PNormPush, np.zeros_like(X), y).predict(np.zeros_like(X))) == {"a miss"}
+
+
+INCREMENTAL = [name for name in FACTORIES if hasattr(FACTORIES[name](), "partial_fit")]
+
+
+@pytest.mark.parametrize("name", INCREMENTAL)
+def test_further_rows_leave_no_threshold(name):
+    X, y = problem()
+    solver = fitted(FACTORIES[name], X, y)
+    assert hasattr(solver, "threshold_")
+    assert not hasattr(solver.partial_fit(X, y), "threshold_")
+
+
+def test_only_an_untraced_fit_has_a_threshold():
+    X, y = problem()
+    solver = fitted(SGDAtK, X, y)
+    scores = solver.decision_function(X)
+    assert_allclose(scores, X @ solver.coef_ - solver.threshold_, atol=1e-12)
+    for learn in (
+        lambda: clone(solver).fit(X, y).fit(X, y, trace=untraced),
+        lambda: OnePMB("auc", random_state=0).fit(X, y).set_params(objective="f1").fit(X, y),
+    ):
+        assert not hasattr(learn(), "threshold_")
+    traced = clone(solver).fit(X, y, trace=untraced)
+    assert_allclose(traced.decision_function(X), X @ traced.coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("factory", "k"),
+    [
+        (partial(SGDAtK, k=30), 30),
+        (partial(SGDAtK, k="2 %"), "2 %"),
+        (SGDAtK, 0.25),
+        (PNormPush, 1.0),
+        (partial(OnePMB, "auc"), 1.0),
+        (HistGradientBoosting, 1.0),
+    ],
+)
+def test_score_is_precision_at_k(factory, k):
+    X, y = problem()
+    solver = fitted(factory, X, y)
+    assert solver.score(X, y) == precision_at_k(y, solver.decision_function(X), k)
+
+
+def test_a_search_chooses_by_the_top_of_the_list():
+    X, y = problem()
+    for k in (20, 0.3, "2 %"):
+        scorer = precbench.precision_at_k_scorer(k)
+        assert repr(pickle.loads(pickle.dumps(scorer))) == repr(scorer)
+        pipeline = make_pipeline(StandardScaler(), SGDAtK(epochs=3, random_state=0))
+        values = cross_val_score(pipeline, X, y, scoring=scorer, cv=3)
+        folds = StratifiedKFold(3).split(X, y)
+        by_hand = [
+            precision_at_k(
+                y[test], clone(pipeline).fit(X[train], y[train]).decision_function(X[test]), k
+            )
+            for train, test in folds
+        ]
+        assert_allclose(values, by_hand)
+    grid = {"eta0": [0.01, 1.0]}
+    search = GridSearchCV(SGDAtK(epochs=2, random_state=0), grid, scoring=clone(scorer, safe=False))
+    assert search.fit(X, y).best_params_["eta0"] in grid["eta0"]
+    assert search.score(X, y) == scorer(search.best_estimator_, X, y)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    assert scorer(forest, X, y) == precision_at_k(y, forest.predict_proba(X)[:, 1], k)
+
+
+def test_a_scorer_refuses_a_k_that_is_none():
+    with pytest.raises(InputError, match="give one of the three"):
+        precbench.precision_at_k_scorer(1.5)
+
+
+@pytest.mark.parametrize(
+    ("solver", "method", "instead"),
+    [
+        (SGDAtK(), "fit", ": repeat rows"),
+        (SGDAtK(), "partial_fit", ": repeat rows"),
+        (HistGradientBoosting(), "fit", "set class_weight"),
+        (PNormPush(), "score", ": repeat rows"),
+    ],
+)
+def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
+    X, y = problem()
+    with pytest.raises(InputError, match=rf"no sample_weight, for each row .*{instead}"):
+        getattr(solver, method)(X, y, sample_weight=np.ones(len(y)))
+    assert not has_fit_parameter(solver, "sample_weight")
+
+
+def test_a_frame_keeps_the_names_of_its_columns():
+    X, y = problem()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for solver in (fitted(SGDAtK, frame, y), clone(SGDAtK()).partial_fit(frame, y)):
+        assert_array_equal(solver.feature_names_in_, list("abcd"))
+        with pytest.raises(ValueError, match="feature names"):
+            solver.predict(frame[list("dcba")])

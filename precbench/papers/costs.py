@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
 from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers.base import untraced
 from precbench.yaml.models import Name, Section
 
 __all__ = ["STUDIES", "CostCurve", "growing_costs"]
@@ -105,7 +106,7 @@ def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
 def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
     tracemalloc.start()
     try:
-        solver.fit(X, y)
+        solver.fit(X, y, trace=untraced)
         return float(tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()

@@ -15,9 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
+from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.memory import require_memory
-from precbench.solvers.parameters import Allowed, checks_parameters
+from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import as_rows, linear_scores
+from precbench.topk import TopK, cut_below, training_k
 
 __all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
 
@@ -65,6 +67,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Passes over the training rows; for batch solvers, iterations; for ensembles, trees.
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
+    threshold_ : float
+        What `decision_function` subtracts, see `predict`; set by `fit` without a trace, gone after
+        `partial_fit`.
     """
 
     algorithm_version: int | str = 1
@@ -81,6 +86,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     classes_: NDArray[Any]
     n_iter_: int
     n_rows_seen_: int
+    threshold_: float
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -101,7 +107,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         trace : callable, optional
-            Observer of the training, see `precbench.solvers.base.Trace`.
+            Observer of the training, see `precbench.solvers.base.Trace`. A traced fit ends with its
+            last trace: it ranks no training rows, so that there is no `threshold_`.
 
         Returns
         -------
@@ -111,13 +118,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ------
         InputError
             If y does not have two classes, a parameter has a value that is not allowed, squares of
-            products of rows overflow, or the memory is too small for the number of features.
+            products of rows overflow, the memory is too small for the number of features, or there
+            are weights of rows (``sample_weight``).
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
         X, labels = self._checked(X, y, reset=True)
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
+            if trace is None and not self._cuts_at_0:
+                self._set_threshold(X, labels)
         self._warn_of_overflow()
         return self
 
@@ -145,6 +155,26 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def overflowed(self) -> bool:
         """Whether the last fit has ended with weights that are not finite."""
         return False
+
+    @property
+    def _cuts_at_0(self) -> bool:
+        """Whether a score of 0 has a meaning, so that `predict` cuts there."""
+        return False
+
+    @property
+    def _judged_at(self) -> TopK:
+        """The `k` of `score` and `threshold_`."""
+        concerned = getattr(self, "objective", "prec@k") == "prec@k"
+        return getattr(self, "k", 1.0) if concerned else 1.0
+
+    def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
+        scores = self._scores(X)
+        _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
+        if np.isfinite(scores).all():
+            self.threshold_ = cut_below(scores, count)
+
+    def _forget_threshold(self) -> None:
+        self.__dict__.pop("threshold_", None)
 
     def _warn_of_overflow(self) -> None:
         if self.overflowed:
@@ -178,7 +208,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Larger is more likely positive.
+            Larger is more likely positive; greater than 0 where `predict` says so, for which the
+            `threshold_`, if there is one, is subtracted.
 
         Raises
         ------
@@ -188,10 +219,17 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, self._fitted)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         self._check_width(X.shape[1])
-        return self._scores(X)
+        scores = self._scores(X)
+        return scores - self.threshold_ if hasattr(self, "threshold_") else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the positive class where the score is greater than 0.
+        """Return the positive class where the score exceeds that of all training rows but the top.
+
+        The top is the first `k` training rows, by the solver's own `k`, or as many as there are
+        positives where it or its objective has none, so that of as many new rows of the same kind
+        about `k` are marked; rows tied with the first one below the top are not. Where a score of 0
+        has a meaning (the objective "f1", the log-odds of trees, foreign classifiers) it is cut
+        there, and so it is without a `threshold_`, after `partial_fit` or a traced fit.
 
         Parameters
         ----------
@@ -203,6 +241,30 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
+
+    @refuses_weights
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+
+        Returns
+        -------
+        float
+            `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
+            positives where it or its objective has none. To compare solvers choose one `k` for all:
+            `precbench.precision_at_k_scorer`.
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, or `k` exceeds the number of rows.
+        """
+        return precision_at_k_scorer(self._judged_at)(self, X, y)
 
     def catch_up(self) -> None:
         """Bring the weights up to date in the course of a fit that does not need them itself."""
@@ -237,22 +299,23 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
                 f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
                 f"{self.classes_[1]}"
             )
+        self._forget_threshold()
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # accuracy at threshold 0 is not the aim
+        tags.classifier_tags.poor_score = True  # accuracy is not the aim
         return tags
 
 
 class LinearRanker(Ranker):
     """Base of the linear solvers: rows are ranked by ``X @ coef_``, highest score first.
 
-    There is no intercept, for it does not change a ranking. `predict` cuts the ranking at score 0,
-    which no solver here aims at: use `decision_function`. The exception is the objective "f1",
-    which depends on the sign of the scores: solvers fitted to it have an `intercept_`.
+    There is no intercept, for it does not change a ranking, but a `threshold_`, above which
+    `predict` finds positives. The exception is the objective "f1", which depends on the sign of the
+    scores: solvers fitted to it have an `intercept_` and no threshold.
 
     A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls `_start`
     first, and sets `coef_`, `n_iter_` and `n_rows_seen_`.
@@ -266,6 +329,8 @@ class LinearRanker(Ranker):
         Passes over the training rows; for batch solvers, iterations.
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
+    threshold_ : float
+        See `predict`.
     """
 
     _fitted = "coef_"
@@ -280,11 +345,16 @@ class LinearRanker(Ranker):
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
         """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
+        self._forget_threshold()
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
         else:
             self.coef_ = w
             self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
+
+    @property
+    def _cuts_at_0(self) -> bool:
+        return hasattr(self, "intercept_")
 
     @property
     def overflowed(self) -> bool:

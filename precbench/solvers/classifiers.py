@@ -28,6 +28,7 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
+from precbench.topk import TopK
 
 __all__ = ["HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
 
@@ -57,6 +58,14 @@ class ScoringClassifier(NonlinearRanker):
     needs_dense_rows = False
 
     classifier_: Any
+
+    @property
+    def _cuts_at_0(self) -> bool:
+        return True
+
+    @property
+    def _judged_at(self) -> TopK:
+        return 1.0  # a k of the classifier would be one of its own, as that of nearest neighbours
 
     @abstractmethod
     def _classifier(self) -> Any:

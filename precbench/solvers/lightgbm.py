@@ -175,6 +175,10 @@ class LightGBM(BoostedTrees):
     def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
         return {"objective": "binary"}
 
+    @property
+    def _cuts_at_0(self) -> bool:
+        return True
+
     def _weights(self, labels: NDArray[np.int8]) -> Any:
         return compute_sample_weight(signed_weights(self.class_weight, self.classes_), labels)
 

@@ -4,7 +4,8 @@ scikit-learn checks the parameters of its own estimators by private functions. T
 here and nowhere else.
 """
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ __all__ = [
     "checks_parameters",
     "one_of",
     "real",
+    "refuses_weights",
     "signed_weights",
 ]
 
@@ -82,8 +84,29 @@ CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
 SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
 
-checks_parameters = _fit_context(prefer_skip_nested_validation=True)
-"""Decorator of a method that learns: the parameters are checked before it runs."""
+
+def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method that takes rows: ``sample_weight``, which it does not take, has a reason.
+
+    The signature stays as it is, so that scikit-learn sees no such parameter.
+    """
+
+    @functools.wraps(method)
+    def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
+        if sample_weight is not None:
+            instead = "set class_weight or repeat rows" if hasattr(self, "class_weight") else ""
+            raise InputError(
+                f"{type(self).__name__} takes no sample_weight, for each row at the top of a list "
+                f"counts as one: {instead or 'repeat rows'}"
+            )
+        return method(self, *args, **kwargs)
+
+    return unweighted
+
+
+def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method that learns: the parameters are checked before it runs."""
+    return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:

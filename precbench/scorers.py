@@ -1,0 +1,44 @@
+"""Scorers, with which scikit-learn's searches and cross-validation measure the top of a list."""
+
+from collections.abc import Callable
+
+from sklearn.metrics import make_scorer
+
+from precbench.metrics import Ties, precision_at_k
+from precbench.topk import TopK, check_k
+
+__all__ = ["precision_at_k_scorer"]
+
+
+def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., float]:
+    """Return precision at `k` as a scorer, for the `scoring` of `GridSearchCV` and others.
+
+    It ranks the rows by the `decision_function` of an estimator, else by its probability of the
+    positive class, so that classifiers of other libraries are measured alike.
+
+    Parameters
+    ----------
+    k : int, float or str
+        Count of rows, share of the positives, or share of the rows such as ``"1 %"``, each of the
+        rows that are scored: in a cross-validation those of one fold, where a share of the rows is
+        what stays comparable with longer lists.
+    ties : {"expected", "best", "worst"}, default="expected"
+        See `precbench.metrics.precision_at_k`.
+
+    Returns
+    -------
+    callable
+        Takes a fitted estimator, rows and labels.
+
+    Raises
+    ------
+    InputError
+        If `k` is malformed; when called, if `k` exceeds the number of rows, or the labels do not
+        have two values.
+
+    Examples
+    --------
+    >>> GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=precision_at_k_scorer("1 %"))
+    """
+    responses = ("decision_function", "predict_proba")
+    return make_scorer(precision_at_k, response_method=responses, k=check_k(k), ties=ties)
