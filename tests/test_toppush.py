@@ -148,9 +148,9 @@ def test_no_weights_beat_0_where_the_mean_of_the_positives_is_among_the_negative
     X, y = overlapping()
     solver = TopPush(C=10.0, tol=1e-6, max_iter=100_000).fit(X, y)
     assert solver.lower_bound_ == pytest.approx(10.0) and solver.primal_ == pytest.approx(10.0)
-    assert TopPush(C=10.0).fit(X, y).decision_function(X)[y > 0].mean() > 0
+    assert (X @ TopPush(C=10.0).fit(X, y).coef_)[y > 0].mean() > 0
     half = TopPush(top_negatives=0.5, C=10.0).fit(X, y)
-    assert half.primal_ < 9 and half.decision_function(X)[y > 0].mean() > 0
+    assert half.primal_ < 9 and (X @ half.coef_)[y > 0].mean() > 0
 
 
 def test_a_share_of_the_negatives_is_a_count_rounded_up():
