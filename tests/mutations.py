@@ -259,7 +259,7 @@ def mistyped(size=None, seed=0):
     wrong = []
     for name, what, read, line, words in every:
         try:
-            from_document(read(), shipped("configs"))
+            from_document(read(), (shipped("configs") / name).parent)
         except InputError as error:
             lines = str(error).splitlines()
             elsewhere = words is None and "is missing" not in str(error)  # what needs the key

@@ -3,7 +3,6 @@
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from precbench.errors import InputError, did_you_mean
@@ -142,9 +141,8 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 
 def _preset(solver: Callable[..., Any]) -> str:
-    if not isinstance(solver, partial):
-        return ""
-    return f" ({', '.join(f'{name}: {value}' for name, value in solver.keywords.items())})"
+    changed = getattr(solver, "keywords", {})
+    return f" ({', '.join(f'{name}: {value}' for name, value in changed.items())})" * bool(changed)
 
 
 def _origin(package: str) -> str:

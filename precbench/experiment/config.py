@@ -40,7 +40,7 @@ from precbench.experiment.trial import Split, Trial
 from precbench.locations import shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
-from precbench.yaml.document import Document, Keys, load_extended
+from precbench.yaml.document import Document, Keys, extended, load
 from precbench.yaml.models import (
     Items,
     Line,
@@ -240,6 +240,10 @@ class Experiment(Section):
             changes["protocol"] = self.protocol.model_copy(update={"splits": kept})
         return self.model_copy(update=changes)
 
+    @classmethod
+    def _keys(cls) -> list[str]:
+        return [*super()._keys(), "extends"]
+
     def smoke_size(self) -> "Experiment":
         """Return the same experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
@@ -363,7 +367,7 @@ def load_config(config: str | Path) -> Experiment | Study:
         raise InputError(
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
-    return from_document(load_extended(path), path.parent)
+    return from_document(load(path), path.parent)
 
 
 def list_configs() -> list[str]:
@@ -380,7 +384,7 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     ----------
     document : Document
     folder : pathlib.Path
-        Base of the relative paths of data files.
+        Base of the relative paths of data files, and of the file that this one extends.
 
     Returns
     -------
@@ -391,6 +395,7 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     InputError
         With one line for each mistake.
     """
+    document = extended(document, folder)
     # The last key marks a study whose first key is misspelt.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({*STUDY_KEYS, "parameters"}):

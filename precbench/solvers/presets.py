@@ -18,11 +18,16 @@ class Preset:
     solver : type
     **changed
         New defaults.
+
+    Attributes
+    ----------
+    keywords : dict
+        The new defaults, as of `functools.partial`.
     """
 
     def __init__(self, solver: type[Ranker], /, **changed: Any):
         self._solver = solver
-        self._changed = changed
+        self.keywords = changed
         known = inspect.signature(solver)
         self.__signature__ = known.replace(
             parameters=[
@@ -35,8 +40,8 @@ class Preset:
 
     def __call__(self, **params: Any) -> Ranker:
         """Return an unfitted solver."""
-        return self._solver(**{**self._changed, **params})
+        return self._solver(**{**self.keywords, **params})
 
     def __repr__(self) -> str:
-        changed = (f", {name}={value!r}" for name, value in self._changed.items())
+        changed = (f", {name}={value!r}" for name, value in self.keywords.items())
         return f"Preset({self._solver.__name__}{''.join(changed)})"

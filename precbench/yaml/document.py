@@ -46,7 +46,7 @@ class Document:
     where : dict of tuple to (int, int)
         For the path of each key or item, the line and column (from 1) where it begins.
     base : Document or None
-        The file that this one extends, see `load_extended`.
+        The file that this one extends, see `extended`.
     """
 
     file: str
@@ -116,14 +116,16 @@ def load(path: Path) -> Document:
     return parse(text, str(path))
 
 
-def load_extended(path: Path) -> Document:
-    """Read a file, and the one beside it that it extends, if it has the key ``extends``.
+def extended(own: Document, folder: Path) -> Document:
+    """Return a document with the file that it extends, if it has the key ``extends``.
 
-    Of both, the keys of the highest level count; where both have one, that of `path`.
+    Of both, the keys of the highest level count; where both have one, that of `own`.
 
     Parameters
     ----------
-    path : pathlib.Path
+    own : Document
+    folder : pathlib.Path
+        Where the other file is.
 
     Returns
     -------
@@ -135,7 +137,6 @@ def load_extended(path: Path) -> Document:
     InputError
         As for `load`; also if the other file cannot be extended.
     """
-    own = load(path)
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
     name = own.data["extends"]
@@ -143,10 +144,10 @@ def load_extended(path: Path) -> Document:
         found = reprlib.repr(name)
         problem = f"should be the name of a file beside this one, found {found}"
         raise own.refusal([(("extends",), problem)])
-    if not path.with_name(name).is_file():
-        near = did_you_mean(name, (other.name for other in path.parent.glob("*.yaml")))
+    if not (folder / name).is_file():
+        near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
         raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])
-    base = load(path.with_name(name))
+    base = load(folder / name)
     if not isinstance(base.data, dict) or "extends" in base.data:
         raise own.refusal([(("extends",), f"{name} has no keys, or extends a third file")])
     data = {**base.data, **own.data}
