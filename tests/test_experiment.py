@@ -304,7 +304,7 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: {tune: [9]}}}\n",
-            "n_components: should be a valid integer, found {'tune': [9]}",
+            "n_components: should be a value, or {tune: [two or more values]}, found {'tune': [9]}",
         ),
         (
             "perceptron-avg:\n",

@@ -287,9 +287,9 @@ def _tunable(kind: Any) -> PlainValidator:
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        choice = is_tuned(value) and isinstance(value["tune"], list) and len(value["tune"]) > 1
+        refuse(at((), choice_problems(value)))
         try:
-            for candidate in value["tune"] if choice else [value]:
+            for candidate in value["tune"] if is_tuned(value) else [value]:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
             refuse(at((), [in_plain_words(error.errors()[0])]))
@@ -418,6 +418,17 @@ def is_tuned(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
+def choice_problems(value: Any) -> list[str]:
+    """Return what is wrong with a mapping in place of a value: it should be a choice."""
+    candidates = value["tune"] if is_tuned(value) else None
+    if not isinstance(value, dict) or (isinstance(candidates, list) and len(candidates) > 1):
+        return []
+    return [
+        "should be a value, or {tune: [two or more values]}, "
+        f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
+    ]
+
+
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     """Return the problems of one parameter of a solver, by the solver's own constraints."""
     from precbench.solvers import SOLVERS
@@ -428,15 +439,9 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     known = solver_defaults(solver)
     if name not in known:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
+    if problems := choice_problems(value):
+        return problems
     candidates = value["tune"] if is_tuned(value) else [value]
-    if isinstance(value, dict) and not (
-        is_tuned(value) and isinstance(candidates, list) and len(candidates) > 1
-    ):
-        return [
-            "should be a value, or {tune: [two or more values]}, "
-            f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
-        ]
-    problems = []
     for candidate in candidates:
         if isinstance(candidate, bool) and not isinstance(known[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
