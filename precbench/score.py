@@ -311,6 +311,8 @@ def _test_share(split: Split, n_rows: int) -> float | None:
     """Return the share of the rows that test, or None if the same ones do in every split."""
     if split.kind == "kfold":
         return 1 / split.n_splits
+    if split.kind == "time":
+        return split.test_size
     if split.kind == "random":
         return split.test_size if split.train_size is None else 1 - split.train_size / n_rows
     return None

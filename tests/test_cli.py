@@ -235,6 +235,33 @@ def test_metrics_are_right(files, table):
     assert about["auc"] == pytest.approx(np.mean(pairs > 0) + np.mean(pairs == 0) / 2)
 
 
+def test_by_time(files, table):
+    """The rows of the latest days are held out, here and in a config."""
+    seen = [f"2024-05-{day:02d}" for day in np.random.default_rng(1).integers(1, 31, 300)]
+    table.drop(columns="city").assign(seen=seen).to_csv("mine.csv", index=False)
+    options = as_options(TABLE_OPTIONS | {"time": "seen"})
+    result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
+    latest = re.search(r"trial on (\d+) latest rows", result.stdout)
+    assert result.stdout.startswith("300 rows, 3 features")
+    days = np.sort(seen)[::-1]
+    assert days[int(latest[1]) - 1] > days[int(latest[1])]
+    assert 80 <= int(latest[1]) <= 100
+    (files / "mine.yaml").write_text(
+        "name: mine\ntitle: Mine\ndatasets: [{file: mine.csv, label: churned, positive: 'yes', "
+        "time: seen, drop: [id, patient], missing: median}]\nprotocol: {split: time, n_splits: 2, "
+        "test_size: 0.2}\nsolvers: {sgd-avg: {epochs: 2, eta0: {tune: [0.1, 1.0]}}}\n"
+        "metrics: [auc]\nplots: []\n"
+    )
+    result = run("mine.yaml", "out")
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv("out/mine/results.csv")["split"].nunique() == 2
+    about = json.loads((files / "out" / "mine" / "experiment.json").read_text())
+    assert about["protocol"] == "trained on the past, measured on the next 20 %, 2 splits"
+    text = (files / "mine.yaml").read_text().replace("time: seen", "groups: seen")
+    (files / "mine.yaml").write_text(text)
+    assert "mine has no times to split by" in refused(["run", "mine.yaml", "--out", "out"])
+
+
 def test_fit_prints_rows_metrics_and_the_model(files):
     result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
     first, second, third = result.stdout.splitlines()

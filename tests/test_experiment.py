@@ -589,7 +589,7 @@ def test_own_files(read, complaints, tmp_path):
     (tmp_path / "mine.csv").write_text("a,b\n")
     entry = (
         "{file: mine.csv, label: churned, positive: 'yes', groups: customer, drop: [id, 3], "
-        "categorical: one-hot, missing: median, format: csv}"
+        "categorical: one-hot, missing: median, format: csv, time: seen}"
     )
     experiment = read(SMALL.replace("[letter, adult]", f"[letter, {entry}]"))
     own = experiment.datasets[1]
@@ -600,7 +600,7 @@ def test_own_files(read, complaints, tmp_path):
     assert trial.dataset == own
     assert trial.scaling == "none"
     description = trial.description("0" * 64, 1, {})
-    assert description["preprocessing"] == {
+    assert description["preprocessing"] == {  # the hash of the data follows from the time column
         "scaling": "none",
         "format": "csv",
         "label": "churned",
@@ -615,6 +615,26 @@ def test_own_files(read, complaints, tmp_path):
     assert "did you mean 'mine.csv'?" in text
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]"))
     assert "3:29: datasets[0].name: may hold letters" in text
+
+
+def test_by_time(read, complaints):
+    def with_protocol(text):
+        return SMALL.replace("{n_splits: 2}", f"{{split: time, {text}}}")
+
+    [first, *_] = read(with_protocol("seed: 0")).trials()
+    assert first.split.description() == {
+        "kind": "time",
+        "groups": "keep",
+        "test_size": 0.3,
+        "index": 0,
+    }
+    assert {trial.split.index for trial in read(with_protocol("seed: 0")).trials()} == {0}
+    several = read(with_protocol("n_splits: 3")).trials()
+    assert key(several[0]) == key(first)
+    [text] = complaints(with_protocol("n_splits: 5"))
+    assert "5 test parts of 0.3 leave no rows to train on: give less than 0.2" in text
+    [text] = complaints(with_protocol("stratified: true"))
+    assert "has no meaning with split: time" in text
 
 
 # Filters and smoke size

@@ -309,6 +309,13 @@ def fit(
             help="Column (npz: array) of groups; rows of a group stay together in the split."
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
+            "is measured on the latest rows."
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out of the features; repeatable.")
     ] = None,
@@ -350,7 +357,7 @@ def fit(
 
     The quality is that of a model fitted to 70 % of the rows and measured on the others, where
     k rows are the top. The saved model is fitted to all rows. A k above the number of positives
-    is trained as that number.
+    is trained as that number. The columns of label, groups and time are not features.
 
     \b
     Examples:
@@ -372,6 +379,7 @@ def fit(
         label=label,
         positive=positive,
         groups=groups,
+        time=time,
         drop=drop or [],
         categorical=categorical,
         missing=missing,

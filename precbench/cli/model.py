@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
-from precbench.data.splits import split_rows
+from precbench.data.splits import Kind, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model import Model, make_solver
@@ -32,6 +32,7 @@ class FitOptions:
     label: str | None
     positive: str | None
     groups: str | None
+    time: str | None
     drop: Sequence[str]
     categorical: Any
     missing: Any
@@ -56,6 +57,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         label=options.label,
         positive=options.positive,
         groups=options.groups,
+        time=options.time,
         drop=options.drop,
         categorical=options.categorical,
         missing=options.missing,
@@ -63,7 +65,8 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     X, y = dataset.X, dataset.y
     resolve_k(k, dataset.n_pos, len(y))
     scaling: Scaling = options.scaling or ("none" if issparse(X) else "standardise")
-    split = split_rows(dataset, "random", 0, n_splits=1, stratified=True, seed=options.seed)
+    kind: Kind = "random" if options.time is None else "time"
+    split = split_rows(dataset, kind, 0, n_splits=1, stratified=True, seed=options.seed)
     y_test = y[split.test]
     if isinstance(k, int) and k > len(y_test):
         raise InputError(
@@ -94,8 +97,10 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         return
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
     print(
-        "trial on {held_out_rows:,} held-out rows, {held_out_positives:,} positive: "
-        "prec@{k} {precision_at_k:.3f} (by chance {by_chance:.3f}), AUC {auc:.3f}".format(**about)
+        "trial on {held_out_rows:,} {rows_are} rows, {held_out_positives:,} positive: "
+        "prec@{k} {precision_at_k:.3f} (by chance {by_chance:.3f}), AUC {auc:.3f}".format(
+            **about, rows_are="held-out" if options.time is None else "latest"
+        )
     )
     print(f"{options.solver}, fitted to all rows: {save}")
 

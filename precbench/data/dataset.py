@@ -43,6 +43,8 @@ class Dataset:
         Whether synthetic rows stand in for a data set that could not be obtained.
     groups : ndarray of shape (n_samples,), int64, or None
         Rows with the same number belong together; no split separates them.
+    time : ndarray of shape (n_samples,), int64 or float64, or None
+        When each row was seen: numbers as they were given, dates as microseconds since 1970 (UTC).
     n_train : int or None
         The first `n_train` rows are the provided training part.
     feature_names : tuple of str or None
@@ -63,6 +65,7 @@ class Dataset:
     feature_names: tuple[str, ...] | None = None
     optimum: NDArray[np.float64] | None = None
     split_key: str | None = None
+    time: NDArray[np.int64] | NDArray[np.float64] | None = None
 
     @property
     def n_pos(self) -> int:

@@ -20,7 +20,7 @@ from precbench.seeds import generator, legacy_generator
 
 MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
 
-Kind = Literal["random", "kfold", "provided", "none"]
+Kind = Literal["random", "kfold", "time", "provided", "none"]
 
 
 class RowSplit(NamedTuple):
@@ -55,15 +55,18 @@ def split_rows(
     ----------
     dataset : Dataset
         Rows of one group of ``dataset.groups`` stay together.
-    kind : {"random", "kfold", "provided", "none"}
+    kind : {"random", "kfold", "time", "provided", "none"}
         ``random``: a share `test_size` of the rows (of the groups) tests, drawn anew for each
         index; ``kfold``: the test parts of the `n_splits` indices partition the rows;
+        ``time``: the latest share `test_size` of the rows tests, with index 1 the share before
+        it, and so on, and all earlier rows train, but those of a group that tests; rows of equal
+        ``dataset.time`` stay together, so that a part may be somewhat larger or smaller;
         ``provided``: the first ``dataset.n_train`` rows train; ``none``: all rows train and test.
     index : int
         From 0 to ``n_splits - 1``.
     n_splits : int
     test_size : float
-        For ``random``, in (0, 1).
+        For ``random`` and ``time``, in (0, 1); for ``time`` below ``1 / n_splits``.
     train_size : int, optional
         For ``random``, in place of `test_size`: so many rows train, all others test.
     stratified : bool
@@ -77,8 +80,8 @@ def split_rows(
     Raises
     ------
     InputError
-        An option out of range, a provided split that the data do not have, or one that separates a
-        group, too few rows or groups, or a part with one class only.
+        An option out of range, a provided split or times that the data do not have, a provided
+        split that separates a group, too few rows or groups, or a part with one class only.
     """
     if not 0 <= index < n_splits:
         raise InputError(f"the split index must lie in 0..{n_splits - 1}, found {index}")
@@ -89,9 +92,10 @@ def split_rows(
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
+            remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
             raise InputError(
                 f"split {index} of {dataset.name}: the {part} part has {n_pos} positives in "
-                f"{len(rows)} rows; both classes are needed (try a stratified split)"
+                f"{len(rows)} rows; both classes are needed (try {remedy})"
             )
     order = generator(seed, dataset.split_key or dataset.name, index, "order").permutation(
         len(train)
@@ -104,8 +108,9 @@ def validation_split(
     share: float,
     seed_key: Sequence[Hashable],
     groups: NDArray[np.int64] | None = None,
+    time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set a part of the training rows aside, stratified.
+    """Set a part of the training rows aside: the latest ones, or without times a stratified choice.
 
     Parameters
     ----------
@@ -116,7 +121,8 @@ def validation_split(
     seed_key : sequence of str and int
         Purpose of the split, see `precbench.seeds`.
     groups : ndarray of shape (n_train,), optional
-        Rows of one group stay together.
+        Rows of one group stay together; not used with times.
+    time : ndarray of shape (n_train,), optional
 
     Returns
     -------
@@ -134,7 +140,9 @@ def validation_split(
         raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
     random_state = legacy_generator(*seed_key)
     try:
-        if groups is None:
+        if time is not None:
+            fit_rows, validation_rows = _past_and_next(time, share, 0)
+        elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
             rows = np.empty((len(y_train), 0))
             fit_rows, validation_rows = next(splitter.split(rows, y_train))
@@ -186,6 +194,8 @@ def _parts(
         return rows, rows
     if kind == "provided":
         return _provided(dataset, rows)
+    if kind == "time":
+        return _by_time(dataset, index, n_splits, test_size)
     from sklearn import model_selection as ms
 
     key = dataset.split_key or dataset.name
@@ -228,7 +238,7 @@ def _parts(
             (True, False): ms.GroupKFold,
         }[dataset.groups is not None, stratified]
         return _folds(dataset, folds(n_splits, shuffle=True, random_state=random_state))[index]
-    raise InputError(f"a split is 'random', 'kfold', 'provided' or 'none', found {kind!r}")
+    raise InputError(f"a split is 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}")
 
 
 def _provided(
@@ -245,6 +255,57 @@ def _provided(
                 "or 'kfold'"
             )
     return train, test
+
+
+def _by_time(
+    dataset: Dataset, index: int, n_splits: int, test_size: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    if dataset.time is None:
+        raise InputError(
+            f"{dataset.name} has no times to split by: name their column (time), or use another "
+            "split"
+        )
+    if n_splits * test_size >= 1:
+        raise InputError(
+            f"{n_splits} test parts of {test_size:g} of the rows leave none to train on: give a "
+            f"test_size below {1 / n_splits:.3g}"
+        )
+    try:
+        train, test = _past_and_next(dataset.time, test_size, index)
+    except ValueError as error:
+        raise InputError(f"split {index} of {dataset.name}: {error}") from error
+    if dataset.groups is not None:
+        train = train[~np.isin(dataset.groups[train], dataset.groups[test])]
+    return train, test
+
+
+def _past_and_next(
+    time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows before the window `index` of a share of the rows, and those in it.
+
+    Window 0 is the latest; each begins and ends at the change of time next to its exact place.
+    """
+    order = np.argsort(time, kind="stable")
+    sorted_time = time[order]
+    size = max(1, round(share * len(time)))
+    start, stop = (_change_near(sorted_time, len(time) - n * size) for n in (index + 1, index))
+    if start in (0, stop):
+        raise ValueError(
+            f"the times have {len(np.unique(time))} different values, too few for parts of "
+            f"{share:g} of the rows"
+        )
+    return order[:start], order[start:stop]
+
+
+def _change_near(sorted_time: NDArray, place: int) -> int:
+    if not 0 < place < len(sorted_time):
+        return max(0, place)
+    first, last = (
+        int(np.searchsorted(sorted_time, sorted_time[place], side=side))
+        for side in ("left", "right")
+    )
+    return first if place - first <= last - place else last
 
 
 def _random_stratified_groups(

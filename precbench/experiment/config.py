@@ -93,7 +93,11 @@ class Experiment(Section):
     def _divides_streams(cls, protocol: Protocol, info: ValidationInfo) -> Protocol:
         for name in _streamed(info)[:1]:
             why = f"has no meaning for {name}: the rows of a stream are divided one by one"
-            wrong = {"stratified": protocol.stratified, "train_size": protocol.train_size}
+            wrong = {
+                "stratified": protocol.stratified,
+                "train_size": protocol.train_size,
+                "split": protocol.split == "time",
+            }
             refuse(((key,), why) for key, given in wrong.items() if given)
         return protocol
 

@@ -28,10 +28,16 @@ def check_division(rule: Split, dataset: Dataset) -> None:
     Raises
     ------
     InputError
-        A provided split where there is none; for a stream, groups that are to be kept together.
+        A provided split or times where there are none; for a stream, groups that are to be kept
+        together.
     """
     if rule.kind == "provided" and dataset.n_train is None:
         raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+    if rule.kind == "time" and dataset.time is None:
+        raise InputError(
+            f"{dataset.name} has no times to split by: name the column of its file (time: COLUMN), "
+            "or use 'random'"
+        )
     streamed = isinstance(dataset, StreamedDataset)
     if streamed and dataset.groups is not None and rule.groups == "keep":
         raise InputError(
@@ -43,7 +49,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
     """Return about how many rows the smallest part has; 1 where this is not known beforehand."""
     rule, n_rows = trial.split, dataset.X.shape[0]
-    if rule.kind in ("provided", "none"):
+    if rule.kind in ("time", "provided", "none"):
         return 1
     tested = rule.test_size if rule.train_size is None else 1 - rule.train_size / n_rows
     share = 1 / rule.n_splits if rule.kind == "kfold" else min(tested, 1 - tested)
@@ -112,9 +118,10 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         seed=rule.seed,
     )
     groups = None if dataset.groups is None else dataset.groups[train]
+    time = dataset.time[train] if rule.kind == "time" and dataset.time is not None else None
     try:
         fit, validation = validation_split(
-            dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups
+            dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
     except InputError:
         if trial.candidates:

@@ -66,6 +66,11 @@ class Plan:
             kind = "stratified " * protocol.stratified
             times = f", {protocol.repetitions} repetitions" if protocol.repetitions > 1 else ""
             return f"{kind}{protocol.n_splits}-fold cross-validation{times}"
+        if protocol.split == "time":
+            share = f"{100 * protocol.test_size:.3g} %"
+            if protocol.n_splits == 1:
+                return f"trained on the past, measured on the latest {share}"
+            return f"trained on the past, measured on the next {share}, {n} split{'s' * (n != 1)}"
         if protocol.split == "provided":
             return "the provided training and test parts"
         return "trained and measured on all rows"

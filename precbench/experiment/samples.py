@@ -334,5 +334,6 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         X=dataset.X[chosen],
         y=dataset.y[chosen],
         groups=None if dataset.groups is None else dataset.groups[chosen],
+        time=None if dataset.time is None else dataset.time[chosen],
         n_train=None if dataset.n_train is None else int(np.sum(chosen < dataset.n_train)),
     )

@@ -45,7 +45,7 @@ from precbench.yaml.models import (
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
 """Those of `precbench.data.preprocess`, which takes long to import."""
 FittedOn = Literal["train", "all"]
-SplitKind = Literal["random", "kfold", "provided", "none"]
+SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
     "accuracy-time", "accuracy-rows", "accuracy-share", "roc", "roc-counts", "accuracy-sweep"
 ]
@@ -126,6 +126,8 @@ class FileData(Section):
     label: str | int | None = None
     positive: str | int | float | bool | None = None
     groups: str | int | None = None
+    time: str | int | None = None
+    """Column of the order of the rows, for ``split: time``: numbers, or dates in ISO 8601."""
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
     categorical: Literal["one-hot"] | None = None
     missing: Literal["mean", "median", "most-frequent"] | None = None
@@ -191,6 +193,7 @@ class Protocol(Section):
 
     split: SplitKind = "random"
     test_size: Share = 0.3
+    """Share of the rows that test; of ``split: time`` in each split, the latest rows in split 0."""
     train_size: PositiveInt | None = None
     """Number of training rows, in place of `test_size`; the others are test rows."""
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
@@ -208,7 +211,7 @@ class Protocol(Section):
     @classmethod
     def _repeat_only_chance(cls, value: Any) -> Any:
         """Default to one split if the division is not random."""
-        if isinstance(value, dict) and value.get("split") in ("provided", "none"):
+        if isinstance(value, dict) and value.get("split") in ("time", "provided", "none"):
             return {"n_splits": 1, **value}
         return value
 
@@ -216,7 +219,7 @@ class Protocol(Section):
     def _fits_the_split(self) -> "Protocol":
         problems: list[Problem] = []
         applies = {
-            "test_size": ("random",),
+            "test_size": ("random", "time"),
             "train_size": ("random",),
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
@@ -228,6 +231,9 @@ class Protocol(Section):
             problems.append((("train_size",), "stands beside test_size: give one of the two"))
         if self.split == "kfold" and self.n_splits < 2:
             problems.append((("n_splits",), "kfold needs at least 2"))
+        if self.split == "time" and self.n_splits * self.test_size >= 1:
+            text = f"{self.n_splits} test parts of {self.test_size:g} leave no rows to train on"
+            problems.append((("test_size",), f"{text}: give less than {1 / self.n_splits:.3g}"))
         if len(self._all) > MOST_SPLITS:
             text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
             problems.append((("repetitions",), text))

@@ -20,7 +20,14 @@ from precbench.metrics import METRICS, Metric
 from precbench.store import SCHEMA
 
 _FOURIER = "fourier."
-_SOURCE = {"file", "labels", "card", "name", "on_missing"}  # the hash of the data stands for it
+_SOURCE = {
+    "file",
+    "labels",
+    "card",
+    "name",
+    "on_missing",
+    "time",
+}  # the hash of the data stands for it
 
 
 @dataclass(frozen=True)
@@ -29,15 +36,16 @@ class Split:
 
     Attributes
     ----------
-    kind : {"random", "kfold", "provided", "none"}
+    kind : {"random", "kfold", "time", "provided", "none"}
     index : int
-        For ``kfold`` it counts the folds of all repetitions.
+        For ``kfold`` it counts the folds of all repetitions, for ``time`` the test parts from the
+        latest one back.
     seed : int
         The same for all folds of one repetition of a ``kfold``.
     n_splits : int
         Number of folds; used by ``kfold`` only.
     test_size : float
-        Share of the rows in the test part; used by ``random`` only.
+        Share of the rows in the test part; used by ``random`` and ``time``.
     train_size : int or None
         Number of training rows, in place of `test_size`.
     stratified : bool
@@ -68,6 +76,8 @@ class Split:
             about["test_size"] = self.test_size
         elif self.kind == "random":
             about["train_size"] = self.train_size
+        elif self.kind == "time":
+            about |= {"test_size": self.test_size, "index": self.index}
         elif self.kind == "kfold":
             about |= {"n_splits": self.n_splits, "index": self.fold}
         return about

@@ -64,6 +64,56 @@ def test_tables(tmp_path, suffix):
     assert encoding.feature_names == dataset.feature_names
 
 
+def test_times(tmp_path):
+    """Equal in any format and zone; in microseconds, whatever the file says."""
+    texts = ["2024-03-01 12:00", "1969-12-31", "2024-03-01", "2024-02-29"]
+    dates = pd.to_datetime(texts, format="ISO8601")
+    expected = dates.as_unit("us").astype(np.int64).tolist()
+    columns = {
+        "text": dates.astype(str),
+        "zone": (dates.tz_localize("UTC").tz_convert("Asia/Tokyo")).map(lambda t: t.isoformat()),
+        "stamp": dates,
+        "milli": dates.as_unit("ms"),
+        "tokyo": dates.tz_localize("UTC").tz_convert("Asia/Tokyo"),
+        "whole": dates.as_unit("us").astype(np.int64),
+        "nullable": pd.array(expected, dtype="Int64"),
+        "real": np.array(expected) / 1e6,
+    }
+    table = TABLE.drop(columns=["city", "patient"]).assign(**columns)
+    for suffix, write in WRITERS.items():
+        write(table, path := tmp_path / f"own{suffix}")
+        for name in columns:
+            drop = [other for other in columns if other != name]
+            options = {"label": "y", "positive": "yes", "time": name, "drop": drop}
+            dataset, encoding = read_own_file(path, **options)
+            assert encoding.feature_names == ("age", "ok")
+            found = dataset.time * (1e6 if name == "real" else 1)
+            assert found.tolist() == expected
+            assert dataset.time.dtype == (np.float64 if name == "real" else np.int64)
+    y = [0, 1, 0, 1]
+    np.savez(tmp_path / "own.npz", X=np.eye(4), y=y, text=list(columns["text"]), whole=expected)
+    for name in ("text", "whole"):
+        assert read_own_file(tmp_path / "own.npz", time=name)[0].time.tolist() == expected
+    assert read_own_file(tmp_path / "own.npz")[0].time is None
+
+
+@pytest.mark.parametrize(
+    ("times", "what"),
+    [
+        ("1 2 x 4", r"column 't', row 3: 'x' is not a number, as most times are"),
+        ("2024-01-01 2024-01-02 5 2024-01-03", "row 3: '5' is neither a number nor a date such as"),
+        ("31/05/2024 01/06/2024", "row 1: '31/05/2024' is neither"),
+        ("1 inf 3", "row 2: 'inf' is not a number"),
+        ("2024-01-01 ? 2024-01-03", r"own.csv: column 't', row 2: the time is missing"),
+    ],
+)
+def test_invalid_times(tmp_path, times, what):
+    lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
+    path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
+    with pytest.raises(InputError, match=what):
+        read_own_file(path, label="y", time="t")
+
+
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_new_rows_need_no_label(tmp_path, suffix):
     path = tmp_path / f"own{suffix}"
@@ -149,6 +199,7 @@ REFUSED = [
     (GOOD, {"label": "Y"}, r"no column 'Y' \(did you mean 'y'"),
     (GOOD, {"label": "y", "drop": ["zz"]}, r"no column 'zz' \(did you mean 'z'"),
     (GOOD, {"label": "y", "groups": "patient"}, "no column 'patient'; it has x, z, y"),
+    (GOOD, {"label": "y", "time": "seen"}, "no column 'seen'; it has x, z, y"),
     (GOOD, {"label": "y", "drop": ["x", "z"]}, "no column is left"),
     (GOOD, {"label": "y", "positive": 7}, "no row has the positive label 7; found 0, 1"),
     ("x,y\n1,a\n2,b\n", {"label": "y"}, "name the positive label .* one of a, b"),

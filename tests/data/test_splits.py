@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.model_selection import StratifiedGroupKFold, TimeSeriesSplit
 
 from precbench.data import Dataset
 from precbench.data.group_folds import stratified_group_folds
@@ -14,10 +14,11 @@ from precbench.errors import InputError
 N = 200
 
 
-def make(n_pos=40, groups=None, n_train=None, name="toy"):
+def make(n_pos=40, groups=None, n_train=None, name="toy", time=None):
     y = np.full(N, -1.0)
     y[np.random.default_rng(0).permutation(N)[:n_pos]] = 1.0
-    return Dataset(name, name, np.zeros((N, 1)), y, "0" * 64, groups=groups, n_train=n_train)
+    optional = {"groups": groups, "n_train": n_train, "time": time}
+    return Dataset(name, name, np.zeros((N, 1)), y, "0" * 64, **optional)
 
 
 GROUPS = np.random.default_rng(1).integers(0, 60, N)
@@ -117,6 +118,50 @@ def test_splits_are_keyed_by_identity():
         assert not np.array_equal(base, train(**changes))
 
 
+def test_by_time_is_a_time_series_split_from_the_latest_part_back():
+    time = np.random.default_rng(2).permutation(N) * 0.5 - 7
+    order = np.argsort(time)
+    theirs = list(TimeSeriesSplit(4, test_size=30).split(order))[::-1]
+    for index, (train, test) in enumerate(theirs):
+        split = split_rows(make(time=time), "time", index, n_splits=4, test_size=0.15)
+        assert np.array_equal(np.sort(split.train), np.sort(order[train]))
+        assert np.array_equal(split.test, np.sort(order[test]))
+        assert not np.array_equal(split.train, np.sort(split.train))
+        fewer = split_rows(make(time=time), "time", index, n_splits=index + 1, test_size=0.15)
+        assert np.array_equal(fewer.train, split.train)
+
+
+@given(
+    time=st.lists(st.integers(-3, 9), min_size=N, max_size=N),
+    share=st.floats(0.02, 0.33),
+    grouped=st.booleans(),
+)
+def test_no_row_is_tested_with_knowledge_of_its_own_time(time, share, grouped):
+    time = np.array(time)
+    dataset = make(time=time, groups=GROUPS if grouped else None)
+    last = np.inf
+    for index in range(3):
+        try:
+            train, test = split_rows(dataset, "time", index, n_splits=3, test_size=share)
+        except InputError:  # one time holds more rows than a part should
+            assert max(np.bincount(time + 3)) > share * N / 2
+            break
+        assert time[train].max() < time[test].min() and time[test].max() < last
+        assert not grouped or not set(GROUPS[train]) & set(GROUPS[test])
+        assert grouped or np.array_equal(np.sort(train), np.flatnonzero(time < time[test].min()))
+        last = time[test].min()
+
+
+def test_the_latest_training_rows_validate():
+    y, time = make().y, np.random.default_rng(3).integers(0, 40, N)
+    fit, rows = validation_split(y, 0.2, ("toy", 0), groups=GROUPS, time=time)
+    assert np.array_equal(np.sort(np.concatenate([fit, rows])), np.arange(N))
+    assert time[fit].max() < time[rows].min()
+    assert len(rows) == pytest.approx(40, abs=5)
+    with pytest.raises(InputError, match="the times have 1 different value"):
+        validation_split(y, 0.2, ("toy", 0), time=np.zeros(N))
+
+
 def test_a_number_of_training_rows():
     for stratified in (False, True):
         split = split_rows(make(), "random", 2, train_size=37, stratified=stratified)
@@ -142,6 +187,13 @@ def test_provided_and_none():
         (make(), {"kind": "bootstrap"}, "'none', found 'bootstrap'"),
         (make(), {"kind": "provided"}, "without a provided split"),
         (make(groups=GROUPS, n_train=150), {"kind": "provided"}, "parts [0-9]+ groups"),
+        (make(), {"kind": "time"}, "toy has no times to split by"),
+        (make(time=np.arange(N)), {"kind": "time"}, r"5 test parts of 0.3 .* below 0\.2"),
+        (
+            make(time=np.arange(N) // 150),
+            {"kind": "time", "test_size": 0.1},
+            "split 0 of toy: the times have 2 different values, too few for parts of 0.1",
+        ),
         (make(n_pos=1), {}, "the (training|test) part has 0 positives"),
         (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
         (make(n_pos=3), {"kind": "kfold"}, "the test part has 0 positives in 40 rows"),

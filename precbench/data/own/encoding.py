@@ -293,7 +293,19 @@ def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) 
         )
 
 
-# --- labels and groups ---
+def _moments(values: pd.Series) -> pd.Series:
+    """Return dates in ISO 8601 as timestamps in UTC, anything else as NaT."""
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()
+    elif values.dtype.kind != "M":
+        values = values.astype("string")
+    found = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
+    return found.dt.as_unit("us")
+
+
+# --- labels, groups and times ---
 
 
 def signs(
@@ -347,6 +359,51 @@ def _canonical(label: object) -> object:
 def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:
     """Return a number for each row, equal for rows of one group."""
     return _factorised(path, groups, "group")[0].astype(np.int64)
+
+
+def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
+
+    Parameters
+    ----------
+    values : pandas.Series of shape (n_samples,)
+        Numbers, or dates and times, as text in ISO 8601; UTC where they name no zone.
+    where : str
+        For messages.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64 or float64
+
+    Raises
+    ------
+    InputError
+        A missing value, or one that is no number in a column of numbers, or no date.
+    """
+    import pandas as pd
+
+    is_missing = values.isna().to_numpy()
+    if is_missing.any():
+        row = int(np.argmax(is_missing)) + 1
+        raise InputError(f"{where}: column {values.name!r}, row {row}: the time is missing")
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
+        return values.to_numpy(np.int64)
+    numbers = _as_numbers(values)
+    are_numbers = np.isfinite(numbers)
+    if are_numbers.all():
+        integers = pd.api.types.is_signed_integer_dtype(values.dtype)
+        return values.to_numpy(np.int64) if integers else numbers
+    moments = _moments(values)
+    are_dates = moments.notna().to_numpy()
+    if are_numbers.sum() > are_dates.sum():
+        _refuse(values, ~are_numbers, "is not a number, as most times are", where)
+    _refuse(
+        values,
+        ~are_dates,
+        "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)",
+        where,
+    )
+    return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 
 def _factorised(

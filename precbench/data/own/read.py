@@ -26,6 +26,7 @@ from precbench.data.own.encoding import (
     learn_columns,
     listed,
     number_groups,
+    order_in_time,
     signs,
 )
 from precbench.data.packed import opened
@@ -66,6 +67,7 @@ def read_own_file(
     label: str | None = None,
     positive: str | float | None = None,
     groups: str | None = None,
+    time: str | None = None,
     drop: Sequence[str] = (),
     categorical: Categorical = "error",
     missing: Missing = "error",
@@ -88,6 +90,9 @@ def read_own_file(
     groups : str, optional
         Column (or array of an npz file) whose equal values keep rows together in a split; not a
         feature.
+    time : str, optional
+        Column (or array of an npz file) of the order of the rows, for splits by time: numbers, or
+        dates in ISO 8601, taken as UTC where they name no zone; not a feature.
     drop : sequence of str
         Columns to leave out of the features.
     categorical : {"error", "one-hot"}
@@ -107,14 +112,15 @@ def read_own_file(
     ------
     InputError
         An unknown format, a malformed or empty file, a column that does not exist, one class
-        only, an unknown positive label; text, missing values or infinity, with column and row.
+        only, an unknown positive label; text, missing values or infinity, or a time that is
+        neither a number nor a date, with column and row.
     """
     path = Path(path)
     found = _format(path, format)
     _check_option("categorical", categorical, get_args(Categorical))
     _check_option("missing", missing, get_args(Missing))
     if found in _TABLES:
-        own = _own_table(path, found, label, positive, groups, drop, categorical, missing)
+        own = _own_table(path, found, label, positive, groups, time, drop, categorical, missing)
     else:
         only_tables = {
             "label": label is not None,
@@ -122,6 +128,7 @@ def read_own_file(
             "categorical": categorical != "error",
             "missing": missing != "error",
             "groups": groups is not None and found == "svmlight",
+            "time": time is not None and found == "svmlight",
         }
         if any(only_tables.values()):
             wrong = listed(option for option, given in only_tables.items() if given)
@@ -129,9 +136,10 @@ def read_own_file(
         if found == "svmlight":
             own = _own_svmlight(path, positive)
         else:
-            own = _own_npz(path, positive, groups)
+            own = _own_npz(path, positive, groups, time)
 
     options = [VERSION, found, label, positive, groups, list(drop), categorical, missing]
+    options += [] if time is None else [time]
     digest = hashlib.sha256(json.dumps(options).encode())
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
@@ -146,6 +154,7 @@ def read_own_file(
         groups=own.groups,
         feature_names=own.encoding.feature_names,
         split_key=hashlib.sha256((own.y > 0).tobytes()).hexdigest(),
+        time=own.time,
     )
     return dataset, own.encoding
 
@@ -238,6 +247,7 @@ class _Own(NamedTuple):
     X: Matrix
     y: NDArray[np.float64]
     groups: NDArray[np.int64] | None
+    time: NDArray[np.int64] | NDArray[np.float64] | None
     encoding: Encoding
 
 
@@ -247,6 +257,7 @@ def _own_table(
     label: str | None,
     positive: str | float | None,
     groups: str | None,
+    time: str | None,
     drop: Sequence[str],
     categorical: str,
     missing: Missing,
@@ -258,7 +269,8 @@ def _own_table(
     numbered = None
     if groups is not None:
         numbered = number_groups(path, column_of(table, groups, str(path)).tolist())
-    others = {label, *drop, *([groups] if groups else [])}
+    order = None if time is None else order_in_time(column_of(table, time, str(path)), str(path))
+    others = {label, groups, time, *drop}
     for name in drop:
         column_of(table, name, str(path))
     names = [name for name in table.columns if name not in others]
@@ -267,7 +279,7 @@ def _own_table(
     columns = learn_columns(table, names, categorical, missing, str(path))
     width = sum(1 if column.categories is None else len(column.categories) for column in columns)
     encoding = Encoding(found, width, dense=True, columns=columns)
-    return _Own(encoding.encode(table, str(path)), y, numbered, encoding)
+    return _Own(encoding.encode(table, str(path)), y, numbered, order, encoding)
 
 
 def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
@@ -278,16 +290,25 @@ def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
     y = signs(path, labels.tolist(), positive)
     if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
-    return _Own(X, y, None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
+    return _Own(X, y, None, None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
 
 
-def _own_npz(path: Path, positive: str | float | None, groups: str | None) -> _Own:
+def _own_npz(
+    path: Path, positive: str | float | None, groups: str | None, time: str | None
+) -> _Own:
+    import pandas as pd
+
     X, arrays = _npz(path)
     y = signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
     numbered = None
     if groups is not None:
         numbered = number_groups(path, _vector(path, arrays, groups, X.shape[0]))
-    return _Own(X, y, numbered, Encoding("npz", X.shape[1], isinstance(X, np.ndarray)))
+    order = None
+    if time is not None:
+        order = order_in_time(
+            pd.Series(_vector(path, arrays, time, X.shape[0]), name=time), str(path)
+        )
+    return _Own(X, y, numbered, order, Encoding("npz", X.shape[1], isinstance(X, np.ndarray)))
 
 
 # --- files ---
