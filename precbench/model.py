@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,21 +14,27 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from precbench.data.own.encoding import Encoding
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
+from precbench.data.random_features import fitted_sampler
 from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole, writing
 from precbench.npz import pack, unpack
-from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
+from precbench.solvers.memory import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.trees import Trees
 
 __all__ = ["Model", "make_solver"]
 
-_SCHEMA = 1
+_SCHEMA = 2
+_OF_WEIGHTS = 1  # all that earlier versions know
+_MOST_RANDOM_FEATURES = 1_000_000
+_VALUES_AT_ONCE = 2**22
 
 
-def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
-    """Return an unfitted solver.
+def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
+    """Return an unfitted solver that a model can be made of.
 
     Parameters
     ----------
@@ -38,13 +45,14 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
 
     Returns
     -------
-    LinearRanker
+    Ranker
+        A linear solver, or an ensemble of trees with a method ``to_trees``.
 
     Raises
     ------
     InputError
-        An unknown solver or parameter (the sentence lists the known ones), a solver without
-        weights, or true or false for what is neither.
+        An unknown solver or parameter (the sentence lists the known ones), a solver with neither
+        weights nor trees, or true or false for what is neither.
     """
     if name not in SOLVERS:
         raise InputError(
@@ -52,11 +60,11 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
             f"{', '.join(SOLVERS)}"
         )
     solver = SOLVERS[name]()
-    if not isinstance(solver, LinearRanker):
-        linear = ", ".join(n for n in SOLVERS if isinstance(SOLVERS[n](), LinearRanker))
+    if not _can_be_kept(solver):
+        kept = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
-            f"{name} has no weights, and a model is weights: run it in a config, or choose one of "
-            f"{linear}"
+            f"{name} can be neither saved nor loaded, for a model is weights or trees and it shows "
+            f"neither: run it in a config, or choose one of {kept}"
         )
     known = solver.get_params()
     for param, value in params.items():
@@ -70,9 +78,91 @@ def make_solver(name: str, params: Mapping[str, Any]) -> LinearRanker:
     return solver.set_params(**params)
 
 
+def _can_be_kept(solver: Ranker) -> bool:
+    return isinstance(solver, LinearRanker) or hasattr(solver, "to_trees")
+
+
+@dataclass(frozen=True, eq=False)
+class RandomFeatures:
+    """A map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components, n_features)
+        A row for each new feature.
+    offset : ndarray of shape (n_components,)
+    """
+
+    weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        n_components: int,
+        *,
+        gamma: float | None = None,
+        bandwidth: float = 1.0,
+        seed: int | None = None,
+    ) -> Self:
+        """Draw the features, see `precbench.data.random_features.fitted_sampler`.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n_samples, n_features)
+        n_components : int
+        gamma : float, optional
+        bandwidth : float, default=1.0
+        seed : int, optional
+
+        Returns
+        -------
+        RandomFeatures
+
+        Raises
+        ------
+        InputError
+            If a value is out of range, or the memory too small.
+        """
+        if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST_RANDOM_FEATURES:
+            raise InputError(
+                f"the number of random features lies in 1..{_MOST_RANDOM_FEATURES:,}, found "
+                f"{n_components!r}"
+            )
+        for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
+            if not _is_number(value, Real) or not 0 < value < np.inf:
+                raise InputError(f"{name} must be a number above 0, found {value!r}")
+        n_samples, n_features = X.shape
+        held = (n_samples + n_features) * int(n_components)
+        require_memory(held, n_features, f"{n_components:,} random features of all rows")
+        sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
+        return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Map rows; what becomes of a row does not depend on the others.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        rows, n_components = as_rows(X), len(self.offset)
+        features = np.empty((X.shape[0], n_components))
+        for j in range(n_components):
+            features[:, j] = linear_scores(rows, self.weights[j])
+        features += self.offset
+        np.cos(features, out=features)
+        features *= np.sqrt(2 / n_components)
+        return features
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Weights, scaling and encoding: all that scoring new rows needs.
+    """Weights or trees, scaling and encoding: all that scoring new rows needs.
 
     Attributes
     ----------
@@ -80,8 +170,8 @@ class Model:
         Name in the registry.
     params : dict
         Parameters of the solver.
-    coef : ndarray of shape (n_features,)
-        Weights of the scaled features.
+    coef : ndarray or None
+        Weights of the scaled features, or of the random ones; None for trees.
     scaler : Scaler
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
@@ -89,15 +179,21 @@ class Model:
         Further facts, as values of JSON.
     intercept : float
         Added to all scores; 0 unless the solver was fitted to the objective "f1".
+    trees : Trees or None
+        In place of weights.
+    random_features : RandomFeatures or None
+        What the scaled features are mapped to.
     """
 
     solver: str
     params: dict[str, Any]
-    coef: NDArray[np.float64]
+    coef: NDArray[np.float64] | None
     scaler: Scaler
     encoding: Encoding | None = None
     about: dict[str, Any] = field(default_factory=dict)
     intercept: float = 0.0
+    trees: Trees | None = None
+    random_features: RandomFeatures | None = None
 
     @classmethod
     def fit(
@@ -108,6 +204,7 @@ class Model:
         *,
         scaling: Scaling = "none",
         encoding: Encoding | None = None,
+        fourier: int | Mapping[str, Any] | None = None,
         **params: Any,
     ) -> Self:
         """Fit a solver to rows.
@@ -123,6 +220,10 @@ class Model:
         scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
             See `precbench.data.preprocess.Scaler`; default "none".
         encoding : Encoding, optional
+        fourier : int or mapping, optional
+            Number of random Fourier features to take in place of the scaled ones, or a mapping with
+            this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are drawn
+            with the `random_state` of the solver, if it has one, or one of the mapping.
         **params
             Parameters of the solver.
 
@@ -140,6 +241,12 @@ class Model:
         unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
+        features = None
+        if fourier is not None:
+            options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
+            seed = options.pop("random_state", params.get("random_state"))
+            features = _random_features(scaled, options, seed)
+            scaled = features.transform(scaled)
         try:
             fitted = unfitted.fit(scaled, y, trace=untraced)
         except InputError:
@@ -150,9 +257,26 @@ class Model:
             raise InputError(
                 f"{solver}: the weights have overflowed; scale the features, or take shorter steps"
             )
-        kept = {n: v for n, v in fitted.get_params().items() if n != "random_state"}
-        intercept = float(getattr(fitted, "intercept_", 0.0))
-        return cls(solver, kept, fitted.coef_, scaler, encoding, intercept=intercept)
+        return cls(
+            solver=solver,
+            params={n: v for n, v in fitted.get_params().items() if n != "random_state"},
+            coef=getattr(fitted, "coef_", None),
+            scaler=scaler,
+            encoding=encoding,
+            intercept=float(getattr(fitted, "intercept_", 0.0)),
+            trees=None if isinstance(fitted, LinearRanker) else fitted.to_trees(),
+            random_features=features,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        if self.random_features is not None:
+            return self.random_features.weights.shape[1]
+        if self.trees is not None:
+            return self.trees.n_features
+        assert self.coef is not None
+        return len(self.coef)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows; larger is more likely positive.
@@ -173,22 +297,47 @@ class Model:
             If X has another number of features or a value that is not finite, or a score overflows.
         """
         X = _matrix(X)
-        if X.shape[1] != len(self.coef):
+        if X.shape[1] != self.n_features:
             raise InputError(
-                f"the rows have {X.shape[1]} features and the model {len(self.coef)}: score rows "
+                f"the rows have {X.shape[1]} features and the model {self.n_features}: score rows "
                 "of the kind that it was fitted to"
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            weights, constant = self.coef, self.intercept
-            if self.scaler.shift is not None and self.scaler.scale is not None:
-                weights = weights / self.scaler.scale
-                constant -= float(self.scaler.shift @ weights)
-            scores = linear_scores(as_rows(X), weights) + constant
+            scores = self._scores(X)
         if not np.isfinite(scores).all():
             raise InputError(
                 "the scores overflow: the rows or the weights of the model are too large"
             )
         return scores
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        weights, constant = self.coef, self.intercept
+        if weights is not None and self.random_features is None and not self.scaler.scales_rows:
+            if self.scaler.shift is not None and self.scaler.scale is not None:
+                weights = weights / self.scaler.scale
+                constant -= float(self.scaler.shift @ weights)
+            return linear_scores(as_rows(X), weights) + constant
+        scores = np.empty(X.shape[0])
+        width = 1 if self.random_features is None else len(self.random_features.offset)
+        length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
+        for start in range(0, X.shape[0], length):
+            rows = self._prepared(X[start : start + length])
+            if self.trees is not None:
+                found = self.trees.scores(rows)
+            else:
+                assert weights is not None
+                found = linear_scores(as_rows(rows), weights) + constant
+            scores[start : start + length] = found
+        return scores
+
+    def _prepared(self, rows: Any) -> Any:
+        """Return some rows as the training rows were: scaled, and as random features."""
+        if self.scaler.kind != "none":
+            shift = self.scaler.shift
+            if shift is not None and shift.any() and not isinstance(rows, np.ndarray):
+                rows = rows.toarray()
+            rows = self.scaler.transform_in_place(rows.copy())
+        return rows if self.random_features is None else self.random_features.transform(rows)
 
     def rank(self, X: Any, top: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.
@@ -228,8 +377,10 @@ class Model:
         PrecbenchError
             If the disk is full.
         """
+        trees, features = self.trees, self.random_features
+        is_simple = trees is None and features is None
         described = {
-            "schema": _SCHEMA,
+            "schema": _OF_WEIGHTS if is_simple else _SCHEMA,
             "solver": self.solver,
             "params": self.params,
             "intercept": self.intercept,
@@ -237,10 +388,16 @@ class Model:
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
             "about": self.about,
         }
+        parts = {"scaler": self.scaler.to_arrays()}
+        if features is not None:
+            parts["random"] = {"weights": features.weights, "offset": features.offset}
+        if trees is not None:
+            parts["tree"] = trees.to_arrays()
+            described["trees"] = {"base": trees.base, "is_forest": trees.is_forest}
         arrays: dict[str, Any] = {
             "description": np.array(json.dumps(described, default=_plain)),
-            "coef": self.coef,
-            **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
+            **({} if self.coef is None else {"coef": self.coef}),
+            **{f"{part}_{name}": a for part, named in parts.items() for name, a in named.items()},
         }
         target = Path(os.path.realpath(path))  # through a link, which stays
         with writing(Path(path), "choose another place", refused=InputError):
@@ -266,7 +423,7 @@ class Model:
             If there is no such file, it is not a model, or a newer precbench wrote it.
         """
         try:
-            arrays = unpack(Path(path), kinds="fU")
+            arrays = unpack(Path(path), kinds="fiU")
             described = json.loads(str(arrays.pop("description")))
             schema = described["schema"]
             model = None if schema > _SCHEMA else cls._rebuilt(described, arrays)
@@ -288,30 +445,50 @@ class Model:
 
     @classmethod
     def _rebuilt(cls, described: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        coef = arrays.pop("coef")
-        scaler = Scaler.from_arrays(
-            described["scaling"], {name.removeprefix("scaler_"): a for name, a in arrays.items()}
-        )
+        parts: dict[str, dict[str, NDArray]] = {"scaler": {}, "random": {}, "tree": {}, "coef": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition("_")
+            parts[part][rest] = array
+        trees, features, coef = None, None, parts["coef"].get("")
+        if coef is None:
+            trees = Trees.from_arrays(parts["tree"], **described["trees"])
+            n_features = trees.n_features
+        elif parts["tree"] or not _is_vector(coef):
+            raise ValueError("neither weights nor trees")
+        else:
+            n_features = len(coef)
+        if parts["random"]:
+            features = RandomFeatures(**parts["random"])
+            weights, offset = features.weights, features.offset
+            if not (_is_vector(weights.ravel()) and _is_vector(offset) and offset.shape[0]):
+                raise ValueError("the random features are no numbers")
+            if weights.ndim != 2 or not len(offset) == weights.shape[0] == n_features:
+                raise ValueError("the random features are not those of the model")
+            n_features = weights.shape[1]
+        scaler = Scaler.from_arrays(described["scaling"], parts["scaler"])
         encoding = described["encoding"] and Encoding.from_dict(described["encoding"])
         intercept = float(described.get("intercept", 0.0))  # older files have none
         is_whole = (
-            all(a.shape == coef.shape and np.isfinite(a).all() for a in [coef, *arrays.values()])
-            and coef.ndim == 1
+            n_features > 0
+            and parts["scaler"].keys() <= {"shift", "scale"}
+            and all(_is_vector(a) and len(a) == n_features for a in parts["scaler"].values())
             and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
-            and (encoding is None or encoding.n_features == len(coef))
+            and (encoding is None or encoding.n_features == n_features)
             and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
         )
         if not is_whole:
             raise ValueError("the parts do not fit together")
         return cls(
-            solver=described["solver"],
-            params=described["params"],
+            solver=_checked(str, described["solver"]),
+            params=_checked(dict, described["params"]),
             coef=coef,
             scaler=scaler,
             encoding=encoding,
-            about=described["about"],
+            about=_checked(dict, described["about"]),
             intercept=intercept,
+            trees=trees,
+            random_features=features,
         )
 
 
@@ -325,3 +502,29 @@ def _matrix(X: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Convert NumPy scalars and arrays to values that JSON can represent."""
     return value.tolist()
+
+
+def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
+    known = {"n_components", "gamma", "bandwidth"}
+    for name in options.keys() - known:
+        raise InputError(
+            f"random features have no {name!r}{did_you_mean(name, known)}: they have "
+            f"{', '.join(sorted(known))}"
+        )
+    if "n_components" not in options:
+        raise InputError("random features need n_components, their number")
+    return RandomFeatures.fit(X, **options, seed=seed)
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_vector(array: NDArray[Any]) -> bool:
+    return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
+
+
+def _checked(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"expected a value of type {kind.__name__}")
+    return value

@@ -222,6 +222,7 @@ class Kinds:
             ("npz", "sparse.npz", sparse.getvalue(), changed_npz, self.own),
             ("parquet", "rows.parquet", parquet.getvalue(), changed_table, self.own),
             ("model", "model.npz", self.model.read_bytes(), changed_npz, self.rank),
+            ("model", "model.npz", self.trees.read_bytes(), changed_npz, self.rank),
             *(
                 ("packed", name, content, changed_bytes, self.own)
                 for name, content in packed_texts[:2]
@@ -248,6 +249,15 @@ class Kinds:
         )
         self.rows, self.model = rows, self.folder / "good.npz"
         model.save(self.model)
+        ensemble = Model.fit(
+            *(dataset.X, dataset.y, "random-forest"),
+            scaling="standardise",
+            encoding=encoding,
+            fourier=3,
+            n_estimators=3,
+        )
+        self.trees = self.folder / "trees.npz"
+        ensemble.save(self.trees)
 
     def _prepare_results(self) -> None:
         config = self.folder / "mine.yaml"

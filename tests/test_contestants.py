@@ -4,7 +4,6 @@ import importlib
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -198,14 +197,6 @@ def test_damaged_scores_are_refused(small, tmp_path):
         damaged = arrays | {"scores_test": change(arrays["scores_test"])}
         (folder / f"{key}.npz").write_bytes(pack(damaged))
         assert "scores_test" in refused(["run", config, "--out", tmp_path])
-
-
-def test_a_model_wants_weights(tmp_path):
-    X, y = problem(n=100)
-    table = pd.DataFrame(X).assign(y=y)
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["--label", "y", "--solver", "lightgbm", "--save", tmp_path / "model"]
-    assert "lightgbm has no weights" in refused(["fit", tmp_path / "rows.csv", *options])
 
 
 def test_the_kinds_of_scaling_are_those_of_the_scaler():

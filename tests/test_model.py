@@ -12,16 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_matrix, csr_matrix
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench import SOLVERS, Model
 from precbench.data.own.read import read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.model import make_solver
+from precbench.solvers.classifiers import ranker_of
 from tests import laws
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
 LINEAR = sorted(name for name in SOLVERS if laws.is_linear(SOLVERS[name]))
+TREES = sorted(set(SOLVERS.built_in) - set(LINEAR))
 LAYOUTS = {"dense": np.asarray, "csr": csr_matrix}
 
 
@@ -39,6 +43,23 @@ def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.npz"
     X, y = rows()
     Model.fit(X, y, scaling="standardise", epochs=2).save(path)
+    with np.load(path) as arrays:
+        return path, dict(arrays)
+
+
+def few(solver):
+    """Return parameters with which an ensemble is soon fitted."""
+    known = SOLVERS[solver]().get_params()
+    return {n: 5 for n in ("n_estimators", "min_samples_leaf", "min_child_samples") if n in known}
+
+
+@pytest.fixture(scope="module")
+def saved_trees(tmp_path_factory):
+    """A saved model of trees on random features, and what it holds."""
+    path = tmp_path_factory.mktemp("trees") / "m.npz"
+    X, y = rows()
+    options = {"max_iter": 3, "fourier": 3, "random_state": 0, "scaling": "standardise"}
+    Model.fit(X, y, "hist-gradient-boosting", min_samples_leaf=5, **options).save(path)
     with np.load(path) as arrays:
         return path, dict(arrays)
 
@@ -63,6 +84,69 @@ def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling,
         new = LAYOUTS[layout](new)
         pd.testing.assert_frame_equal(loaded.rank(new), model.rank(new), check_exact=True)
         assert loaded.decision_function(new).tobytes() == model.decision_function(new).tobytes()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("solver", TREES)
+def test_trees_give_the_scores_of_their_library(solver, layout, tmp_path):
+    """To the bit, from a file that names no class: neither library is asked."""
+    (X, y), new = rows(), rows(1)[0]
+    X[:, -1] += np.random.default_rng(0).standard_normal(len(X))
+    X = LAYOUTS[layout](X)
+    model = Model.fit(X, y, solver, random_state=0, **few(solver))
+    fitted = make_solver(solver, {"random_state": 0, **few(solver)}).fit(X, y)
+    model.save(tmp_path / "m.npz")
+    loaded = Model.load(tmp_path / "m.npz")
+    assert len(np.unique(loaded.decision_function(X))) > 5
+    for rows_of in (np.asarray, csr_matrix):
+        scores = fitted._scores(rows_of(new)).tobytes()
+        assert loaded.decision_function(rows_of(new)).tobytes() == scores
+        assert model.decision_function(rows_of(new)).tobytes() == scores
+
+
+@pytest.mark.parametrize("solver", TREES)
+def test_trees_without_a_split_and_no_trees(solver):
+    X, y = rows()
+    for X_train, trace in ((X * 0, None), (X, lambda solver: True)):
+        fitted = make_solver(solver, few(solver)).fit(X_train, y, trace=trace)
+        expected = fitted.scores_after(X, fitted.n_iter_)
+        assert fitted.to_trees().scores(X).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("solver", ["sgd-avg", "logistic-regression", "hist-gradient-boosting"])
+def test_random_features_are_saved(solver, layout, tmp_path):
+    """A row has one score, beside whatever others; training takes those of the experiment."""
+    (X, y), new = rows(), rows(1)[0]
+    fourier = {"n_components": 7, "bandwidth": 2.0, "gamma": 0.3, "random_state": 3}
+    scaling = "standardise" if layout == "dense" else "unit"
+    model = Model.fit(LAYOUTS[layout](X), y, solver, scaling=scaling, fourier=fourier)
+    model.save(tmp_path / "m.npz")
+    loaded = Model.load(tmp_path / "m.npz")
+    scores = loaded.decision_function(new)
+    assert scores.tobytes() == model.decision_function(new).tobytes()
+    one_by_one = [loaded.decision_function(new[i : i + 1])[0] for i in range(len(new))]
+    assert scores.tobytes() == np.array(one_by_one).tobytes()
+    np.testing.assert_allclose(loaded.decision_function(csr_matrix(new)), scores, atol=1e-12)
+
+    sampler = RBFSampler(gamma=0.3, n_components=7, random_state=3).fit(X)
+    sampler.random_weights_ /= 2.0
+    scaled = (
+        {"standardise": StandardScaler(), "unit": MaxAbsScaler()}[scaling].fit(X).transform(new)
+    )
+    features = sampler.transform(scaled)
+    np.testing.assert_allclose(loaded.random_features.transform(scaled), features, atol=1e-12)
+
+
+@pytest.mark.parametrize("scaling", ["unit-norm", "standardise-unit-norm"])
+def test_new_rows_are_scaled_to_norm_1_as_well(scaling):
+    X, y = rows(density=1)
+    model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
+    once = X if scaling == "unit-norm" else StandardScaler().fit_transform(X)
+    scaled = normalize(once)
+    by_hand = scaled @ SOLVERS["cutting-plane"](k=0.5).fit(scaled, y).coef_
+    for new in (X, csr_matrix(X)):
+        np.testing.assert_allclose(model.decision_function(new), by_hand, rtol=1e-9, atol=1e-9)
 
 
 TEXTS = st.text("ab1 0é,;\"'", min_size=1, max_size=4).filter(str.strip)
@@ -184,6 +268,12 @@ REFUSED = [
     ({"y": np.ones(len(Y))}, "one class only"),
     ({"y": Y[1:]}, "inconsistent numbers of samples"),
     ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse data cannot be standardised"),
+    ({"fourier": 0}, r"number of random features lies in 1\.\.1,000,000, found 0"),
+    ({"fourier": True}, "found True"),
+    ({"fourier": {"n": 3}}, "random features have no 'n': they have bandwidth, gamma, n_comp"),
+    ({"fourier": {"gamma": 3.0}}, "random features need n_components"),
+    ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth must be a number above 0"),
+    ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma must be a number above 0, found '1'"),
 ]
 
 
@@ -216,6 +306,16 @@ def test_invalid_rows_are_rejected(saved):
         replace(model, coef=np.full(5, 1e308)).rank(1000 * X)
     with pytest.raises(InputError, match="top must be at least 1, found 0"):
         model.rank(X, top=0)
+    forest = Model.fit(X, Y, "random-forest", n_estimators=2)
+    for new in (X * 1e39, csr_matrix(X * -1e39)):
+        with pytest.raises(InputError, match="a forest compares in single precision"):
+            forest.rank(new)
+
+
+def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
+    monkeypatch.setattr("precbench.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)})
+    with pytest.raises(InputError, match=r"bayes can be neither saved nor loaded, .* sgd-avg"):
+        Model.fit(X, Y, "bayes")
 
 
 def changed(arrays, **parts):
@@ -255,6 +355,72 @@ def test_inconsistent_parts_are_rejected(saved, tmp_path, parts):
         Model.load(tmp_path / "m.npz")
 
 
+def tree_part(name, place, value):
+    """Return a change of one value of an array."""
+
+    def change(arrays):
+        array = arrays[name].copy()
+        array[place] = value
+        return {name: array}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(tree_part("tree_right", 0, node) for node in (0, 1, -1, -(2**31), 2**31 - 1)),
+        lambda a: {
+            "tree_right": np.where(a["tree_feature"] >= 0, a["tree_root"][1], 0).astype("i4")
+        },
+        *(tree_part("tree_feature", 0, feature) for feature in (-2, 3, 2**31 - 1)),
+        tree_part("tree_feature", -1, 0),
+        *(tree_part("tree_root", 1, node) for node in (0, 2**31 - 1, -1)),
+        tree_part("tree_root", 0, 1),
+        tree_part("tree_value", 0, np.nan),
+        *(
+            lambda a, n=n, t=t: {n: a[n].astype(t)}
+            for n, t in (("tree_value", "f4"), ("tree_right", "i8"), ("tree_feature", "f8"))
+        ),
+        *(lambda a, n=n: {n: a[n][:-1]} for n in ("tree_value", "tree_right", "tree_feature")),
+        lambda a: {"tree_splits": a["tree_splits"][:-1]},
+        lambda a: {"tree_splits": None},
+        lambda a: {"tree_root": a["tree_root"][:, None]},
+        lambda a: {"tree_new": np.zeros(1)},
+        lambda a: {"coef": np.zeros(3)},
+        lambda a: {"trees": None},
+        lambda a: {"trees": {"base": 0.0, "is_forest": 1}},
+        lambda a: {"trees": {"base": 1, "is_forest": False}},
+        lambda a: {"trees": {"base": float("nan"), "is_forest": False}},
+        lambda a: {"trees": {"base": 0.0, "is_forest": False, "n_features": 10**9}},
+        tree_part("random_weights", (0, 0), np.nan),
+        tree_part("random_offset", 0, np.inf),
+        lambda a: {"random_weights": a["random_weights"][:, :-1]},
+        lambda a: {"random_weights": a["random_weights"].astype("f4")},
+        lambda a: {"random_weights": a["random_weights"].ravel()},
+        lambda a: {"random_weights": a["random_weights"][:, :0]},
+        lambda a: {"random_offset": a["random_offset"][:-1]},
+        lambda a: {"random_offset": None},
+        lambda a: {"random_other": np.zeros(3)},
+        lambda a: {"params": []},
+        lambda a: {"solver": 3},
+        lambda a: {"about": None},
+    ],
+)
+def test_no_row_leaves_the_arrays_of_trees_or_goes_round(saved_trees, tmp_path, change):
+    arrays, parts = saved_trees[1], change(saved_trees[1])
+    added = {name: array for name, array in parts.items() if isinstance(array, np.ndarray)}
+    np.savez(tmp_path / "m.npz", **(added | changed(arrays, **parts)))
+    with pytest.raises(InputError, match=r"m\.npz is not a model, or a damaged one"):
+        Model.load(tmp_path / "m.npz")
+
+
+def test_earlier_versions_read_weights(saved, saved_trees):
+    """And refuse what they do not know."""
+    assert json.loads(str(saved[1]["description"]))["schema"] == 1
+    assert json.loads(str(saved_trees[1]["description"]))["schema"] == 2
+
+
 def test_an_unchanged_archive_loads(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1]))
     assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
@@ -262,8 +428,8 @@ def test_an_unchanged_archive_loads(saved, tmp_path):
 
 @pytest.mark.promise("R36")
 def test_a_newer_schema_is_rejected(saved, tmp_path):
-    np.savez(tmp_path / "m.npz", **changed(saved[1], schema=2, scaling="new"))
-    with pytest.raises(InputError, match=r"newer precbench \(schema 2, this one knows 1\): update"):
+    np.savez(tmp_path / "m.npz", **changed(saved[1], schema=3, scaling="new"))
+    with pytest.raises(InputError, match=r"newer precbench \(schema 3, this one knows 2\): update"):
         Model.load(tmp_path / "m.npz")
 
 

@@ -347,7 +347,15 @@ def fit(
         str | None,
         typer.Option(
             help="standardise, unit, unit-norm, standardise-unit-norm or none "
-            "[default: standardise; none for sparse rows]."
+            "[default: standardise; none for sparse rows and for trees]."
+        ),
+    ] = None,
+    fourier: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of random Fourier features to take in place of the features: a linear "
+            "solver then learns what is not linear.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the solver.")] = 0,
@@ -364,6 +372,7 @@ def fit(
       precbench fit mine.csv --label churned --positive yes --drop id \\
           --categorical one-hot --missing median --save top.npz
       precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
+      precbench fit mine.csv --label y --solver hist-gradient-boosting --save top.npz
 
     \b
     Formats, recognised by the suffix or given by --format:
@@ -387,6 +396,7 @@ def fit(
         params=param or [],
         k=k,
         scaling=scaling,
+        fourier=fourier,
         seed=seed,
     )
     fit_model(file, save, options, as_json)

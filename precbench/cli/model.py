@@ -18,6 +18,7 @@ from precbench.data.splits import Kind, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model import Model, make_solver
+from precbench.solvers import LinearRanker
 from precbench.topk import TopK, check_k, resolve_k
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -40,6 +41,7 @@ class FitOptions:
     params: Sequence[str]
     k: str
     scaling: Any
+    fourier: int | None
     seed: int
 
 
@@ -64,7 +66,12 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     )
     X, y = dataset.X, dataset.y
     resolve_k(k, dataset.n_pos, len(y))
-    scaling: Scaling = options.scaling or ("none" if issparse(X) else "standardise")
+    is_linear = isinstance(make_solver(options.solver, {}), LinearRanker)
+    scales = not issparse(X) and (is_linear or options.fourier is not None)
+    scaling: Scaling = options.scaling or ("standardise" if scales else "none")
+    how: dict[str, Any] = {"solver": options.solver, "scaling": scaling, **params}
+    if options.fourier is not None:
+        how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
     kind: Kind = "random" if options.time is None else "time"
     split = split_rows(dataset, kind, 0, n_splits=1, stratified=True, seed=options.seed)
     y_test = y[split.test]
@@ -75,9 +82,9 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         )
     with warnings.catch_warnings():  # the fit to all rows gives them too
         warnings.simplefilter("ignore")
-        tried = Model.fit(X[split.train], y[split.train], options.solver, scaling=scaling, **params)
+        tried = Model.fit(X[split.train], y[split.train], **how)
     with _plain_warnings():
-        fitted = Model.fit(X, y, options.solver, scaling=scaling, encoding=encoding, **params)
+        fitted = Model.fit(X, y, encoding=encoding, **how)
     scores = tried.decision_function(X[split.test])
     about = {
         "rows": len(y),

@@ -54,6 +54,11 @@ class Scaler:
         """Whether there is a shift and a scale to learn."""
         return self._of_features != "none"
 
+    @property
+    def scales_rows(self) -> bool:
+        """Whether each row is divided by its norm."""
+        return self.kind != self._of_features
+
     def fit(self, X: Matrix) -> Self:
         """Learn shift and scale, a few thousand rows at a time.
 
@@ -135,7 +140,7 @@ class Scaler:
             Another number of features than in `fit`, or sparse rows after a dense fit.
         """
         self._scale_features(X)
-        if self.kind != self._of_features:
+        if self.scales_rows:
             from sklearn.preprocessing import normalize
 
             if isinstance(X, np.ndarray):

@@ -14,7 +14,8 @@ _EVERY_TRIAL = (
     "precbench.solvers.base",
 )
 _NUMERIC = (
-    *("precbench.data.preprocess", "precbench.data.splits", "precbench.data.stream.*"),
+    *("precbench.data.preprocess", "precbench.data.random_features", "precbench.data.splits"),
+    "precbench.data.stream.*",
     "precbench.experiment.division",
     *("precbench.kernels.*", "precbench.losses", "precbench.metrics", "precbench.seeds"),
     *("precbench.solvers.*", "precbench.topk"),

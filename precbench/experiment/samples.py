@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
 from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
+from precbench.data.random_features import fitted_sampler
 from precbench.data.stream.row_stream import Keep, RowStream
 from precbench.errors import InputError
 from precbench.experiment.division import all_but, divide_rows, divide_stream, share
@@ -311,12 +312,7 @@ def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
 
 def _fourier(kind: Fourier, seed: int, X_train: Any) -> Any:
     """Return a fitted map from scaled rows to random features."""
-    from sklearn.kernel_approximation import RBFSampler
-
-    gamma = "scale" if kind.gamma is None else kind.gamma
-    sampler = RBFSampler(gamma=gamma, n_components=kind.n_components, random_state=seed)
-    sampler.fit(X_train).random_weights_ /= kind.bandwidth
-    return sampler
+    return fitted_sampler(X_train, kind.n_components, kind.gamma, kind.bandwidth, seed)
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

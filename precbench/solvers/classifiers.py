@@ -28,6 +28,7 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
+from precbench.solvers.trees import Tree, Trees
 from precbench.topk import TopK
 
 __all__ = ["HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
@@ -155,6 +156,21 @@ class GrowingEnsemble(ScoringClassifier):
         with _one_thread():
             return self._scores_of_first(self._rows(X), n_iter)
 
+    def to_trees(self) -> Trees:
+        """Return the trees as plain arrays, which give the same scores to the bit.
+
+        Returns
+        -------
+        Trees
+        """
+        if not self.n_iter_:
+            return Trees.of([], self._width)
+        return self._to_trees()
+
+    @abstractmethod
+    def _to_trees(self) -> Trees:
+        """Return the trees of the fitted ensemble."""
+
     @abstractmethod
     def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows by some of the trees."""
@@ -226,6 +242,16 @@ class HistGradientBoosting(GrowingEnsemble):
         stages = self.classifier_.staged_decision_function(X)
         return next(scores for stage, scores in enumerate(stages, start=1) if stage == n_iter)
 
+    def _to_trees(self) -> Trees:
+        trees = []
+        for [predictor] in self.classifier_._predictors:
+            node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
+            feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
+            value = np.where(is_leaf, node["value"], node["num_threshold"])
+            children = (node[side].astype(np.intp) for side in ("left", "right"))
+            trees.append(Tree.of(feature, value, *children))
+        return Trees.of(trees, self._width, base=self.classifier_._baseline_prediction.item())
+
 
 class RandomForest(GrowingEnsemble):
     """Random forest (scikit-learn): the mean of the trees' probabilities ranks the rows.
@@ -280,6 +306,15 @@ class RandomForest(GrowingEnsemble):
         trees = self.classifier_.estimators_[:n_iter]
         X = X.astype(np.float32)
         return np.mean([tree.predict_proba(X)[:, 1] for tree in trees], axis=0) - 0.5
+
+    def _to_trees(self) -> Trees:
+        trees = []
+        for node in (estimator.tree_ for estimator in self.classifier_.estimators_):
+            left, is_leaf = node.children_left, node.children_left < 0
+            feature = np.where(is_leaf, -1, node.feature)
+            value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
+            trees.append(Tree.of(feature, value, left, node.children_right))
+        return Trees.of(trees, self._width, is_forest=True)
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:

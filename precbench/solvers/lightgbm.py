@@ -25,6 +25,7 @@ from precbench.solvers.parameters import (
 )
 from precbench.solvers.rows import with_short_indices
 from precbench.solvers.top import top_of_training
+from precbench.solvers.trees import Tree, Trees
 from precbench.topk import TopK
 
 __all__ = ["LambdaRank", "LightGBM"]
@@ -124,6 +125,19 @@ class BoostedTrees(NonlinearRanker):
             return np.zeros(X.shape[0])
         found = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
         return np.asarray(found, dtype=np.float64)
+
+    def to_trees(self) -> Trees:
+        """Return the trees as plain arrays, which give the same scores to the bit.
+
+        Returns
+        -------
+        Trees
+        """
+        if not self.n_iter_:
+            return Trees.of([], self._width)
+        text = self._booster.model_to_string(num_iteration=self.n_iter_)
+        blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
+        return Trees.of([_tree(block) for block in blocks], self._width)
 
 
 class LightGBM(BoostedTrees):
@@ -251,6 +265,22 @@ class LambdaRank(BoostedTrees):
             "objective": "lambdarank",
             "lambdarank_truncation_level": ceil(k / len(lengths)),
         }
+
+
+def _tree(block: str) -> Tree:
+    """Read a tree of a model's text: leaves are -1, -2, ... among the children of inner nodes."""
+    lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+
+    def array(name: str, kind: type) -> NDArray[Any]:
+        return np.array(lines.get(name, "").split(), dtype=kind)
+
+    if not np.isin(array("decision_type", int), (0, 2)).all():  # numbers, of which none is missing
+        raise TypeError("LightGBM has made a tree with decisions that are unknown here")
+    feature, leaf = array("split_feature", int), array("leaf_value", float)
+    none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
+    children = (array(name, int) for name in ("left_child", "right_child"))
+    ends = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
+    return Tree.of(np.append(feature, none), value, *ends)
 
 
 def _rows(X: Any) -> Any:

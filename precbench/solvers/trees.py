@@ -1,0 +1,226 @@
+"""The trees of fitted ensembles as plain arrays, which score rows to the bit as their libraries do.
+
+A file of another library is trusted by the program that reads it: LightGBM reads beyond its arrays,
+or never ends, where the text of a model has another child or feature, and scikit-learn's trees do
+where their arrays have. Arrays of our own are checked before a row is scored, and need neither
+library.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.errors import InputError
+from precbench.kernels import trees as kernel
+from precbench.solvers.rows import as_rows
+
+__all__ = ["Tree", "Trees"]
+
+_VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """An ensemble of decision trees.
+
+    The nodes of all trees stand in one sequence, those of a tree in preorder, so that the left
+    child of an inner node is the next one.
+
+    Attributes
+    ----------
+    n_features : int
+    feature : ndarray of shape (n_nodes,), int32
+        What is compared at an inner node; -1 at a leaf.
+    value : ndarray of shape (n_nodes,), float64
+        A row goes to the left where its feature is at most this; at a leaf, the result.
+    right : ndarray of shape (n_nodes,), int32
+        The right child of an inner node.
+    root : ndarray of shape (n_trees,), int32
+        The first node of each tree, ascending.
+    base : float
+        What the sum of the leaves begins with.
+    is_forest : bool
+        Whether features are compared in single precision, and the score is the mean of the leaves
+        less 1/2.
+    """
+
+    n_features: int
+    feature: NDArray[np.int32]
+    value: NDArray[np.float64]
+    right: NDArray[np.int32]
+    root: NDArray[np.int32]
+    base: float = 0.0
+    is_forest: bool = False
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Score rows.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The score of a row does not depend on the others.
+
+        Raises
+        ------
+        InputError
+            If single precision cannot hold a value that a forest compares.
+        """
+        n_rows, n_trees = X.shape[0], len(self.root)
+        scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
+        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
+        for start in range(0, n_rows, length):
+            stop = min(n_rows, start + length)
+            rows = as_rows(_in_single(X[start:stop]) if self.is_forest else X[start:stop])
+            kernel.add_trees(
+                *rows[:3], self.feature, self.value, self.right, self.root,
+                0, stop - start, scratch, scores[start:stop],
+            )  # fmt: skip
+        return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
+
+    @classmethod
+    def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
+        """Put trees into one sequence.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+        n_features : int
+        **options
+            `base` and `is_forest`.
+
+        Returns
+        -------
+        Trees
+        """
+        ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
+        if ends[-1] > np.iinfo(np.int32).max:
+            raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
+        feature, value, right = (
+            np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
+            for part, kind in enumerate((np.int32, np.float64, np.int32))
+        )
+        first = np.repeat(ends[:-1], np.diff(ends))
+        right = np.where(feature >= 0, right + first, 0).astype(np.int32)
+        return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), **options)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that a saved model must carry.
+
+        Returns
+        -------
+        dict of str to ndarray
+            With the number of splits of each feature, so that no file is shorter than its rows.
+        """
+        names = ("feature", "value", "right", "root")
+        splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
+        return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], *, base: float, is_forest: bool
+    ) -> Self:
+        """Rebuild trees of a file, which may be a stranger's.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            As `to_arrays` gave them.
+        base : float
+        is_forest : bool
+
+        Returns
+        -------
+        Trees
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a type or shape is wrong, a value is not finite, or a node leads anywhere but to
+            later nodes of its tree, so that a row could leave the arrays or go round in circles.
+        """
+        splits, feature, value, right, root = (
+            arrays[name] for name in ("splits", "feature", "value", "right", "root")
+        )
+        n_features = len(splits)
+        if type(base) is not float or not np.isfinite(base) or type(is_forest) is not bool:
+            raise TypeError("the trees are not described as they should be")
+        n_nodes = len(feature)
+        is_whole = (
+            len(arrays) == 5
+            and all(array.ndim == 1 for array in arrays.values())
+            and all(array.dtype == np.int32 for array in (feature, right, root))
+            and value.dtype == np.float64
+            and len(value) == len(right) == n_nodes
+            and bool(np.isfinite(value).all())
+            and bool(((feature >= -1) & (feature < n_features)).all())
+        )
+        if not is_whole:
+            raise ValueError("the arrays are not those of trees")
+        ends = np.append(root, n_nodes)
+        if len(root) and (root[0] != 0 or (np.diff(ends) < 1).any()):
+            raise ValueError("the trees overlap")
+        end, node = np.repeat(ends[1:], np.diff(ends)), np.arange(len(root) and n_nodes)
+        inner = feature[: len(node)] >= 0
+        if not ((right[: len(node)] > node + 1) & (right[: len(node)] < end))[inner].all():
+            raise ValueError("a node leads to none that comes later in its tree")
+        return cls(n_features, feature, value, right, root, base, is_forest)
+
+
+class Tree(NamedTuple):
+    """One tree, its nodes in preorder; see `Trees`."""
+
+    feature: NDArray[np.int32]
+    value: NDArray[np.float64]
+    right: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        feature: NDArray[Any],
+        value: NDArray[Any],
+        left: NDArray[Any],
+        right: NDArray[Any],
+    ) -> Self:
+        """Put nodes in preorder.
+
+        Parameters
+        ----------
+        feature, left, right : ndarray of shape (n_nodes,), int
+            The root is the first node; -1 as feature marks a leaf.
+        value : ndarray of shape (n_nodes,)
+
+        Returns
+        -------
+        Tree
+        """
+        order = np.arange(len(feature))
+        if (left != order + 1)[feature >= 0].any():
+            waiting, visited = [0], []
+            while waiting:
+                node = waiting.pop()
+                visited.append(node)
+                if feature[node] >= 0:
+                    waiting += [int(right[node]), int(left[node])]
+            order = np.array(visited)
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+        feature = feature[order].astype(np.int32)
+        right = np.where(feature >= 0, place[right[order]], 0)
+        return cls(feature, value[order].astype(np.float64), right.astype(np.int32))
+
+
+def _in_single(X: Any) -> Any:
+    values = X if isinstance(X, np.ndarray) else X.data
+    if values.size and max(values.max(), -values.min()) > _LARGEST_SINGLE:
+        raise InputError(
+            f"X has values beyond {_LARGEST_SINGLE:.3g}, and a forest compares in single precision"
+        )
+    return X.astype(np.float32).astype(np.float64)
