@@ -372,7 +372,8 @@ def fit(
       precbench fit mine.csv --label churned --positive yes --drop id \\
           --categorical one-hot --missing median --save top.npz
       precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
-      precbench fit mine.csv --label y --solver hist-gradient-boosting --save top.npz
+      precbench fit mine.csv --label churned --solver hist-gradient-boosting \\
+          --save top.npz
 
     \b
     Formats, recognised by the suffix or given by --format:
