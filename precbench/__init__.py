@@ -3,6 +3,7 @@
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
+``compare(X, y, k=...)`` says which method to take for the top of a list,
 ``precision_at_k_scorer(k)`` is for searches, and each solver is also a class, as `SGDAtK`.
 """
 
@@ -26,6 +27,7 @@ _HOMES = {
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
     "Model": "precbench.model",
+    "compare": "precbench.contest",
     "precision_at_k_scorer": "precbench.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }

@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -75,6 +75,9 @@ class _Experiment(Fields):
     measures: dict[Text, _Measure] = Field(default_factory=dict)
     solvers: _Labels
     built_in_solvers: list[Text] = Field(default_factory=list)
+    forms: dict[Text, Literal["linear", "random features", "nonlinear"]] = Field(
+        default_factory=dict
+    )
     grids: dict[Text, dict[Text, list[bool | Count | Number | Text | None]]] = Field(
         default_factory=dict
     )
@@ -134,6 +137,9 @@ class Run:
         Labels, in the order of the tables.
     built_in_solvers : list of str
         Names of all solvers of precbench; the place of a name determines its style in figures.
+    forms : dict
+        For each solver "linear", "random features" (linear in them) or "nonlinear"; empty if an
+        older precbench has written the folder.
     grids : dict
         For each solver whose parameters are tuned the candidates, by parameter.
     datasets : list of str
@@ -161,6 +167,7 @@ class Run:
     measures: dict[str, dict[str, Any]]
     solvers: list[str]
     built_in_solvers: list[str]
+    forms: dict[str, str]
     grids: dict[str, dict[str, list[Any]]]
     datasets: list[str]
     sweep: dict[str, Any] | None

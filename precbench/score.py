@@ -22,9 +22,10 @@ from precbench.errors import InputError
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
+from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import roc_curve
-from precbench.solvers import SOLVERS
+from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import visible
@@ -318,6 +319,12 @@ def _test_share(split: Split, n_rows: int) -> float | None:
     return None
 
 
+def _form(entry: SolverEntry) -> str:
+    if not isinstance(SOLVERS[entry.solver](), LinearRanker):
+        return "nonlinear"
+    return "random features" if entry.fourier else "linear"
+
+
 def _description(plan: Plan) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
@@ -345,6 +352,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         },
         "solvers": list(experiment.solvers),
         "built_in_solvers": SOLVERS.built_in,
+        "forms": {label: _form(entry) for label, entry in experiment.solvers.items()},
         "grids": {trial.label: trial.candidates for trial, _ in plan.trials if trial.candidates},
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": sweep,

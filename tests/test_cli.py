@@ -27,7 +27,7 @@ from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from tests.helpers import invoke, refused, run
 
-COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "fit", "score", "data"]
+COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "compare", "fit", "score", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}

@@ -17,7 +17,7 @@ import survey
 import which_method
 import yaml
 
-from precbench import __version__
+from precbench import __version__, contest
 from precbench.experiment import list_configs
 from precbench.papers import STUDIES
 from precbench.report.studies import PRESENTATIONS
@@ -121,6 +121,10 @@ def desk(tmp_path, monkeypatch, isolated):
     table.drop(columns="household").to_csv("new.csv", index=False)
     table["churned"] = np.where(chance > 0.5, "yes", "no")
     table.to_csv("customers.csv", index=False)
+    few = {"logistic-regression": {}, "hist-gradient-boosting": {"max_iter": 5}}
+    template = contest._template()
+    template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
+    monkeypatch.setattr(contest, "_template", lambda: template)
     return tmp_path
 
 

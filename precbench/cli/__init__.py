@@ -68,6 +68,37 @@ Form = Annotated[
     str | None,
     typer.Option("--format", help="svmlight, csv, tsv, parquet or npz [default: from the suffix]."),
 ]
+OwnFile = Annotated[
+    Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
+]
+Label = Annotated[str | None, typer.Option(help="Label column (required for tables).")]
+Positive = Annotated[str | None, typer.Option(help="Positive label; not needed for 0/1 and -1/1.")]
+Groups = Annotated[
+    str | None,
+    typer.Option(help="Column (npz: array) of groups; rows of a group stay together in the split."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
+        "is measured on the latest rows."
+    ),
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Column to leave out of the features; repeatable.")
+]
+Categorical = Annotated[str, typer.Option(help="Treatment of text columns: error or one-hot.")]
+Missing = Annotated[
+    str, typer.Option(help="Treatment of missing values: error, mean, median or most-frequent.")
+]
+K = Annotated[
+    str,
+    typer.Option(
+        "--k",
+        help="Length of the top of the list: a count of rows (100), a share of the positives "
+        '(0.25), or a share of the rows ("1 %").',
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -94,6 +125,7 @@ def about(
       precbench plot results/        redraw tables and figures
       precbench check results/       compare with the published numbers
       precbench reproduce letter     decide all claims about a data set
+      precbench compare mine.csv --label churned --k 100
       precbench fit mine.csv --label churned --save top.npz
       precbench score top.npz new.csv --top 100
     """
@@ -293,38 +325,93 @@ def list_(
     list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})
 
 
+@app.command(short_help="Compare methods on your own file, and say which to take.")
+def compare(
+    file: OwnFile,
+    label: Label = None,
+    k: K = "0.25",
+    positive: Positive = None,
+    groups: Groups = None,
+    time: Time = None,
+    drop: Drop = None,
+    categorical: Categorical = "error",
+    missing: Missing = "error",
+    form: Form = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare this method; repeatable [default: those of configs/compare.yaml]."
+        ),
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of splits [default: 10; 5 for more than 50,000 rows]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Number of trials to run at a time [default: all cores]."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    config: Annotated[
+        Path | None, typer.Option(help="Also write the config that repeats the comparison.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare methods for the top of your own list, and say which to take.
+
+    Linear methods, random features and boosted trees are trained on 70 % of the rows, with
+    parameters chosen on a part of them, and ranked by the hits among the first k of the other
+    rows; this is repeated on several random splits, or with --time on the latest rows. Differences
+    within the noise of the splits are called ties. An interrupted comparison goes on from where it
+    was.
+
+    \b
+    Examples:
+      precbench compare customers.csv --label churned --positive yes --k 100
+      precbench compare visits.parquet --label ill --groups patient \\
+          --k "1 %" --missing median
+    """
+    from precbench.cli.compare import CompareOptions, compare_methods
+    from precbench.contest import cores
+
+    data = {
+        "file": file,
+        "format": form,
+        "label": label,
+        "positive": positive,
+        "groups": groups,
+        "time": time,
+        "drop": drop,
+        "categorical": None if categorical == "error" else categorical,
+        "missing": None if missing == "error" else missing,
+    }
+    options = CompareOptions(
+        k=k,
+        solvers=solver or [],
+        n_splits=splits,
+        seed=seed,
+        jobs=jobs or cores(),
+        out=out,
+        config=config,
+        as_json=as_json,
+    )
+    raise typer.Exit(compare_methods(data, options))
+
+
 @app.command(short_help="Fit a ranking model to your own file and save it.")
 def fit(
-    file: Annotated[
-        Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
-    ],
+    file: OwnFile,
     save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")],
-    label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="Positive label; not needed for 0/1 and -1/1.")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column (npz: array) of groups; rows of a group stay together in the split."
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
-            "is measured on the latest rows."
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out of the features; repeatable.")
-    ] = None,
-    categorical: Annotated[
-        str, typer.Option(help="Treatment of text columns: error or one-hot.")
-    ] = "error",
-    missing: Annotated[
-        str, typer.Option(help="Treatment of missing values: error, mean, median or most-frequent.")
-    ] = "error",
+    label: Label = None,
+    positive: Positive = None,
+    groups: Groups = None,
+    time: Time = None,
+    drop: Drop = None,
+    categorical: Categorical = "error",
+    missing: Missing = "error",
     form: Form = None,
     solver: Annotated[str, typer.Option(help="Name of the solver, see list solvers.")] = "sgd-avg",
     param: Annotated[
@@ -335,14 +422,7 @@ def fit(
             "See list solvers --json.",
         ),
     ] = None,
-    k: Annotated[
-        str,
-        typer.Option(
-            "--k",
-            help="Length of the top of the list: a count of rows (100), a share of the positives "
-            '(0.25), or a share of the rows ("1 %").',
-        ),
-    ] = "0.25",
+    k: K = "0.25",
     scaling: Annotated[
         str | None,
         typer.Option(

@@ -47,7 +47,7 @@ class FitOptions:
 
 def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
     """Measure a solver on a split of the rows, fit it to all rows, and save the model."""
-    k = check_k(_value(options.k))
+    k = check_k(plain_value(options.k))
     params = _params(options, k)
     if not save.parent.is_dir():
         raise InputError(f"--save {save}: there is no folder {save.parent}")
@@ -139,7 +139,7 @@ def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
-        params[name] = _value(text)
+        params[name] = plain_value(text)
     known = make_solver(options.solver, params).get_params()
     own_options = {"k": ("--k", k), "random_state": ("--seed", options.seed)}
     for name, (option, value) in own_options.items():
@@ -150,7 +150,8 @@ def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
     return params
 
 
-def _value(text: str) -> Any:
+def plain_value(text: str) -> Any:
+    """Return the number, truth value or None that a text of the command line means, else itself."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -161,7 +162,7 @@ def _value(text: str) -> Any:
 
 def _cell(text: str) -> str:
     """Put an apostrophe before what a spreadsheet would run as a formula."""
-    is_number = not isinstance(_value(text), str)
+    is_number = not isinstance(plain_value(text), str)
     return f"'{text}" if text.startswith(_FORMULAS) and not is_number else text
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Cell",
     "Table",
     "console_table",
+    "final_values",
     "make_tables",
     "markdown_page",
     "notes",
@@ -136,7 +137,7 @@ def summarise(
         - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
           ``timing`` ("parallel" if any trial was) and ``stand_in``.
     """
-    trials = _one_row_per_trial(results[results["part"] == "test"], losses)
+    trials = final_values(results, losses)
     groups = trials.groupby(_GROUP, sort=False)
     summary = pd.DataFrame([_summary_of(*group, test_shares) for group in groups])
     p_best = _against_the_best(trials, losses, test_shares)
@@ -148,8 +149,23 @@ def summarise(
     return summary.assign(relative_time=comparable / fastest)
 
 
-def _one_row_per_trial(rows: pd.DataFrame, losses: Collection[str]) -> pd.DataFrame:
-    """Return the final value and the times of each trial and metric, NaN where it has none."""
+def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
+    """Return the final value and the times of each trial and metric, NaN where it has none.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        As in ``results.csv``, read by `precbench.results.read_run`.
+    losses : collection of str
+        Labels of the metrics for which smaller is better.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``dataset``, ``sweep``, ``metric``, ``solver``, ``split`` and ``seed``, with
+        ``value``, ``seconds`` and ``seconds_to_99``, and what the trial tells of itself.
+    """
+    rows = results[results["part"] == "test"]
     of_trial = [*_GROUP, *_TRIAL]
     trials = rows.groupby(of_trial, sort=False)[_TRIAL_COLUMNS].last()
     ok = rows[(rows["status"] == "ok") & rows["value"].notna()]

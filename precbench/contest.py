@@ -1,0 +1,285 @@
+"""Compare methods on a list of the user, as an ordinary experiment.
+
+The contestants and their grids are those of ``configs/compare.yaml``.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.sparse import issparse
+from sklearn.utils import check_X_y
+
+from precbench.data import Dataset
+from precbench.data.own.encoding import Encoding, Missing, learn_columns, listed
+from precbench.data.own.read import Categorical, read_own_file
+from precbench.errors import InputError
+from precbench.experiment import Experiment
+from precbench.experiment.config import from_document
+from precbench.experiment.plan import make_plan
+from precbench.experiment.sections import solver_defaults
+from precbench.locations import shipped
+from precbench.metrics import METRICS
+from precbench.report.choice import Choice, choose_method
+from precbench.results import read_run
+from precbench.runner import run_plan, to_do
+from precbench.score import write_results
+from precbench.solvers import SOLVERS
+from precbench.store import Store
+from precbench.topk import TopK, check_k, resolve_k
+from precbench.yaml.document import load, parse
+from precbench.yaml.models import unknown
+
+__all__ = ["Contest", "compare", "cores", "prepare"]
+
+_NAME = "list"  # of every list, so that its splits follow from its labels alone
+_LARGE = 50_000  # rows, above which fewer splits must do
+_FEW_POSITIVES = 50  # with fewer, a split by chance may leave none in a part
+
+
+@dataclass(frozen=True)
+class Contest:
+    """An experiment that compares methods on a list.
+
+    Attributes
+    ----------
+    config : str
+        The text of its config file.
+    experiment : Experiment
+    rows, features, positives : int
+    """
+
+    config: str
+    experiment: Experiment
+    rows: int
+    features: int
+    positives: int
+
+
+def prepare(
+    data: Mapping[str, Any],
+    k: TopK,
+    *,
+    folder: Path,
+    solvers: Sequence[str] | None = None,
+    n_splits: int | None = None,
+    seed: int = 0,
+) -> Contest:
+    """Make the experiment that compares methods on a file.
+
+    Parameters
+    ----------
+    data : mapping
+        ``file``, and how to read it: the parameters of `precbench.data.own.read.read_own_file`.
+    k : int, float or str
+        Length of the top of a held-out list, see `precbench.topk.check_k`.
+    folder : pathlib.Path
+        Of the config file, which names the data relative to it.
+    solvers : sequence of str, optional
+        Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
+        with their defaults. By default all of the former.
+    n_splits : int, optional
+        By default 10, and 5 for more than 50,000 rows.
+    seed : int, default=0
+
+    Returns
+    -------
+    Contest
+
+    Raises
+    ------
+    InputError
+        If the file, `k` or a contestant is not valid, or the held-out list is shorter than `k`.
+    """
+    check_k(k)
+    path = Path(data["file"])
+    options = {name: value for name, value in data.items() if value and name != "file"}
+    dataset, _ = read_own_file(path, **options)
+    n_rows = len(dataset.y)
+    template = _template()
+    protocol = _protocol(dataset, template["protocol"], n_splits) | {"seed": seed}
+    n_test = round(protocol["test_size"] * n_rows)
+    if resolve_k(k, dataset.n_pos, n_rows) > n_test:
+        raise InputError(
+            f"k = {k}: methods are compared on {n_test:,} held-out rows of {path.name}, which are "
+            "fewer; give a smaller k, or the share of the rows that you will take"
+        )
+    entries = _entries(template["solvers"], solvers)
+    if isinstance(k, int):  # of the rows to choose by, fewer, the same share
+        share = f"{100 * k / n_test:.6g} %"
+        entries = {label: _tuned_at(share, entry) for label, entry in entries.items()}
+    document = {
+        "name": "compare-" + re.sub(r"[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]),
+        "title": f"Which method for the top of {path.name}",
+        "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
+        "scaling": "none" if issparse(dataset.X) else "standardise",
+        "protocol": protocol,
+        "common": _shared({**template["common"], "k": k}, entries),
+        "solvers": entries,
+        "metrics": [
+            {name: {"k": k}} if "k" in METRICS[name].parameters else name
+            for name in template["metrics"]
+        ],
+        **{name: template[name] for name in ("checkpoints", "plots")},
+    }
+    config = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, allow_unicode=True)
+    experiment = from_document(parse(config, "the comparison"), folder)
+    assert isinstance(experiment, Experiment)
+    return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
+
+
+def _template() -> dict[str, Any]:
+    return load(shipped("configs") / "compare.yaml").data
+
+
+def _protocol(dataset: Dataset, given: dict[str, Any], n_splits: int | None) -> dict[str, Any]:
+    """Return how the rows are divided.
+
+    Stratified splits all have the same number of positives: the intervals of their means leave out
+    how much that number varies from list to list.
+    """
+    few = n_splits or 5
+    if dataset.time is not None:  # the latest rows, up to a half
+        return {"split": "time", "test_size": min(0.1, 0.5 / few), "n_splits": few}
+    more = n_splits or (given["n_splits"] if len(dataset.y) <= _LARGE else few)
+    return {**given, "n_splits": more, "stratified": dataset.n_pos < _FEW_POSITIVES}
+
+
+def _entries(known: dict[str, Any], chosen: Sequence[str] | None) -> dict[str, Any]:
+    for label in chosen or ():
+        if problems := unknown("method", label, [*known, *SOLVERS]):
+            raise InputError(f"{problems[0]}: choose among {', '.join([*known, *SOLVERS])}")
+    return {label: known.get(label) or {} for label in chosen or known}
+
+
+def _shared(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the common parameters that some solver has; any other would be a mistake."""
+    names = {entry.get("solver", label) for label, entry in entries.items()}
+    known = {name for solver in names for name in solver_defaults(solver)}
+    return {name: value for name, value in common.items() if name in known}
+
+
+def _tuned_at(share: str, entry: dict[str, Any]) -> dict[str, Any]:
+    is_tuned = any(isinstance(value, dict) and "tune" in value for value in entry.values())
+    return {**entry, "tuned_by": {"precision_at_k": {"k": share}}} if is_tuned else entry
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    k: TopK,
+    groups: Any = None,
+    time: Any = None,
+    categorical: Categorical = "error",
+    missing: Missing = "error",
+    solvers: Sequence[str] | None = None,
+    n_splits: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Choice:
+    """Compare methods for the top of a list, and say which to take.
+
+    As ``precbench compare`` does: on stratified splits, with parameters chosen on a part of the
+    training rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Two labels, the greater is the positive class.
+    k : int, float or str
+        Length of the top of a held-out list of 30 % of the rows: a count of rows, a share of the
+        positives such as 0.25, or a share of the rows such as ``"1 %"``.
+    groups : array-like of shape (n_samples,), optional
+        Rows with the same value stay together.
+    time : array-like of shape (n_samples,), optional
+        Numbers, or dates as text: train on the past, test on the latest rows.
+    categorical : {"error", "one-hot"}
+        Treatment of text columns of a frame.
+    missing : {"error", "mean", "median", "most-frequent"}
+        Treatment of missing values in a frame.
+    solvers : sequence of str, optional
+        Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
+    n_splits : int, optional
+        By default 10, and 5 for more than 50,000 rows.
+    random_state : int, default=0
+    n_jobs : int, optional
+        Number of worker processes; by default one for each core. The numbers do not depend on it.
+    folder : path-like, optional
+        Where to keep the records, so that an interrupted comparison goes on; by default nowhere.
+
+    Returns
+    -------
+    Choice
+        ``best``, ``ties``, ``values``, and as ``text`` a paragraph.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid.
+
+    Examples
+    --------
+    >>> choice = precbench.compare(X, y, k=100)
+    >>> print(choice.text)
+    """
+    arrays = _arrays(X, y, categorical, missing)
+    for name, column in (("groups", groups), ("time", time)):
+        if column is not None:
+            arrays[name] = _plain(column, len(arrays["y"]), name)
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "rows.npz"
+        np.savez(path, **arrays)
+        data = {"file": path} | {name: name for name in ("groups", "time") if name in arrays}
+        contest = prepare(
+            data, k, folder=path.parent, solvers=solvers, n_splits=n_splits, seed=random_state
+        )
+        store = Store(folder or Path(temporary) / "results")
+        plan = make_plan(contest.experiment)
+        with store.lock():
+            store.sweep_temporaries()
+            for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_jobs or cores()):
+                pass
+            write_results(plan, store)
+        return choose_method(read_run(store.folder))
+
+
+def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:
+    """Return rows and labels as the arrays of an npz file."""
+    if hasattr(X, "columns"):  # a frame
+        columns = learn_columns(X, list(X.columns), categorical, missing, "X")
+        width = sum(1 if c.categories is None else len(c.categories) for c in columns)
+        X = Encoding("parquet", width, dense=True, columns=columns).encode(X, "X")
+    try:
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{error}".partition("\n")[0]) from error
+    labels = np.unique(y)
+    if len(labels) != 2:
+        raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
+    signs = np.where(y == labels[1], 1.0, -1.0)
+    if not issparse(X):
+        return {"X": X, "y": signs}
+    parts: dict[str, Any] = {name: getattr(X, name) for name in ("data", "indices", "indptr")}
+    return {**parts, "shape": np.array(X.shape), "y": signs}
+
+
+def _plain(column: Any, n_rows: int, name: str) -> Any:
+    """Return a column as an array of numbers or text."""
+    found = np.asarray(column)
+    if found.shape != (n_rows,):
+        raise InputError(f"{name} must have the shape ({n_rows},), found {found.shape}")
+    return found if found.dtype.kind in "fiubU" else found.astype(str)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

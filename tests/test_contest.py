@@ -1,0 +1,211 @@
+"""Which method to take: the choice by hand, known winners, one list in every format."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import precbench
+from precbench.errors import InputError
+from precbench.metrics import Metric
+from precbench.report.choice import choice_table, choose_method
+from precbench.results import read_run
+from precbench.statistics import resampled_interval, resampled_test
+from tests.helpers import invoke, refused
+from tests.test_report import ABOUT, measures, trial, write
+
+SHARE = 0.3
+PREC = Metric("precision_at_k", {"k": 20})
+FORMS = {
+    "trees": "nonlinear",
+    "map": "random features",
+    "sgd-avg": "linear",
+    "logistic-regression": "linear",
+}
+VALUES = {
+    "logistic-regression": [0.30, 0.35, 0.30, 0.35],
+    "trees": [0.80, 0.70, 0.80, 0.70],
+    "map": [0.75, 0.75, 0.70, 0.75],
+    "sgd-avg": [0.80, 0.60, 0.75],  # the fourth split failed
+}
+SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5}
+
+
+@pytest.fixture
+def chosen(tmp_path):
+    """Return the choice among methods with given values, one for each split."""
+
+    def choose(values, n_splits=4):
+        columns = trial("letter", "any", 0, [1.0], [0.5])[0]
+        rows = [
+            row
+            for solver, of_solver in values.items()
+            for split, value in enumerate(of_solver)
+            for row in trial("letter", solver, split, [SECONDS[solver]], [value], PREC.label)
+        ]
+        for solver, of_solver in values.items():
+            for split in range(len(of_solver), n_splits):
+                failed = {"status": "failed", "reason": "no"}
+                rows += trial("letter", solver, split, metric=PREC.label, **failed)
+        data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
+        about = {
+            **ABOUT,
+            "metrics": [PREC.label],
+            "measures": measures(PREC),
+            "solvers": list(values),
+            "forms": FORMS,
+            "datasets": ["letter"],
+            "data": {"letter": data | {"test_share": SHARE}},
+        }
+        return choose_method(
+            read_run(write(tmp_path / "letter", pd.DataFrame(rows, columns=columns), about))
+        )
+
+    return choose
+
+
+def test_the_best_its_ties_and_the_rest(chosen):
+    choice = chosen(VALUES)
+    assert (choice.best, choice.ties) == ("trees", ["map"])
+    assert (choice.simplest, choice.fastest) == ("map", "map")
+    assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
+    assert choice.by_chance == 0.1
+    assert list(choice.values["solver"])[:2] == ["trees", "map"]
+    trees, log = choice.methods["trees"], choice.methods["logistic-regression"]
+    interval = resampled_interval(VALUES["trees"], SHARE)
+    assert (trees["mean"], trees["low"], trees["high"]) == pytest.approx(interval)
+    test = resampled_test(VALUES["trees"], VALUES["logistic-regression"], SHARE)
+    assert [log[name] for name in ("behind", "behind_low", "behind_high", "p")] == pytest.approx(
+        list(test)
+    )
+    assert choice.text.startswith("Take trees: about 15.0 hits (95 % interval ")
+    assert (
+        "among the first 20 of 300 rows, against 2.0 by chance and 6.5 by logistic-regression, "
+        "8.5 fewer (95 % interval " in choice.text
+    )
+    assert choice.text.endswith(
+        "As good within noise: map. Of all these the simplest and the fastest is map."
+    )
+    json.dumps(choice.to_dict(), allow_nan=False)
+
+
+def test_a_method_that_failed_on_a_split_is_no_tie(chosen):
+    choice = chosen(VALUES)
+    assert not choice.methods["sgd-avg"]["tied"]
+    assert choice.methods["sgd-avg"]["outcomes"] == "3 ok, 1 failed: no"
+    rows = [[cell.text for cell in row] for row in choice_table(choice, "Mine").rows]
+    assert [row[0] for row in rows][:2] == ["trees", "map"]
+    assert rows[1][1] == "14.8 ≈"
+
+
+def test_a_clear_winner_has_no_ties(chosen):
+    values = {"trees": [0.8, 0.82, 0.81], "logistic-regression": [0.3, 0.31, 0.33]}
+    choice = chosen(values, n_splits=3)
+    assert choice.text.endswith("No other is as good, beyond noise.")
+    assert choice.ties == []
+
+
+def test_one_split_tells_nothing_apart(chosen):
+    text = chosen({"trees": [0.8], "logistic-regression": [0.3]}, n_splits=1).text
+    assert text.endswith("One split cannot tell methods apart.") and "interval" not in text
+
+
+def test_no_result_is_a_sentence(chosen):
+    with pytest.raises(InputError, match=r"no method has a result \(trees: 2 failed: no; map: 2 "):
+        chosen({"trees": [], "map": []}, n_splits=2)
+
+
+def rows_of(signal, n=600, share=0.1, n_features=4):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, n_features))
+    scores = signal(X) + 0.3 * rng.standard_normal(n)
+    return X, (scores > np.quantile(scores, 1 - share)).astype(int)
+
+
+TREES = "hist-gradient-boosting"
+
+
+@pytest.mark.parametrize(
+    ("signal", "rival", "best"),
+    [
+        (lambda X: X[:, 0] * X[:, 1], TREES, TREES),
+        (lambda X: X @ np.ones(40), TREES, "logistic-regression"),
+        (lambda X: X @ np.ones(40), "linear-svm", None),
+    ],
+)
+def test_known_winners_and_ties(signal, rival, best):
+    X, y = rows_of(signal, n_features=40)
+    choice = precbench.compare(X, y, k=15, solvers=["logistic-regression", rival], n_splits=3)
+    assert ("within noise" in choice.text) == bool(choice.ties) == (best is None)
+    assert best in (None, choice.best)
+
+
+def test_one_list_has_one_result_in_every_format(tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    table = frame.assign(label=y)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    table.to_parquet(tmp_path / "mine.parquet")
+    np.savez(tmp_path / "mine.npz", X=X, y=y)
+    options = {"k": "5 %", "solvers": ["logistic-regression"], "n_splits": 2}
+    expected = precbench.compare(frame, y, **options).values["mean"].tolist()
+    assert precbench.compare(X, y, n_jobs=1, **options).values["mean"].tolist() == expected
+    given = ["--k", "5 %", "--solver", "logistic-regression", "--splits", 2, "--json"]
+    for name, label in (("csv", "label"), ("parquet", "label"), ("npz", None)):
+        where = ["--out", tmp_path / name, *(["--label", label] if label else [])]
+        result = invoke("compare", tmp_path / f"mine.{name}", *where, *given)
+        assert result.exit_code == 0, result.output
+        assert [row["mean"] for row in json.loads(result.stdout)["values"]] == expected
+
+
+def test_the_config_repeats_the_comparison(tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300, share=0.4)
+    days = pd.date_range("2026-01-01", periods=len(y)).astype(str)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(label=y, day=days)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    config = tmp_path / "again.yaml"
+    found = invoke(
+        *("compare", tmp_path / "mine.csv", "--label", "label", "--time", "day", "--k", 5),
+        *("--solver", "logistic-regression", "--out", tmp_path / "out", "--config", config),
+    )
+    assert found.exit_code == 0, found.output
+    assert "1 method on 5 splits" in found.stdout and "Take logistic-regression" in found.stdout
+    again = invoke("run", config, "--out", tmp_path / "out")
+    assert "5 trials, 5 of them done already" in again.stdout
+    protocol = read_run(tmp_path / "out" / "compare-mine").protocol
+    assert protocol.startswith("trained on the past")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--k", 200], "compared on 90 held-out rows of mine.csv, which are fewer"),
+        (["--k", "5 percent"], "did you mean '5 %'"),
+        (["--solver", "sgd-agv"], "unknown method 'sgd-agv' (did you mean 'sgd-avg'?)"),
+        (["--config", "mine.csv"], "--config mine.csv is the file of the rows"),
+        (["--config", "no/such.yaml"], "there is no folder no"),
+        (["--time", "a", "--splits", 0], "--splits"),
+    ],
+)
+def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv("mine.csv", index=False)
+    assert says in refused(["compare", "mine.csv", "--label", "label", *options])
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"y": [0, 1, 2] * 10}, "y must have two labels, found 3"),
+        ({"y": [0, 1]}, "inconsistent numbers of samples"),
+        ({"groups": [1, 2]}, r"groups must have the shape \(30,\)"),
+        ({"X": pd.DataFrame({"a": ["x"] * 30})}, "column 'a', row 1: 'x' is not a number"),
+    ],
+)
+def test_what_python_refuses(changes, says):
+    rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
+    with pytest.raises(InputError, match=says):
+        precbench.compare(rows.pop("X"), rows.pop("y"), **rows)
