@@ -59,9 +59,12 @@ class Registry(Mapping[str, _Member]):
     group : str
         Group of the entry points; the name of an entry point is the name of its member.
     built_in : mapping of str to member
+        Or to what `load` makes the member of.
     check : callable
         Takes the object that an entry point refers to, and returns the member or raises an
         exception.
+    load : callable, optional
+        Takes the name of a built-in member and returns it, when it is first used.
 
     Raises
     ------
@@ -71,11 +74,16 @@ class Registry(Mapping[str, _Member]):
     """
 
     def __init__(
-        self, group: str, built_in: Mapping[str, _Member], check: Callable[[Any], _Member]
+        self,
+        group: str,
+        built_in: Mapping[str, Any],
+        check: Callable[[Any], _Member],
+        load: Callable[[str], _Member] | None = None,
     ):
         self._group = group
         self._built_in = built_in
         self._check = check
+        self._load = load or built_in.__getitem__
         self._loaded: dict[str, _Member] = {}
 
     @cached_property
@@ -100,8 +108,8 @@ class Registry(Mapping[str, _Member]):
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
-        if name in self._built_in:
-            return self._built_in[name]
+        if name not in self._loaded and name in self._built_in:
+            self._loaded[name] = self._load(name)
         if name not in self._loaded:
             entry = self._added[name]
             try:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from sklearn.metrics import make_scorer
-
 from precbench.metrics import Ties, precision_at_k
 from precbench.topk import TopK, check_k
 
@@ -40,5 +38,7 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     --------
     >>> GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=precision_at_k_scorer("1 %"))
     """
+    from sklearn.metrics import make_scorer
+
     responses = ("decision_function", "predict_proba")
     return make_scorer(precision_at_k, response_method=responses, k=check_k(k), ties=ties)

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2, f, rankdata, t
+from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
 from precbench.errors import InputError
 
@@ -175,7 +175,7 @@ def resampled_test(
         elif np.ptp(differences) <= smallest:
             p = 1.0 if abs(mean) <= smallest else 2.0 ** (1 - n)
         else:
-            p = 2 * float(t.sf(np.divide(abs(mean), error), n - 1))
+            p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
 
 
@@ -193,7 +193,7 @@ def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[flo
 def _quantile(level: float, n: int) -> float:
     if not 0 < level < 1:
         raise InputError(f"the level must lie between 0 and 1, found {level}")
-    return float(t.ppf(1 - level / 2, n - 1)) if n > 1 else np.nan
+    return float(stdtrit(n - 1, 1 - level / 2)) if n > 1 else np.nan
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
@@ -231,7 +231,14 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    return rankdata(-_table(values), axis=1)
+    return _ranked(-_table(values))
+
+
+def _ranked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank along the last axis; ties share the mean of their ranks."""
+    from scipy.stats import rankdata  # takes half a second to import
+
+    return rankdata(values, axis=-1)
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
@@ -301,8 +308,8 @@ def friedman_test(values: ArrayLike, correct_ties: bool = True) -> Friedman:
     left = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
     ratio = (n - 1) * statistic / left if left > _EQUAL * statistic else np.inf
     degrees = k - 1, (k - 1) * (n - 1)
-    p_f = float(f.sf(ratio, *degrees)) if n > 1 else np.nan
-    return Friedman(float(statistic), float(chi2.sf(statistic, k - 1)), float(ratio), p_f)
+    p_f = float(fdtrc(*degrees, ratio)) if n > 1 else np.nan
+    return Friedman(float(statistic), float(chdtrc(k - 1, statistic)), float(ratio), p_f)
 
 
 class SignedRank(NamedTuple):
@@ -353,7 +360,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     table = _table(np.column_stack([first, second]))
     scale = np.abs(table).max() or 1.0
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
-    ranks = rankdata(np.abs(differences))
+    ranks = _ranked(np.abs(differences))
     signs = (differences > 0, differences < 0, differences == 0)
     above, below, zeros = (float(ranks[of].sum()) for of in signs)
     twice = np.rint(2 * ranks[differences != 0]).astype(int)

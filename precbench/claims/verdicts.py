@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, t
+from scipy.special import stdtr, stdtrit
 
 from precbench.errors import InputError
 
@@ -286,7 +286,7 @@ def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
         Half the prediction interval of Student that holds in 95 of 100 cases for normal draws.
     """
     n = len(sample)
-    return float(t.ppf(1 - LEVEL / 2, n - 1) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
+    return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
 
 
 def sign_test(
@@ -309,6 +309,8 @@ def sign_test(
     p : float
         p-value of the one-sided sign test; ties count for neither.
     """
+    from scipy.stats import binomtest  # takes half a second to import
+
     wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
     if wins + losses == 0:
         return 0, 0, 1.0
@@ -332,7 +334,7 @@ def mean_test(differences: ArrayLike) -> float:
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:
         return 0.0 if mean > 0 else 1.0
-    return float(t.sf(mean / error, len(values) - 1))
+    return float(stdtr(len(values) - 1, -mean / error))
 
 
 def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:

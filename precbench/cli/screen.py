@@ -5,15 +5,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from precbench.runner import Job
 from precbench.text import one_line, visible
+
+if TYPE_CHECKING:
+    from precbench.runner.worker import Job
 
 _REFRESH_SECONDS = 0.25
 _WIDTH_IN_A_PIPE = 140
@@ -95,7 +97,7 @@ class Progress:
                 self._bars.remove_task(line)
             self._bars.stop()
 
-    def finished(self, job: Job, status: str, record: dict[str, Any]) -> None:
+    def finished(self, job: "Job", status: str, record: dict[str, Any]) -> None:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
         self._done += 1
         name = job.trial.title

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from precbench.experiment.trial import Trial
-from precbench.solvers import SOLVERS, LinearRanker, solver_version
+from precbench.solvers import SOLVERS, solver_version
 from precbench.sources import code_of
 
 __all__ = ["describe"]
@@ -39,6 +39,8 @@ def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
         the measure that tuning optimises. ``parts`` are those whose scores are stored, for a solver
         without weights.
     """
+    from precbench.solvers import LinearRanker
+
     code = _code(trial.solver, bool(trial.candidates))
     about = trial.description(data_sha256, solver_version(trial.solver), code)
     is_linear = isinstance(SOLVERS[trial.solver](), LinearRanker)

@@ -9,7 +9,6 @@ from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment.code import describe
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division, part_sizes, smallest_part
-from precbench.experiment.samples import read_data
 from precbench.experiment.trial import Trial
 from precbench.metrics import Metric
 from precbench.store import key_of
@@ -130,6 +129,8 @@ def make_plan(
     InputError
         If data are malformed, or a metric needs more rows than a part of them has.
     """
+    from precbench.experiment.samples import read_data
+
     experiment = experiment.smoke_size() if smoke else experiment
     datasets: dict[str, Dataset] = {}
     absent: dict[str, str] = {}

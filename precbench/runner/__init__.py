@@ -4,17 +4,18 @@ import secrets
 from collections import Counter
 from collections.abc import Collection, Generator, Mapping
 from math import inf, isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precbench.experiment import Trial
 from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
-from precbench.runner.dispatch import dispatch
-from precbench.runner.worker import Job, base_record
 from precbench.solvers import SOLVERS
 from precbench.store import Store, environment, key_of
 
-__all__ = ["Job", "code_changes", "run_plan", "to_do"]
+if TYPE_CHECKING:
+    from precbench.runner.worker import Job
+
+__all__ = ["code_changes", "run_plan", "to_do"]
 
 _RETRIED = {"failed", "timeout", "crashed", "interrupted"}
 
@@ -111,7 +112,7 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
-) -> Generator[tuple[Job, str]]:
+) -> "Generator[tuple[Job, str]]":
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
     Parameters
@@ -127,6 +128,9 @@ def run_plan(
     ------
     job, status : Job, str
     """
+    from precbench.runner.dispatch import dispatch
+    from precbench.runner.worker import Job, base_record
+
     machine = store.add_environment(environment())
     run = secrets.token_hex(8)
     jobs = []

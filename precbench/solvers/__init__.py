@@ -6,31 +6,30 @@ Installed packages add solvers through the entry point group ``precbench.solvers
 
 import json
 from collections.abc import Callable
-from typing import Any
-
-from sklearn.base import BaseEstimator, is_classifier
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.extensions import Registry
-from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker
-from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
-from precbench.solvers.bbr import BBR, LCBR
-from precbench.solvers.classifiers import (
-    HistGradientBoosting,
-    RandomForest,
-    ScoringClassifier,
-    ranker_of,
-)
-from precbench.solvers.cutting_plane import CuttingPlane
-from precbench.solvers.ftrl import FTRL
-from precbench.solvers.lightgbm import LambdaRank, LightGBM
-from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
-from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
-from precbench.solvers.presets import Preset
-from precbench.solvers.psg import ProjectedSubgradient
-from precbench.solvers.push import IRPush, PNormPush, RankBoost
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
-from precbench.solvers.toppush import TopPush
+
+if TYPE_CHECKING:
+    from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker
+    from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
+    from precbench.solvers.bbr import BBR, LCBR
+    from precbench.solvers.classifiers import (
+        HistGradientBoosting,
+        RandomForest,
+        ScoringClassifier,
+    )
+    from precbench.solvers.cutting_plane import CuttingPlane
+    from precbench.solvers.ftrl import FTRL
+    from precbench.solvers.lightgbm import LambdaRank, LightGBM
+    from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+    from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
+    from precbench.solvers.psg import ProjectedSubgradient
+    from precbench.solvers.push import IRPush, PNormPush, RankBoost
+    from precbench.solvers.toppush import TopPush
 
 __all__ = [
     "BBR",
@@ -69,7 +68,7 @@ __all__ = [
 ]
 
 
-def check_solver(factory: Any) -> Callable[..., Ranker]:
+def check_solver(factory: Any) -> "Callable[..., Ranker]":
     """Return a class or function whose solvers have all that a config needs of them.
 
     Parameters
@@ -90,6 +89,9 @@ def check_solver(factory: Any) -> Callable[..., Ranker]:
     TypeError, ValueError
         If a default is not a plain value.
     """
+    from precbench.solvers.base import LinearRanker, NonlinearRanker
+    from precbench.solvers.classifiers import ranker_of
+
     if _is_foreign_classifier(factory):
         factory = ranker_of(factory)
     solver = factory() if callable(factory) else factory
@@ -110,41 +112,74 @@ def check_solver(factory: Any) -> Callable[..., Ranker]:
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
+    from sklearn.base import BaseEstimator, is_classifier
+
+    from precbench.solvers.base import Ranker
+
     is_foreign = isinstance(factory, type) and issubclass(factory, BaseEstimator)
     return is_foreign and not issubclass(factory, Ranker) and is_classifier(factory())
 
 
-_BUILT_IN: dict[str, Callable[..., Ranker]] = {
-    "perceptron-avg": Preset(PerceptronAtK, variant="avg"),
-    "perceptron-max": Preset(PerceptronAtK, variant="max"),
-    "sgd-avg": Preset(SGDAtK, surrogate="avg"),
-    "sgd-max": Preset(SGDAtK, surrogate="max"),
-    "1pmb": OnePMB,
-    "2pmb": TwoPMB,
-    "cutting-plane": CuttingPlane,
-    "psg": ProjectedSubgradient,
-    "ftrl": FTRL,
-    "pnorm-push": PNormPush,
-    "ir-push": IRPush,
-    "rankboost": RankBoost,
-    "toppush": TopPush,
-    "toppush-k": Preset(TopPush, top_negatives=0.05),
-    "bbr": BBR,
-    "bbr-pairs": Preset(BBR, accumulate="pairs"),
-    "lcbr": LCBR,
-    "oam": OAM,
-    "pgd": PGD,
-    "adaoam": AdaOAM,
-    "spam": SPAM,
-    "logistic-regression": LogisticRegressionRanker,
-    "linear-svm": LinearSVMRanker,
-    "hist-gradient-boosting": HistGradientBoosting,
-    "lightgbm": LightGBM,
-    "lightgbm-lambdarank": LambdaRank,
-    "random-forest": RandomForest,
+_BUILT_IN = {  # module and class, imported when first used: scikit-learn takes a second
+    "perceptron-avg": "minibatch:PerceptronAtK",
+    "perceptron-max": "minibatch:PerceptronAtK",
+    "sgd-avg": "minibatch:SGDAtK",
+    "sgd-max": "minibatch:SGDAtK",
+    "1pmb": "minibatch:OnePMB",
+    "2pmb": "minibatch:TwoPMB",
+    "cutting-plane": "cutting_plane:CuttingPlane",
+    "psg": "psg:ProjectedSubgradient",
+    "ftrl": "ftrl:FTRL",
+    "pnorm-push": "push:PNormPush",
+    "ir-push": "push:IRPush",
+    "rankboost": "push:RankBoost",
+    "toppush": "toppush:TopPush",
+    "toppush-k": "toppush:TopPush",
+    "bbr": "bbr:BBR",
+    "bbr-pairs": "bbr:BBR",
+    "lcbr": "bbr:LCBR",
+    "oam": "online_auc:OAM",
+    "pgd": "online_auc:PGD",
+    "adaoam": "online_auc:AdaOAM",
+    "spam": "online_auc:SPAM",
+    "logistic-regression": "baselines:LogisticRegressionRanker",
+    "linear-svm": "baselines:LinearSVMRanker",
+    "hist-gradient-boosting": "classifiers:HistGradientBoosting",
+    "lightgbm": "lightgbm:LightGBM",
+    "lightgbm-lambdarank": "lightgbm:LambdaRank",
+    "random-forest": "classifiers:RandomForest",
 }
 
-SOLVERS = Registry("precbench.solvers", _BUILT_IN, check_solver)
+_PRESETS: dict[str, dict[str, Any]] = {
+    "perceptron-avg": {"variant": "avg"},
+    "perceptron-max": {"variant": "max"},
+    "sgd-avg": {"surrogate": "avg"},
+    "sgd-max": {"surrogate": "max"},
+    "toppush-k": {"top_negatives": 0.05},
+    "bbr-pairs": {"accumulate": "pairs"},
+}
+
+_BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
+_CLASSES = {
+    place.partition(":")[2]: place.partition(":")[0]
+    for place in (*_BASES, "classifiers:ScoringClassifier", *_BUILT_IN.values())
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_CLASSES[name]}"), name)
+
+
+def _built_in(name: str) -> "Callable[..., Ranker]":
+    from precbench.solvers.presets import Preset
+
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])
+    return Preset(solver, **_PRESETS[name]) if name in _PRESETS else solver
+
+
+SOLVERS = Registry("precbench.solvers", _BUILT_IN, check_solver, _built_in)
 
 
 def solver_version(name: str) -> int | str:
