@@ -22,7 +22,7 @@ from tests.helpers import TOY_SVM, make_card, numbers, run
 def no_report(monkeypatch):
     """Leave out tables and figures, which are made from the files that are tested here."""
     command = importlib.import_module("precbench.cli.run")
-    monkeypatch.setattr(command, "write_report", lambda folder: command.Report([], []))
+    monkeypatch.setattr(command, "write_report", lambda *_: command.Report([], []))
 
 
 @pytest.fixture

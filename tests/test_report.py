@@ -550,6 +550,40 @@ def test_figures_without_results_are_removed(small):
     assert [path.exists() for path in before] == [True] * 3 + [False] * 3
 
 
+def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeypatch):
+    drawn = []
+
+    def draw(_, *paths):
+        drawn.append(paths)
+        for path in paths:
+            path.touch()
+
+    def draws(figures="changed"):
+        before = len(drawn)
+        files = [path.name for path in write_report(small, figures).files[3:]]
+        assert files == [f"accuracy-time-{name}" for name in names if figures != "none"]
+        return len(drawn) - before
+
+    names = [f"{name}.{suffix}" for name in ("letter", "ppi") for suffix in ("csv", "pdf", "png")]
+    monkeypatch.setattr("precbench.report.figures.save_figure", draw)
+    about = small / "experiment.json"
+    about.write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    assert [draws("none"), draws(), draws(), draws("all")] == [0, 2, 0, 2]
+    about.write_text(about.read_text().replace("A small", "Another"))
+    assert [draws(), draws()] == [2, 0]
+    results = small / "results.csv"
+    results.write_text(results.read_text().replace("0.6", "0.61", 1))
+    assert [draws(), draws()] == [2, 0]
+    (small / "figures" / "accuracy-time-ppi.png").unlink()
+    assert [draws(), draws()] == [2, 0]
+    monkeypatch.setattr("precbench.report.folder.version", lambda _: "another matplotlib")
+    assert [draws(), draws()] == [2, 0]
+    mark = small / "figures" / "drawn.json"
+    for edited in ("{}", mark.read_text().replace("accuracy-time-ppi", "../results")):
+        mark.write_text(edited)
+        assert [draws(), draws()] == [2, 0]
+
+
 def test_results_without_any_finished_trial(small):
     results = small_results()
     results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)

@@ -170,11 +170,13 @@ def run(
             help="Fail if data are missing; never leave them out or use synthetic data instead.",
         ),
     ] = False,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run experiments: train the missing trials, then write tables and figures.
 
     A run that was stopped resumes; after a change to a config only the affected trials run again.
+    Figures are drawn again only if the results have changed; plot draws them in any case.
 
     \b
     Examples:
@@ -196,6 +198,7 @@ def run(
         force=force,
         mirror=mirror,
         stand_ins=not no_stand_in,
+        plots=not no_plots,
         as_json=as_json,
     )
     raise typer.Exit(run_configs(configs, options))

@@ -16,7 +16,7 @@ from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
-from precbench.report.folder import Report, write_report
+from precbench.report.folder import Figures, Report, write_report
 from precbench.report.tables import console_table
 from precbench.runner import code_changes, run_plan, to_do
 from precbench.runner.study import run_study
@@ -41,6 +41,12 @@ class RunOptions:
     timing: bool = False
     force: bool = False
     stand_ins: bool = False
+    plots: bool = True
+
+    @property
+    def figures(self) -> Figures:
+        """Which figures to draw."""
+        return "changed" if self.plots else "none"
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -98,7 +104,9 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         _train(plan, store, trials, options)
         console.print("measuring the stored results")
         results = write_results(plan, store)
-        report = write_report(store.folder) if len(results) else Report([], [])
+        report = Report([], [])
+        if len(results):
+            report = write_report(store.folder, options.figures)
     _present(store, report, console)
     return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
 
@@ -123,7 +131,7 @@ def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
     with store.lock():
         store.sweep_temporaries()
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
-        report = write_report(store.folder)
+        report = write_report(store.folder, options.figures)
     _present(store, report, console)
     return summary
 

@@ -1,15 +1,24 @@
 """All tables and figures of a results folder, of an experiment or a study."""
 
+import hashlib
+import json
 import os
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from precbench.files import write_whole
 from precbench.report.figures import write_figures
-from precbench.report.studies import is_study, study_tables, write_study_report
+from precbench.report.studies import draw_study, is_study, study_tables, write_study_tables
 from precbench.report.tables import Table, make_tables, summarise, write_tables
 from precbench.results import read_run
+from precbench.strict_json import Fields, checked, load
 
-__all__ = ["Report", "write_report"]
+__all__ = ["Figures", "Report", "write_report"]
+
+Figures = Literal["all", "changed", "none"]
 
 
 class Report(NamedTuple):
@@ -19,13 +28,16 @@ class Report(NamedTuple):
     files: list[Path]
 
 
-def write_report(folder: str | os.PathLike[str]) -> Report:
+def write_report(folder: str | os.PathLike[str], figures: Figures = "all") -> Report:
     """Write all tables and figures of a results folder.
 
     Parameters
     ----------
     folder : path-like
         ``results/<experiment>``.
+    figures : {"all", "changed", "none"}, default="all"
+        Which figures to draw; "changed" leaves those that were drawn from the same results by the
+        same code.
 
     Returns
     -------
@@ -37,9 +49,51 @@ def write_report(folder: str | os.PathLike[str]) -> Report:
     InputError
         If a file is missing or malformed.
     """
+    folder = Path(folder)
+    draw: Callable[[], list[Path]]
     if is_study(folder):
-        return Report(study_tables(folder), write_study_report(folder))
-    run = read_run(folder)
-    summary = summarise(run.results, run.losses, run.test_shares)
-    tables = make_tables(run, summary)
-    return Report(tables, write_tables(run, summary, tables) + write_figures(run, summary))
+        tables, files = study_tables(folder), write_study_tables(folder)
+        draw = partial(draw_study, folder)
+    else:
+        run = read_run(folder)
+        summary = summarise(run.results, run.losses, run.test_shares)
+        tables = make_tables(run, summary)
+        files = write_tables(run, summary, tables)
+        draw = partial(write_figures, run, summary)
+    if figures != "none":
+        files = files + _drawn(folder, draw, keep=figures == "changed")
+    return Report(tables, files)
+
+
+class _Drawn(Fields):
+    inputs: str
+    files: list[str]
+
+
+def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Path]:
+    """Draw the figures of a folder, unless those there may be kept and are of the same inputs."""
+    mark, inputs = folder / "figures" / "drawn.json", _hash_of_inputs(folder)
+    if keep and mark.is_file():
+        here = {path.name: path for path in mark.parent.iterdir()}
+        try:
+            known = checked(load(mark.read_bytes()), _Drawn)
+        except ValueError:  # edited
+            known = _Drawn(inputs="", files=[])
+        if known.inputs == inputs and here.keys() >= set(known.files):
+            return [here[name] for name in known.files]
+    mark.unlink(missing_ok=True)
+    files = draw()
+    if files:
+        about = {"inputs": inputs, "files": [path.name for path in files]}
+        write_whole({mark: json.dumps(about, indent=1).encode()})
+    return files
+
+
+def _hash_of_inputs(folder: Path) -> str:
+    """Hash the results of a folder, and the code that draws."""
+    results = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".json"))
+    code = sorted(Path(__file__).parents[1].rglob("*.py"))
+    digest = hashlib.sha256(version("matplotlib").encode())
+    for path in (*results, *code):
+        digest.update(hashlib.sha256(path.read_bytes()).digest() + path.name.encode())
+    return digest.hexdigest()

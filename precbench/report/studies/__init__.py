@@ -22,7 +22,13 @@ from precbench.text import one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PRESENTATIONS", "is_study", "study_tables", "write_study_report"]
+__all__ = [
+    "PRESENTATIONS",
+    "draw_study",
+    "is_study",
+    "study_tables",
+    "write_study_tables",
+]
 
 _LINE = 0.14  # inches
 
@@ -57,8 +63,31 @@ def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
         return list(PRESENTATIONS[result.kind].tables(result))
 
 
-def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``tables.md`` and ``figures/<kind>.pdf`` and ``.png``.
+def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``tables.md``.
+
+    Parameters
+    ----------
+    folder : path-like
+        As for `study_tables`.
+
+    Returns
+    -------
+    list of pathlib.Path
+
+    Raises
+    ------
+    InputError
+        As for `study_tables`.
+    """
+    folder, result, tables = Path(folder), _read(folder), study_tables(folder)
+    text = folder / "tables.md"
+    write_whole({text: markdown_page(result.title, result.source, tables).encode()})
+    return [text]
+
+
+def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``figures/<kind>.pdf`` and ``.png``.
 
     Parameters
     ----------
@@ -75,14 +104,12 @@ def write_study_report(folder: str | os.PathLike[str]) -> list[Path]:
     InputError
         As for `study_tables`.
     """
-    folder, result, tables = Path(folder), _read(folder), study_tables(folder)
-    text = folder / "tables.md"
-    write_whole({text: markdown_page(result.title, result.source, tables).encode()})
+    folder, result = Path(folder), _read(folder)
     paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
     paths[0].parent.mkdir(exist_ok=True)
     with _showing(folder):
         save_figure(partial(_drawn, result), *paths)
-    return [text, *paths]
+    return paths
 
 
 @contextmanager
