@@ -2,8 +2,10 @@
 
 import json
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -176,7 +178,8 @@ class Model:
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
     about : dict
-        Further facts, as values of JSON.
+        Further facts, as values of JSON: of `fit` the numbers of rows, features and positives, the
+        day, and the versions of what it was fitted with.
     intercept : float
         Added to all scores; 0 unless the solver was fitted to the objective "f1".
     trees : Trees or None
@@ -263,6 +266,7 @@ class Model:
             coef=getattr(fitted, "coef_", None),
             scaler=scaler,
             encoding=encoding,
+            about=_circumstances(fitted, X, y),
             intercept=float(getattr(fitted, "intercept_", 0.0)),
             trees=None if isinstance(fitted, LinearRanker) else fitted.to_trees(),
             random_features=features,
@@ -502,6 +506,25 @@ def _matrix(X: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Convert NumPy scalars and arrays to values that JSON can represent."""
     return value.tolist()
+
+
+def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
+    """Return what a model says about its making; nothing of a user, a machine or a folder."""
+    from precbench import __version__
+
+    library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
+    return {
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "positives": int(np.count_nonzero(np.asarray(y) == fitted.classes_[1])),
+        "fitted": datetime.now(UTC).date().isoformat(),
+        "versions": {
+            "precbench": __version__,
+            "Python": platform.python_version(),
+            "numpy": np.__version__,
+            **({library: version} if library else {}),
+        },
+    }
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:

@@ -25,6 +25,7 @@ from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
 from precbench.solvers import SOLVERS
+from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, refused, run
 
 COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "compare", "fit", "score", "data"]
@@ -63,14 +64,15 @@ def table():
 
 @pytest.fixture
 def files(table, tmp_path, monkeypatch):
-    """A folder to work in, with the customers as ``mine.csv``."""
+    """A folder to work in, with the customers as ``mine.csv``; no trees beside other solvers."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("precbench.cli.quality._MOST_VALUES", 0)
     table.to_csv("mine.csv", index=False)
     return tmp_path
 
 
 def fit_table(path="mine.csv", **changes):
-    options = as_options(TABLE_OPTIONS | changes)
+    options = as_options({**TABLE_OPTIONS, "splits": "1", **changes})
     return invoke("fit", path, *options, "--save", "top.npz", "--json")
 
 
@@ -206,9 +208,15 @@ def test_npz(files, sparse):
     pd.testing.assert_frame_equal(ranked("new.npz"), ranked("mine.npz"))
 
 
-def test_metrics_are_right(files, table):
+@pytest.fixture
+def beside_trees(files, monkeypatch):
+    """Boosted trees are measured, too."""
+    monkeypatch.setattr("precbench.cli.quality._MOST_VALUES", 10**6)
+
+
+def test_metrics_are_right(files, table, beside_trees):
     """Computed again without the model, the scaling and the metrics of the package."""
-    about = json.loads(fit_table(k="0.5").stdout)
+    about = json.loads(fit_table(k="0.5", splits="3").stdout)
     dataset, _ = read_own_file(
         "mine.csv", **{k: [v] if k == "drop" else v for k, v in TABLE_OPTIONS.items()}
     )
@@ -218,60 +226,80 @@ def test_metrics_are_right(files, table):
     X = np.column_stack([numbers, *(city == name for name in ("Bern", "Oslo", "Rome"))])
     assert np.array_equal(X, dataset.X)
     y = np.where(table["churned"] == "yes", 1, -1)
-    split = split_rows(dataset, "random", 0, n_splits=1, stratified=True, seed=0)
-    assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
-    mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
-    solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
-    coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
-    scores, labels = (X[split.test] - mean) / std @ coef, y[split.test]
-    n_pos = int(sum(labels > 0))
-    best = np.argsort(-scores)[: int(np.ceil(0.5 * n_pos))]
-    pairs = scores[labels > 0][:, None] - scores[labels < 0]
-    assert about["rows"] == 300 and about["positives"] == sum(y > 0)
-    assert about["held_out_rows"] == len(labels) and about["held_out_positives"] == n_pos
-    assert 80 <= len(labels) <= 100
-    assert about["by_chance"] == pytest.approx(n_pos / len(labels))
-    assert about["precision_at_k"] == pytest.approx(np.mean(labels[best] > 0))
-    assert about["auc"] == pytest.approx(np.mean(pairs > 0) + np.mean(pairs == 0) / 2)
-
-
-def test_by_time(files, table):
-    """The rows of the latest days are held out, here and in a config."""
-    seen = [f"2024-05-{day:02d}" for day in np.random.default_rng(1).integers(1, 31, 300)]
-    table.drop(columns="city").assign(seen=seen).to_csv("mine.csv", index=False)
-    options = as_options(TABLE_OPTIONS | {"time": "seen"})
-    result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
-    latest = re.search(r"trial on (\d+) latest rows", result.stdout)
-    assert result.stdout.startswith("300 rows, 3 features")
-    days = np.sort(seen)[::-1]
-    assert days[int(latest[1]) - 1] > days[int(latest[1])]
-    assert 80 <= int(latest[1]) <= 100
-    (files / "mine.yaml").write_text(
-        "name: mine\ntitle: Mine\ndatasets: [{file: mine.csv, label: churned, positive: 'yes', "
-        "time: seen, drop: [id, patient], missing: median}]\nprotocol: {split: time, n_splits: 2, "
-        "test_size: 0.2}\nsolvers: {sgd-avg: {epochs: 2, eta0: {tune: [0.1, 1.0]}}}\n"
-        "metrics: [auc]\nplots: []\n"
+    found = []
+    for index in range(3):
+        split = split_rows(dataset, "random", index, n_splits=3, stratified=True, seed=0)
+        assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
+        mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
+        solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
+        coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
+        trees = SOLVERS["hist-gradient-boosting"]().fit(X[split.train], y[split.train])
+        labels, values = y[split.test], [len(split.test), sum(y[split.test] > 0)]
+        for scores in (
+            (X[split.test] - mean) / std @ coef,
+            trees.decision_function(X[split.test]),
+        ):
+            best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
+            pairs = scores[labels > 0][:, None] - scores[labels < 0]
+            values += [np.mean(labels[best] > 0), np.mean(pairs > 0) + np.mean(pairs == 0) / 2]
+        found.append(values)
+    n_rows, n_pos, precision, auc, of_trees, _ = (
+        np.array(column) for column in zip(*found, strict=True)
     )
-    result = run("mine.yaml", "out")
-    assert result.exit_code == 0, result.output
-    assert pd.read_csv("out/mine/results.csv")["split"].nunique() == 2
-    about = json.loads((files / "out" / "mine" / "experiment.json").read_text())
-    assert about["protocol"] == "trained on the past, measured on the next 20 %, 2 splits"
-    text = (files / "mine.yaml").read_text().replace("time: seen", "groups: seen")
-    (files / "mine.yaml").write_text(text)
-    assert "mine has no times to split by" in refused(["run", "mine.yaml", "--out", "out"])
+    assert about["rows"] == 300 and about["positives"] == sum(y > 0)
+    assert about["splits"] == 3
+    assert about["held_out_rows"] == round(n_rows.mean()) and 80 <= min(n_rows) <= 100
+    assert about["held_out_positives"] == round(n_pos.mean())
+    assert about["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
+    share = sum(n_rows) / 900
+    for metric, values in (("precision_at_k", precision), ("auc", auc)):
+        mean, low, high = resampled_interval(values, share)
+        assert about[metric] == pytest.approx(mean)
+        assert about[f"{metric}_interval"] == pytest.approx([low, high])
+    beside = about["boosted_trees"]
+    assert beside["precision_at_k"] == pytest.approx(of_trees.mean(), abs=0.02)  # of ties
+    assert beside["p"] == pytest.approx(resampled_test(precision, of_trees, share).p, abs=0.1)
 
 
-def test_fit_prints_rows_metrics_and_the_model(files):
-    result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
-    first, second, third = result.stdout.splitlines()
+def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
+    options = as_options(TABLE_OPTIONS | {"splits": "5"})
+    result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
+    first, second, third, fourth = result.stdout.splitlines()
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
+    number = r"[01]\.\d{3} ± 0\.\d{3}"
     assert re.fullmatch(
-        r"trial on \d+ held-out rows, \d+ positive: prec@0.25 [01]\.\d{3} "
-        r"\(by chance 0\.\d{3}\), AUC 0\.\d{3}",
+        rf"5 trials on some \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
+        rf"\(by chance 0\.\d{{3}}\), AUC {number}",
         second,
     )
-    assert third == "sgd-avg, fitted to all rows: top.npz"
+    assert re.fullmatch(
+        rf"hist-gradient-boosting on the same rows: prec@0.25 {number}, "
+        rf"(not told apart|better|worse); AUC {number}",
+        third,
+    )
+    assert fourth == "sgd-avg, fitted to all rows: top.npz"
+
+
+def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(beside_trees):
+    options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
+    result = invoke("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
+    assert result.exit_code == 0, result.output
+    _, second, third = result.stdout.splitlines()
+    assert second.startswith("trial on ") and "±" not in second
+    assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
+    about = json.loads(fit_table().stdout)
+    assert about["precision_at_k_interval"] is about["boosted_trees"]["p"] is None
+
+
+def test_splits_without_a_positive_are_left_out(files):
+    """Of rows in the order of time, whose positives have come late."""
+    n = 200
+    table = pd.DataFrame({"x": np.arange(n) % 7, "day": np.arange(n)})
+    table["y"] = (np.arange(n) % 20 == 3) & (np.arange(n) > 150) | (np.arange(n) == 7)
+    table.astype(int).to_csv("late.csv", index=False)
+    options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
+    about = json.loads(invoke("fit", "late.csv", *options, "--json").stdout)
+    assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
 
 
 def test_a_count_may_exceed_the_positives(files, table):

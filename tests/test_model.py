@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -540,5 +541,9 @@ def test_a_model_keeps_its_provenance(tmp_path):
     model.save(tmp_path / "m.npz")
     loaded = Model.load(tmp_path / "m.npz")
     assert loaded.params == {**model.params, "k": 0.5, "epochs": 2, "radius": 1}
-    assert loaded.about == {"rows": 80}
+    assert loaded.about == model.about
+    assert (loaded.about["rows"], loaded.about["positives"]) == (80, sum(Y > 0))
+    date.fromisoformat(loaded.about["fitted"])
+    trees = Model.fit(X, Y, "random-forest", n_estimators=1)
+    assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
     assert "random_state" not in loaded.params

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.sparse import issparse
 
+from precbench.cli.quality import describe_quality, held_out_quality, held_out_splits
 from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
 from precbench.data.preprocess import Scaling
-from precbench.data.splits import Kind, split_rows
 from precbench.errors import InputError
-from precbench.metrics import auc, precision_at_k
 from precbench.model import Model, make_solver
 from precbench.solvers import LinearRanker
 from precbench.topk import TopK, check_k, resolve_k
@@ -42,11 +40,12 @@ class FitOptions:
     k: str
     scaling: Any
     fourier: int | None
+    splits: int
     seed: int
 
 
 def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
-    """Measure a solver on a split of the rows, fit it to all rows, and save the model."""
+    """Measure a solver on splits of the rows, fit it to all rows, and save the model."""
     k = check_k(plain_value(options.k))
     params = _params(options, k)
     if not save.parent.is_dir():
@@ -72,43 +71,24 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     how: dict[str, Any] = {"solver": options.solver, "scaling": scaling, **params}
     if options.fourier is not None:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
-    kind: Kind = "random" if options.time is None else "time"
-    split = split_rows(dataset, kind, 0, n_splits=1, stratified=True, seed=options.seed)
-    y_test = y[split.test]
-    if isinstance(k, int) and k > len(y_test):
+    splits = held_out_splits(dataset, options.splits, options.seed)
+    fewest = min(len(split.test) for split in splits)
+    if isinstance(k, int) and k > fewest:
         raise InputError(
-            f"--k {k}: the quality is measured on {len(y_test)} held-out rows, which are fewer; "
+            f"--k {k}: the quality is measured on {fewest} held-out rows, which are fewer; "
             f'give the share of all rows instead: --k "{100 * k / len(y):.3g} %"'
         )
-    with warnings.catch_warnings():  # the fit to all rows gives them too
-        warnings.simplefilter("ignore")
-        tried = Model.fit(X[split.train], y[split.train], **how)
+    quality = held_out_quality(dataset, splits, k, how)
     with _plain_warnings():
         fitted = Model.fit(X, y, encoding=encoding, **how)
-    scores = tried.decision_function(X[split.test])
-    about = {
-        "rows": len(y),
-        "features": X.shape[1],
-        "positives": dataset.n_pos,
-        "held_out_rows": len(y_test),
-        "held_out_positives": int(np.count_nonzero(y_test > 0)),
-        "k": k,
-        "precision_at_k": precision_at_k(y_test, scores, k),
-        "by_chance": float(np.mean(y_test > 0)),
-        "auc": auc(y_test, scores),
-    }
-    fitted.about.update(about)
+    fitted.about.update(quality)
     fitted.save(save)
+    about = fitted.about
     if as_json:
         print(json.dumps({"model": str(save), "solver": options.solver, **about}))
         return
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
-    print(
-        "trial on {held_out_rows:,} {rows_are} rows, {held_out_positives:,} positive: "
-        "prec@{k} {precision_at_k:.3f} (by chance {by_chance:.3f}), AUC {auc:.3f}".format(
-            **about, rows_are="held-out" if options.time is None else "latest"
-        )
-    )
+    print(*describe_quality(about), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
 
 

@@ -1,0 +1,171 @@
+"""How good a model is on rows that it was not fitted to, and boosted trees beside it."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from precbench.data import Dataset
+from precbench.data.splits import Kind, RowSplit, split_rows
+from precbench.errors import InputError
+from precbench.metrics import auc, precision_at_k
+from precbench.model import Model
+from precbench.statistics import LEVEL, resampled_interval, resampled_test
+from precbench.topk import TopK
+
+__all__ = ["describe_quality", "held_out_quality", "held_out_splits"]
+
+_TREES = "hist-gradient-boosting"
+_TEST_SIZE = 0.3
+_MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
+_METRICS = ("precision_at_k", "auc")
+
+
+def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
+    """Divide rows into those to fit to and those to measure on, several times.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With times, the latest rows are measured, then those before them, a tenth of the rows each
+        for five splits; otherwise 30 % of the rows, stratified.
+    n_splits : int
+    seed : int
+
+    Returns
+    -------
+    list of RowSplit
+        Fewer where parts would have one class only.
+
+    Raises
+    ------
+    InputError
+        If no split has both classes in both parts.
+    """
+    kind: Kind = "random" if dataset.time is None else "time"
+    test_size = _TEST_SIZE if kind == "random" else min(_TEST_SIZE, 0.5 / n_splits)
+    splits, refusals = [], []
+    for index in range(n_splits):
+        try:
+            split = split_rows(
+                *(dataset, kind, index),
+                n_splits=n_splits,
+                test_size=test_size,
+                stratified=True,
+                seed=seed,
+            )
+            splits.append(split)
+        except InputError as error:
+            refusals.append(error)
+    if not splits:
+        raise refusals[0]
+    return splits
+
+
+def held_out_quality(
+    dataset: Dataset, splits: Sequence[RowSplit], k: TopK, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Measure models that are fitted as the whole will be.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    splits : sequence of RowSplit
+    k : int, float or str
+    how : mapping
+        Arguments of `Model.fit`.
+
+    Returns
+    -------
+    dict
+        Means over the splits as values of JSON: of the held-out rows, of the metrics with their
+        95 % intervals (None for one split), and under ``boosted_trees`` of these on the same
+        splits, with the p-value of the difference; there is none where they are the model itself,
+        or where they would take too long, or too much memory.
+    """
+    X, y = dataset.X, dataset.y
+    contestants: dict[str, Mapping[str, Any]] = {"own": how}
+    n_values = max(len(split.train) for split in splits) * X.shape[1]
+    if (how["solver"] != _TREES or "fourier" in how) and n_values <= _MOST_VALUES:
+        contestants["trees"] = {"solver": _TREES, "random_state": 0}
+    values: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
+    for split in splits:
+        X_train, y_train = X[split.train], y[split.train]
+        X_test, y_test = X[split.test], y[split.test]
+        for name, options in contestants.items():
+            with warnings.catch_warnings():  # the fit to all rows gives them too
+                warnings.simplefilter("ignore")
+                scores = Model.fit(X_train, y_train, **options).decision_function(X_test)
+            values[name].append((precision_at_k(y_test, scores, k), auc(y_test, scores)))
+
+    labels = [y[split.test] > 0 for split in splits]
+    n_held = sum(map(len, labels))
+    share = n_held / (n_held + sum(len(split.train) for split in splits))
+    found: dict[str, Any] = {
+        "split": "random" if dataset.time is None else "time",
+        "splits": len(splits),
+        "held_out_rows": round(np.mean([len(of) for of in labels])),
+        "held_out_positives": round(np.mean([np.count_nonzero(of) for of in labels])),
+        "k": k,
+        **_means(values["own"], share),
+        "by_chance": float(np.mean([of.mean() for of in labels])),
+    }
+    if "trees" in contestants:
+        first, second = (np.array(values[name])[:, 0] for name in ("own", "trees"))
+        p = resampled_test(first, second, share).p
+        found["boosted_trees"] = {
+            "solver": _TREES,
+            **_means(values["trees"], share),
+            "p": None if np.isnan(p) else p,
+        }
+    return found
+
+
+def _means(values: Sequence[tuple[float, float]], test_share: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
+        mean, low, high = resampled_interval(of_metric, test_share)
+        found[name] = mean
+        found[f"{name}_interval"] = None if np.isnan(low) else [low, high]
+    return found
+
+
+def describe_quality(found: Mapping[str, Any]) -> list[str]:
+    """Say in sentences what `held_out_quality` has found.
+
+    Parameters
+    ----------
+    found : mapping
+
+    Returns
+    -------
+    list of str
+        One line each for the model and for boosted trees.
+    """
+    n, k = found["splits"], found["k"]
+    rows = f"{found['held_out_rows']:,} {'latest' if found['split'] == 'time' else 'held-out'} rows"
+    trials = f"{n} trials on some {rows} each" if n > 1 else f"trial on {rows}"
+    lines = [
+        f"{trials}, {found['held_out_positives']:,} positive: "
+        f"prec@{k} {_plus_minus(found, 'precision_at_k')} (by chance {found['by_chance']:.3f}), "
+        f"AUC {_plus_minus(found, 'auc')}"
+    ]
+    trees = found.get("boosted_trees")
+    if trees is not None:
+        p, is_better = trees["p"], trees["precision_at_k"] > found["precision_at_k"]
+        told = ""
+        if p is not None:
+            told = ", not told apart" if p >= LEVEL else f", {'better' if is_better else 'worse'}"
+        lines.append(
+            f"{trees['solver']} on the same rows: prec@{k} "
+            f"{_plus_minus(trees, 'precision_at_k')}{told}; AUC {_plus_minus(trees, 'auc')}"
+        )
+    return lines
+
+
+def _plus_minus(found: Mapping[str, Any], metric: str) -> str:
+    """Return a mean as text, with half the length of its interval, if there is one."""
+    interval = found[f"{metric}_interval"]
+    half = "" if interval is None else f" ± {(interval[1] - interval[0]) / 2:.3f}"
+    return f"{found[metric]:.3f}{half}"
