@@ -6,6 +6,7 @@ The contestants and their grids are those of ``configs/compare.yaml``.
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
+from precbench.model import Model
 from precbench.report.choice import Choice, choose_method
 from precbench.results import read_run
 from precbench.runner import run_plan, to_do
@@ -36,7 +38,7 @@ from precbench.topk import TopK, check_k, resolve_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
-__all__ = ["Contest", "compare", "cores", "prepare"]
+__all__ = ["Contest", "compare", "cores", "fit_best", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
@@ -98,8 +100,7 @@ def prepare(
         If the file, `k` or a contestant is not valid, or the held-out list is shorter than `k`.
     """
     check_k(k)
-    path = Path(data["file"])
-    options = {name: value for name, value in data.items() if value and name != "file"}
+    path, options = Path(data["file"]), _options(data)
     dataset, _ = read_own_file(path, **options)
     n_rows = len(dataset.y)
     template = _template()
@@ -132,6 +133,10 @@ def prepare(
     experiment = from_document(parse(config, "the comparison"), folder)
     assert isinstance(experiment, Experiment)
     return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
+
+
+def _options(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value and name != "file"}
 
 
 def _template() -> dict[str, Any]:
@@ -278,6 +283,72 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     if found.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},), found {found.shape}")
     return found if found.dtype.kind in "fiubU" else found.astype(str)
+
+
+def fit_best(
+    data: Mapping[str, Any], contest: Contest, folder: str | os.PathLike[str], choice: Choice
+) -> Model:
+    """Fit the best method of a comparison to all rows, with the parameters most often chosen.
+
+    Parameters
+    ----------
+    data : mapping
+        As for `prepare`.
+    contest : Contest
+    folder : path-like
+        Its results.
+    choice : Choice
+
+    Returns
+    -------
+    Model
+        Its ``about`` tells the value of the method in the comparison.
+
+    Raises
+    ------
+    InputError
+        If the method is one that no model can keep.
+    """
+    experiment = contest.experiment
+    entry = experiment.solvers[choice.best]
+    store, plan = Store(folder), make_plan(experiment)
+    records = [store.read(key) for trial, key in plan.trials if trial.label == choice.best]
+    chosen = [tuple(record.get("chosen", {}).items()) for record in records if record]
+    values = dict(Counter(chosen).most_common(1)[0][0])
+    given = {name: value for name, value in experiment.common.items() if entry.has(name)}
+    params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}
+    fourier = None
+    if entry.fourier:
+        features = entry.fourier.model_dump()
+        fourier = {name: values.get(f"fourier.{name}", value) for name, value in features.items()}
+        fourier["random_state"] = experiment.protocol.seed
+    if "random_state" in SOLVERS[entry.solver]().get_params():
+        params["random_state"] = experiment.protocol.seed
+    dataset, encoding = read_own_file(data["file"], **_options(data))
+    model = Model.fit(
+        dataset.X,
+        dataset.y,
+        entry.solver,
+        scaling=experiment.scaling or "none",
+        encoding=encoding,
+        fourier=fourier,
+        **params,
+    )
+    best = choice.methods[choice.best]
+    model.about.update(
+        rows=contest.rows,
+        features=contest.features,
+        positives=contest.positives,
+        held_out_rows=choice.rows,
+        held_out_positives=choice.positives,
+        k=experiment.metrics[0].params["k"],
+        splits=choice.splits,
+        precision_at_k=best["mean"],
+        low=best["low"],
+        high=best["high"],
+        by_chance=choice.by_chance,
+    )
+    return model
 
 
 def cores() -> int:

@@ -31,6 +31,7 @@ from PIL.PngImagePlugin import PngInfo
 sys.path.insert(0, str(Path(__file__).parent))
 import survey
 import which_method
+from intervals import COVERAGE, coverage_table
 from power import POWER, power_table
 from promises import COMMANDS, FIGURES, PROMISES
 from reference import (
@@ -78,6 +79,7 @@ def filled_in(text: str) -> str:
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "deviations": deviations,
+        "coverage": lambda: coverage_table(pd.read_csv(COVERAGE)),
         "power": lambda: power_table(pd.read_csv(POWER)),
         "promises": promises,
         "survey": lambda name, *of: which_method.PARTS[name](surveyed, *of),

@@ -9,6 +9,7 @@ import pytest
 import precbench
 from precbench.errors import InputError
 from precbench.metrics import Metric
+from precbench.model import Model
 from precbench.report.choice import choice_table, choose_method
 from precbench.results import read_run
 from precbench.statistics import resampled_interval, resampled_test
@@ -159,6 +160,25 @@ def test_one_list_has_one_result_in_every_format(tmp_path):
         assert [row["mean"] for row in json.loads(result.stdout)["values"]] == expected
 
 
+def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
+    X, y = rows_of(lambda X: X[:, 0] * X[:, 1])
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
+    saved = tmp_path / "best.npz"
+    found = invoke(
+        *("compare", tmp_path / "mine.csv", "--label", "label", "--k", 15, "--splits", 3),
+        *("--solver", "sgd-avg, random features", "--solver", "pgd"),
+        *("--out", tmp_path / "out", "--save", saved, "--json"),
+    )
+    assert found.exit_code == 0, found.output
+    best = json.loads(found.stdout)["values"][0]
+    model = Model.load(saved)
+    assert best["solver"] == "sgd-avg, random features"
+    assert best["chosen"].startswith(f"eta0={model.params['eta0']:g} (")  # most often
+    assert (model.about["precision_at_k"], model.about["low"]) == (best["mean"], best["low"])
+    scores = model.decision_function(X)
+    assert y[np.argsort(-scores)[:30]].mean() > 0.6
+
+
 def test_the_config_repeats_the_comparison(tmp_path):
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300, share=0.4)
     days = pd.date_range("2026-01-01", periods=len(y)).astype(str)
@@ -185,6 +205,7 @@ def test_the_config_repeats_the_comparison(tmp_path):
         (["--solver", "sgd-agv"], "unknown method 'sgd-agv' (did you mean 'sgd-avg'?)"),
         (["--config", "mine.csv"], "--config mine.csv is the file of the rows"),
         (["--config", "no/such.yaml"], "there is no folder no"),
+        (["--save", "mine.csv"], "--save mine.csv is the file of the rows"),
         (["--time", "a", "--splits", 0], "--splits"),
     ],
 )

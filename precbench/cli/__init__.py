@@ -361,6 +361,10 @@ def compare(
     config: Annotated[
         Path | None, typer.Option(help="Also write the config that repeats the comparison.")
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Fit the best method to all rows, and write the model to this file."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare methods for the top of your own list, and say which to take.
@@ -373,7 +377,8 @@ def compare(
 
     \b
     Examples:
-      precbench compare customers.csv --label churned --positive yes --k 100
+      precbench compare customers.csv --label churned --positive yes --k 100 \\
+          --save top.npz
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
@@ -399,6 +404,7 @@ def compare(
         jobs=jobs or cores(),
         out=out,
         config=config,
+        save=save,
         as_json=as_json,
     )
     raise typer.Exit(compare_methods(data, options))

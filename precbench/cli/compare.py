@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from precbench.cli.model import plain_value
+from precbench.cli.model import check_target, plain_value
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
-from precbench.contest import prepare
+from precbench.contest import fit_best, prepare
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
@@ -29,6 +29,7 @@ class CompareOptions:
     jobs: int
     out: Path
     config: Path | None
+    save: Path | None
     as_json: bool
 
 
@@ -38,6 +39,8 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     folder = options.config.parent if options.config else Path()
     if not folder.is_dir():
         raise InputError(f"--config {options.config}: there is no folder {folder}")
+    if options.save:
+        check_target(options.save, Path(data["file"]))
     contest = prepare(
         data,
         plain_value(options.k),
@@ -64,8 +67,12 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     console.print(console_table(choice_table(choice, experiment.title)))
     console.print(choice.text)
     console.print(f"tables and records: {summary['folder']}")
+    if options.save:
+        fit_best(data, contest, summary["folder"], choice).save(options.save)
+        console.print(f"{choice.best}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:
-        print(json.dumps({"folder": summary["folder"], **choice.to_dict()}, indent=1))
+        about = {"folder": summary["folder"], "model": options.save and str(options.save)}
+        print(json.dumps({**about, **choice.to_dict()}, indent=1))
     return int(has_failed(summary))

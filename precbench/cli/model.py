@@ -48,10 +48,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     """Measure a solver on splits of the rows, fit it to all rows, and save the model."""
     k = check_k(plain_value(options.k))
     params = _params(options, k)
-    if not save.parent.is_dir():
-        raise InputError(f"--save {save}: there is no folder {save.parent}")
-    if save.exists() and file.exists() and save.samefile(file):
-        raise InputError(f"--save {save} is the file of the rows: give the model another name")
+    check_target(save, file)
     dataset, encoding = read_own_file(
         file,
         format=options.format,
@@ -90,6 +87,14 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
     print(*describe_quality(about), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
+
+
+def check_target(save: Path, file: Path) -> None:
+    """Refuse a name for the model that is the file of the rows, or in no folder."""
+    if not save.parent.is_dir():
+        raise InputError(f"--save {save}: there is no folder {save.parent}")
+    if save.exists() and file.exists() and save.samefile(file):
+        raise InputError(f"--save {save} is the file of the rows: give the model another name")
 
 
 def score_rows(
