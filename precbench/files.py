@@ -107,6 +107,35 @@ def writing(
         raise kind(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Write a file of the user's choice, whole or not at all.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        An existing file is replaced; through a symbolic link, the file that it leads to.
+
+    Yields
+    ------
+    pathlib.Path
+        Where to write; it gets the name `path` at the end.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or what exists is no file.
+    PrecbenchError
+        If the disk is full.
+    """
+    target = Path(os.path.realpath(path))  # a link stays
+    with writing(path, "choose another place", InputError), temporary(target) as unfinished:
+        if target.exists() and not target.is_file():
+            raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
+        yield unfinished
+        publish(unfinished, target)
+
+
 def refuse_links(folder: Path) -> None:
     """Refuse a folder, perhaps of a stranger, that leads elsewhere when read or written.
 

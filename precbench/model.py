@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Integral, Real
@@ -19,7 +19,7 @@ from precbench.data.own.encoding import Encoding
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.data.random_features import fitted_sampler
 from precbench.errors import InputError, did_you_mean
-from precbench.files import write_whole, writing
+from precbench.files import replacing
 from precbench.npz import pack, unpack
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
@@ -358,13 +358,41 @@ class Model:
             Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and ``score``. Of equal
             scores the earlier row comes first.
         """
+        return self.rank_blocks([(X, None)], top)[0]
+
+    def rank_blocks(
+        self, blocks: Iterable[tuple[Any, Sequence[str] | None]], top: int | None = None
+    ) -> tuple[pd.DataFrame, int]:
+        """List rows that come block by block, keeping their scores or only the top.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, names)
+            Rows as `rank` takes them, and their names or None.
+        top : int, optional
+            Number of rows to list; default all.
+
+        Returns
+        -------
+        ranking : pandas.DataFrame
+            As from `rank`, with the column ``id`` after ``row`` where there are names.
+        n_rows : int
+            Number of rows in all.
+        """
         if top is not None and top < 1:
             raise InputError(f"top must be at least 1, found {top}")
-        scores = self.decision_function(X)
-        order = np.argsort(-scores, kind="stable")[:top]
-        return pd.DataFrame(
-            {"rank": np.arange(1, len(order) + 1), "row": order + 1, "score": scores[order]}
-        )
+        kept, n_rows = list[pd.DataFrame](), 0
+        for X, names in blocks:
+            scores = self.decision_function(X)
+            rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
+            named = {} if names is None else {"id": names}
+            kept.append(pd.DataFrame({"row": rows, **named, "score": scores}))
+            n_rows += len(scores)
+            if top is not None:
+                kept = [_best(kept, top)]
+        ranking = _best(kept, top)
+        ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
+        return ranking, n_rows
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one npz file of plain arrays, whole or not at all.
@@ -403,11 +431,8 @@ class Model:
             **({} if self.coef is None else {"coef": self.coef}),
             **{f"{part}_{name}": a for part, named in parts.items() for name, a in named.items()},
         }
-        target = Path(os.path.realpath(path))  # through a link, which stays
-        with writing(Path(path), "choose another place", refused=InputError):
-            if target.exists() and not target.is_file():
-                raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
-            write_whole({target: pack(arrays)})
+        with replacing(Path(path)) as unfinished:
+            unfinished.write_bytes(pack(arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -494,6 +519,13 @@ class Model:
             trees=trees,
             random_features=features,
         )
+
+
+def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
+    """Return the rows with the highest scores; of equal scores the earlier row comes first."""
+    rows = pd.concat(blocks)
+    order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
+    return rows.iloc[order].reset_index(drop=True)
 
 
 def _matrix(X: Any) -> Any:

@@ -372,9 +372,35 @@ def test_score_names_columns_without_information(files, table):
     result = invoke("score", "top.npz", "new.csv", "--top", "1")
     assert result.exit_code == 0
     assert result.stdout.startswith("rank,row,score\n1,")
-    filled, unknown = result.stderr.splitlines()
+    filled, unknown, some, summary = result.stderr.splitlines()
     assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
     assert unknown.endswith("that the training rows had in city: all count as none")
+    n_missing = table[["b", "c"]].isna().sum()
+    assert some.endswith(": {b} values filled in b, {c} values filled in c".format(**n_missing))
+    assert summary == "300 rows ranked, 1 listed"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch, suffix):
+    """Written to a file, CSV or Parquet, in full or the top; ties at block borders included."""
+    fit_table()
+    new = pd.concat([table.drop(columns="churned")[:50]] * 3)
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet", row_group_size=40)
+    whole = ranked("new.csv", "--id", "id")
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    for top in ([], ["--top", "8"]):
+        options = ["--id", "id", "--out", f"out.{suffix}", *top]
+        result = invoke("score", "top.npz", f"new.{suffix}", *options)
+        assert result.stdout == ""
+        assert result.stderr.endswith(
+            f"150 rows ranked, {8 if top else 150} listed: out.{suffix}\n"
+        )
+        out = pd.read_csv("out.csv", dtype={"id": "str"}) if suffix == "csv" else None
+        out = pd.read_parquet("out.parquet") if out is None else out
+        pd.testing.assert_frame_equal(out, whole[: 8 if top else 150], check_exact=True)
+    assert sorted(path.name for path in files.glob("*out*")) == [f"out.{suffix}"]
 
 
 def test_numeric_strings_stay_strings(files):
@@ -541,6 +567,7 @@ def test_invalid_options_of_score(files, table):
     pd.DataFrame({"a": [np.inf], "b": 1, "c": 1, "city": "Rome"}).to_csv("inf.csv", index=False)
     table.assign(a=pd.Timestamp("2024-01-01")).to_parquet("date.parquet")
     np.savez("data.npz", X=np.ones((2, 2)))
+    os.mkfifo("pipe.csv")
     for arguments, what in [
         (["none.npz", "mine.csv"], "no model none.npz: precbench fit FILE --save none.npz"),
         (["mine.csv", "mine.csv"], "mine.csv is not a model"),
@@ -553,8 +580,15 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "inf.csv"], "inf.csv: column 'a', row 1: 'inf' is not a finite number"),
         (["top.npz", "mine.csv", "--id", "name"], "no column 'name'; it has id, a, b"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),
+        (["top.npz", "mine.csv", "--out", "out.xlsx"], "should end with .csv or .parquet"),
+        (["top.npz", "mine.csv", "--out", "none/out.csv"], "there is no folder none"),
+        (["top.npz", "mine.csv", "--out", "mine.csv"], "is the file of the rows: give the ranking"),
+        (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "give one of the two"),
+        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv: this is no file"),
+        (["top.npz", "text.csv", "--out", "out.csv"], "'x' is not a number"),
     ]:
         assert what in refused(["score", *arguments])
+    assert not list(files.glob("*out.csv*"))
 
 
 @pytest.mark.promise("R7")

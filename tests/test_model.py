@@ -153,6 +153,7 @@ def test_new_rows_are_scaled_to_norm_1_as_well(scaling):
 TEXTS = st.text("ab1 0é,;\"'", min_size=1, max_size=4).filter(str.strip)
 
 
+@pytest.mark.filterwarnings("ignore:.* filled in")
 @settings(max_examples=40)
 @given(data=st.data(), missing=st.sampled_from(["mean", "median", "most-frequent"]))
 def test_a_saved_encoding_gives_the_same_features(tmp_path_factory, data, missing):

@@ -511,26 +511,33 @@ def score(
     row_id: Annotated[
         str | None, typer.Option("--id", help="Column of row identifiers (tables).")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write, .csv or .parquet; an existing file is replaced."),
+    ] = None,
     form: Form = None,
     as_json: Json = False,
 ) -> None:
     """Rank the rows of a file and list the top, highest score first.
 
-    The output is CSV with the columns rank, row, id (with --id) and score. Ranks and row numbers
-    start at 1; the header line is not counted. Rows with equal scores keep their order. An id
-    that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or carriage return
-    and is no number) gets an apostrophe in front; --json prints every id as it is.
+    The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
+    --id) and score. Ranks and row numbers start at 1; the header line is not counted. Rows with
+    equal scores keep their order. In CSV an id that a spreadsheet would run as a formula (it begins
+    with =, +, -, @, tab or carriage return and is no number) gets an apostrophe in front.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
-    row needs some number in place of its label.
+    row needs some number in place of its label. Tables are read piece by piece, so they may be
+    larger than the memory. Values that are filled in, and categories that the fitted rows did not
+    have, are counted on stderr.
 
     \b
-    Example:
+    Examples:
       precbench score top.npz new.csv --top 100 --id customer > top.csv
+      precbench score top.npz new.parquet --out scores.parquet
     """
     from precbench.cli.model import score_rows
 
-    score_rows(model, file, form, top, row_id, as_json)
+    score_rows(model, file, form, top, row_id, out, as_json)
 
 
 @data_app.command(short_help="Download data sets into the cache and verify them.")

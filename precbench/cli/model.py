@@ -6,15 +6,18 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from scipy.sparse import issparse
 
 from precbench.cli.quality import describe_quality, held_out_quality, held_out_splits
-from precbench.data.own.read import read_new_rows, read_own_file, read_table_column
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
+from precbench.files import replacing
 from precbench.model import Model, make_solver
 from precbench.solvers import LinearRanker
 from precbench.topk import TopK, check_k, resolve_k
@@ -85,6 +88,9 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         print(json.dumps({"model": str(save), "solver": options.solver, **about}))
         return
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
+    dates = [f"{c.name} since {c.origin}" for c in encoding.columns if c.origin is not None]
+    if dates:
+        print(f"dates count in days: {', '.join(dates)}")
     print(*describe_quality(about), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
 
@@ -98,24 +104,62 @@ def check_target(save: Path, file: Path) -> None:
 
 
 def score_rows(
-    model: Path, file: Path, form: Any, top: int | None, row_id: str | None, as_json: bool
+    model: Path,
+    file: Path,
+    form: Any,
+    top: int | None,
+    row_id: str | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
-    """Print the ranked rows of a file."""
+    """Print the ranked rows of a file, or write them to one."""
+    if out is not None:
+        _check_out(out, {"the model": model, "the file of the rows": file}, as_json)
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
     with _plain_warnings():
-        rows = read_new_rows(file, loaded.encoding, form)
-    ranking = loaded.rank(rows, top)
-    if row_id is not None:
-        names = read_table_column(file, row_id, form)
-        ranking.insert(2, "id", [names[row - 1] for row in ranking["row"]])
+        blocks = read_new_blocks(file, loaded.encoding, form, row_id)
+        ranking, n_rows = loaded.rank_blocks(blocks, top)
     if as_json:
         print(json.dumps(ranking.to_dict("records")))
-        return
-    if row_id is not None:
-        ranking["id"] = [_cell(name) for name in ranking["id"]]
-    ranking.to_csv(sys.stdout, index=False)
+    elif out is None:
+        _without_formulas(ranking).to_csv(sys.stdout, index=False)
+    else:
+        _write(ranking, out)
+    place = "" if out is None else f": {out}"
+    print(f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}", file=sys.stderr)
+
+
+def _check_out(out: Path, others: dict[str, Path], as_json: bool) -> None:
+    if as_json:
+        raise InputError("--json prints the rows and --out writes them: give one of the two")
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"--out {out}: the name should end with .csv or .parquet")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}")
+    if out.exists() and not out.is_file():
+        raise InputError(f"--out {out}: this is no file, and cannot be replaced by one")
+    if out.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(f"--out {out}: Parquet files need pyarrow; install precbench[parquet]")
+    for what, path in others.items():
+        if out.exists() and path.exists() and out.samefile(path):
+            raise InputError(f"--out {out} is {what}: give the ranking another name")
+
+
+def _write(ranking: pd.DataFrame, out: Path) -> None:
+    """Write a ranking as CSV or Parquet, whole or not at all."""
+    with replacing(out) as unfinished:
+        if out.suffix == ".csv":
+            _without_formulas(ranking).to_csv(unfinished, index=False)
+        else:
+            ranking.to_parquet(unfinished, index=False)
+
+
+def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
+    if "id" not in ranking:
+        return ranking
+    return ranking.assign(id=[_cell(name) for name in ranking["id"]])
 
 
 def _params(options: FitOptions, k: TopK) -> dict[str, Any]:

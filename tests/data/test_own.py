@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import tracemalloc
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -16,14 +17,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 from sklearn.impute import SimpleImputer
 
-from precbench.data.own.encoding import Encoding, learn_columns
+from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
 from precbench.data.own.read import (
     _check_header,
+    read_new_blocks,
     read_new_rows,
     read_own_file,
-    read_table_column,
 )
 from precbench.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
 TABLE = pd.DataFrame(
     {
@@ -151,15 +154,27 @@ def test_booleans_and_decimals_with_gaps_are_numbers(tmp_path):
     assert dataset.X.tolist() == [[1.5], [2.5], [2.0]]
 
 
-def test_a_column_as_text(tmp_path):
-    path = csv(tmp_path, 'id,x\n007,1\nNA,2\n9007199254740993,3\n,4\n1.10,5\n" a ",6\n')
-    names = ["007", "NA", "9007199254740993", "", "1.10", " a "]
-    assert read_table_column(path, "id") == names
-    table = pd.DataFrame({"id": pd.array([7, None, 9007199254740993], dtype="Int64")})
-    table.to_parquet(tmp_path / "own.parquet")
-    assert read_table_column(tmp_path / "own.parquet", "id") == ["7", "", "9007199254740993"]
+@pytest.mark.parametrize("rows_at_once", [256, 2])
+def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
+    def names(path, column="id"):
+        encoding = Encoding("csv", 1, dense=True, columns=(Column("x"),))
+        blocks = list(read_new_blocks(path, encoding, row_id=column))
+        assert np.concatenate([X for X, _ in blocks]).ravel().tolist() == list(range(len(expected)))
+        return [name for _, some in blocks for name in some]
+
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", rows_at_once)
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
+    expected = ["007", "NA", "9007199254740993", "", "1.10", " a "]
+    path = csv(tmp_path, 'id,x\n007,0\nNA,1\n9007199254740993,2\n,3\n1.10,4\n" a ",5\n')
+    assert names(path) == expected
     with pytest.raises(InputError, match=r"no column 'ID' \(did you mean 'id'"):
-        read_table_column(path, "ID")
+        names(path, "ID")
+    expected = ["7", "", "9007199254740993"]
+    table = pd.DataFrame(
+        {"id": pd.array([7, None, 9007199254740993], dtype="Int64"), "x": [0, 1, 2]}
+    )
+    table.to_parquet(tmp_path / "own.parquet")
+    assert names(tmp_path / "own.parquet") == expected
 
 
 @pytest.mark.parametrize(
@@ -269,21 +284,42 @@ def test_a_number_that_became_a_date_is_rejected(tmp_path, values):
         encoding.encode(pd.DataFrame({"x": [1, 2], "z": pd.Categorical(values)}))
 
 
-def test_columns_without_information_are_named(tmp_path):
+def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
+    """In all blocks of the file together."""
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 2)
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     path = csv(tmp_path, "x,z,a,b,y\n1,2,r,s,0\n3,4,t,u,1\n")
     _, encoding = read_own_file(path, label="y", missing="mean", categorical="one-hot")
-    new = csv(tmp_path, "x,z,a,b\n,1,,S\n,2,,s\n", "new.csv")
-    with pytest.warns(UserWarning) as caught:
-        read_new_rows(new, encoding)
-    assert [str(w.message) for w in caught] == [
-        f"{new}: no row has a value in x, a: all are filled in alike"
+
+    def warned(text):
+        new = csv(tmp_path, f"x,z,a,b\n{text}", "new.csv")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert read_new_rows(new, encoding).shape == (text.count("\n"), 6)
+        return [str(warning.message).removeprefix(f"{new}: ") for warning in caught]
+
+    assert warned("1,2,r,s\n") == []
+    assert warned(",1,,S\n,2,,s\n") == [
+        "no row has a value in x, a: all are filled in alike",
+        "1 unseen category in b (S)",
     ]
-    new = csv(tmp_path, "x,z,a,b\n,1,R,S\n3,2,T,U\n", "new.csv")
-    with pytest.warns(UserWarning) as caught:
-        read_new_rows(new, encoding)
-    assert [str(w.message) for w in caught] == [
-        f"{new}: no row has a value that the training rows had in a, b: all count as none"
+    assert warned(",1,R,S\n3,2,T,U\n4,,R,V\n") == [
+        "no row has a value that the training rows had in a, b: all count as none",
+        "1 value filled in x, 1 value filled in z",
     ]
+    assert warned("1,,r,S\n2,1,r,S\n3,,,T\n4,1,r,s\n") == [
+        "2 unseen categories in b (S, T), 2 values filled in z, 1 value filled in a"
+    ]
+    gaps = Gaps()
+    for start in (0, 900, 1800):
+        names = [f"new {i}" for i in range(start, start + 900)] + ["r"]
+        encoding.encode(pd.DataFrame({"x": 1, "z": 1, "a": names, "b": "s"}), gaps=gaps)
+    assert gaps.sentences() == [
+        "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
+    ]
+    new = csv(tmp_path, "x,z,a,b\n1,2,r,s\n1,2,r,s\n1,2,r,s\n1,?,r,s\n", "new.csv")
+    with pytest.raises(InputError, match=r"new\.csv: column 'z', row 4: '\?' is not a number"):
+        read_new_rows(new, encoding)
 
 
 def test_bytes_are_rejected(tmp_path):
@@ -334,16 +370,98 @@ def test_columns_are_imputed_as_if_alone(missing):
     assert [column.fill for column in learnt] == alone
 
 
-def test_dates_and_many_categories_are_rejected(tmp_path):
-    path = tmp_path / "own.parquet"
-    dates = pd.to_datetime(["2024-01-01", "2024-01-02"])
-    pd.DataFrame({"x": [1, 2], "when": dates, "y": [0, 1]}).to_parquet(path)
-    with pytest.raises(InputError, match=r"column 'when', row 1: .* is not a number; drop"):
-        read_own_file(path, label="y", categorical="one-hot")
-    table = pd.DataFrame({"id": [f"id {i}" for i in range(1001)], "y": np.arange(1001) % 2})
-    table.to_csv(tmp_path / "own.csv", index=False)
-    with pytest.raises(InputError, match="column 'id' has 1,001 different texts"):
-        read_own_file(tmp_path / "own.csv", label="y", categorical="one-hot")
+def test_dates_count_in_days(tmp_path):
+    """The same in any format: text with and without a time, a zone, dates, timestamps, periods."""
+    stamps = pd.Series(
+        pd.to_datetime(["2024-03-01 12:00", None, "2023-12-31", "2024-02-29"], format="ISO8601")
+    )
+    days, whole = [61.5, 60, 0, 60], [61.0, 60, 0, 60]
+    zoned = stamps.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    columns = {
+        "text": (stamps.astype(str).replace("NaT", None), days),
+        "zoned": (zoned.map(lambda t: t.isoformat(), na_action="ignore"), days),
+        "stamp": (stamps, days),
+        "tokyo": (zoned, days),
+        "date": (stamps.dt.date, whole),
+        "category": (stamps.astype("category"), days),
+    }
+    table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
+    expected = np.column_stack([found for _, found in columns.values()])
+    y = [0, 1, 1, 0]
+    for suffix, write in WRITERS.items():
+        write(table.assign(y=y), path := tmp_path / f"own{suffix}")
+        dataset, encoding = read_own_file(path, label="y", missing="median")
+        assert dataset.X.tolist() == expected.tolist()
+        assert {column.origin for column in encoding.columns} == {"2023-12-31"}
+        assert dataset.feature_names == tuple(columns)
+        encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+        assert read_new_rows(path, encoding)[::-1].tolist() == expected[::-1].tolist()
+    learnt = learn_columns(
+        table.assign(month=stamps.dt.to_period("M")), ["month"], "error", "mean", ""
+    )
+    assert learnt == (Column("month", fill=51.0, origin="2023-12-01"),)
+    later = table.assign(text="2025-01-01")
+    assert encoding.encode(later)[:, 0].tolist() == [367.0] * 4
+    for wrong in ("yesterday", 7, pd.Timedelta("1 day")):
+        with pytest.raises(InputError, match=r"column 'stamp', row 1: '.*' is not a date such as"):
+            encoding.encode(table.assign(stamp=wrong))
+
+
+def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path):
+    def refused(values, **options):
+        path = tmp_path / "own.parquet"
+        pd.DataFrame({"c": values, "y": np.arange(len(values)) % 2}).to_parquet(path)
+        with pytest.raises(InputError) as caught:
+            read_own_file(path, label="y", categorical="one-hot", **options)
+        return str(caught.value)
+
+    assert "column 'c', row 1: '1 days 00:00:00' is not a number; drop" in refused(
+        pd.to_timedelta([1, 2], "D")
+    )
+    dates = [f"2024-01-{day}" for day in range(10, 20)]
+    assert "row 11: 'soon' is not a date, as most values are; correct" in refused([*dates, "soon"])
+    assert "row 11: 'soon' is not a number; correct" in refused([*map(str, range(10)), "soon"])
+    advice = "too many for a feature each; leave it out (--drop c, or drop in a config)"
+    assert f"column 'c' has 1,001 different texts in 3,003 rows, {advice}" in refused(
+        [f"id {i % 1001}" for i in range(3003)]
+    )
+    assert f"has 101 different texts in 200 rows, {advice}" in refused(
+        [f"id {i % 101}" for i in range(200)]
+    )
+
+
+def test_the_same_rows_are_the_same_numbers(tmp_path):
+    """From CSV, Parquet, npz and a frame: to the bit."""
+    rng = np.random.default_rng(0)
+    n = 60
+    table = pd.DataFrame(
+        {
+            "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
+            "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
+            "big": rng.integers(-(2**53), 2**53, n),
+            "flag": rng.random(n) < 0.5,
+            "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "city": rng.choice(["Oslo", "Rome", "1"], n),
+            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
+        }
+    )
+    table.loc[rng.random(n) < 0.2, ["x", "n", "maybe", "city", "seen"]] = pd.NA
+    y = np.arange(n) % 2
+    found = {}
+    for suffix, write in WRITERS.items():
+        write(table.assign(y=y), path := tmp_path / f"own{suffix}")
+        options = {"label": "y", "categorical": "one-hot", "missing": "mean"}
+        dataset, encoding = read_own_file(path, **options)
+        found[suffix] = dataset.X
+        found[f"new {suffix}"] = read_new_rows(path, encoding)
+        found[f"frame {suffix}"] = encoding.encode(table)
+        found[f"learnt {suffix}"] = learn_columns(table, list(table), "one-hot", "mean", "")
+        assert found.pop(f"learnt {suffix}") == encoding.columns
+    np.savez(tmp_path / "own.npz", X=dataset.X, y=y)
+    found["npz"] = read_own_file(tmp_path / "own.npz")[0].X
+    for X in found.values():
+        assert X.tobytes() == dataset.X.tobytes()
 
 
 @pytest.mark.parametrize("name", ["own.svm", "own.libsvm", "own.txt", "own.svmlight.gz"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CATEGORIES = 1000
+_FEW_CATEGORIES = 100
+"""More of them than half the rows are taken for identifiers."""
 _COLUMNS_AT_ONCE = 256
 
 Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
@@ -32,15 +35,69 @@ class Column:
     ----------
     name : str
     categories : tuple of str or None
-        None for numbers; else the values that get a feature of their own. Any other value of a
-        new row gives zeros.
+        None for numbers and dates; else the values that get a feature of their own. Any other value
+        of a new row gives zeros.
     fill : float or str or None
         Replaces a missing value; None refuses it.
+    origin : str or None
+        For dates and times, which count in days since then: the first day of the training rows.
     """
 
     name: str
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None
+    origin: str | None = None
+
+
+@dataclass
+class Gaps:
+    """What new rows lack, counted while they are encoded, perhaps block by block.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows so far.
+    filled : Counter
+        Number of missing values that were filled in, by column.
+    unseen : dict of str to set of str
+        Categories that the training rows did not have, by column; no more than 1,001 of each.
+    uncategorised : Counter
+        Number of rows with such a category, by column.
+    """
+
+    n_rows: int = 0
+    filled: Counter[str] = field(default_factory=Counter)
+    unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    uncategorised: Counter[str] = field(default_factory=Counter)
+
+    def sentences(self) -> list[str]:
+        """Return what a user should know of it."""
+        empty = [name for name, n in self.filled.items() if n == self.n_rows]
+        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
+        counts = [
+            f"{_many(len(texts))} in {name} ({listed(sorted(texts), 3)})"
+            for name, texts in self.unseen.items()
+            if name not in unknown
+        ] + [
+            f"{n:,} value{'s' * (n > 1)} filled in {name}"
+            for name, n in self.filled.items()
+            if name not in empty
+        ]
+        found = []
+        if empty:
+            found.append(f"no row has a value in {listed(empty)}: all are filled in alike")
+        if unknown:
+            found.append(
+                f"no row has a value that the training rows had in {listed(unknown)}: all count as "
+                "none"
+            )
+        return found + [listed(counts)] * bool(counts)
+
+
+def _many(n_categories: int) -> str:
+    if n_categories > MOST_CATEGORIES:
+        return f"more than {MOST_CATEGORIES:,} unseen categories"
+    return "1 unseen category" if n_categories == 1 else f"{n_categories:,} unseen categories"
 
 
 @dataclass(frozen=True)
@@ -61,7 +118,9 @@ class Encoding:
     dense: bool
     columns: tuple[Column, ...] = ()
 
-    def encode(self, table: pd.DataFrame, name: str = "the table") -> NDArray[np.float64]:
+    def encode(
+        self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
+    ) -> NDArray[np.float64]:
         """Turn rows of a table into features.
 
         Parameters
@@ -70,6 +129,8 @@ class Encoding:
             Other columns than those of the encoding are ignored.
         name : str
             Name of the table in messages.
+        gaps : Gaps, optional
+            Counts what these rows lack; its rows so far come before them in messages.
 
         Returns
         -------
@@ -80,39 +141,29 @@ class Encoding:
         InputError
             A missing column; text or a date in a column of numbers, infinity, or a missing value,
             with column and row.
-
-        Warns
-        -----
-        UserWarning
-            Names columns in which every value is filled in, or every text unknown.
         """
+        gaps = Gaps() if gaps is None else gaps
         X = np.zeros((len(table), self.n_features))
-        place, filled, unknown = 0, [], []
+        place = 0
         for column in self.columns:
             values = column_of(table, column.name, name)
             if column.categories is None:
-                X[:, place] = _numbers(values, column.fill, name)
+                X[:, place] = _numbers(values, column, name, gaps.n_rows)
                 place += 1
             else:
-                codes = _codes(values, column.categories, column.fill, name)
+                texts = _filled(values, _texts(values, name), column.fill, name, gaps.n_rows)
+                codes = _codes(texts, column.categories)
                 known = np.flatnonzero(codes >= 0)
                 X[known, place + codes[known]] = 1.0
                 place += len(column.categories)
-                if not len(known):
-                    unknown.append(column.name)
-            if column.fill is not None and values.isna().all():
-                filled.append(column.name)
-        if filled:
-            warnings.warn(
-                f"{name}: no row has a value in {listed(filled)}: all are filled in alike",
-                stacklevel=2,
-            )
-        if unknown:
-            warnings.warn(
-                f"{name}: no row has a value that the training rows had in {listed(unknown)}: "
-                "all count as none",
-                stacklevel=2,
-            )
+                if len(known) < len(table):
+                    gaps.uncategorised[column.name] += len(table) - len(known)
+                    seen = gaps.unseen[column.name]
+                    more = set(texts[codes < 0]) - seen
+                    seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
+            if n_missing := int(values.isna().sum()):
+                gaps.filled[column.name] += n_missing
+        gaps.n_rows += len(table)
         return X
 
     @property
@@ -136,16 +187,30 @@ class Encoding:
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """Rebuild an encoding from the result of `to_dict`."""
+        """Rebuild an encoding from the result of `to_dict`, which may come from a stranger."""
         columns = tuple(
             Column(
                 name=column["name"],
                 categories=None if column["categories"] is None else tuple(column["categories"]),
                 fill=column["fill"],
+                origin=_day(column.get("origin")),  # older models know no dates
             )
             for column in description["columns"]
         )
-        return cls(**{**description, "columns": columns})
+        encoding = cls(**{**description, "columns": columns})
+        if columns and len(encoding.feature_names or ()) != encoding.n_features:
+            raise ValueError("the columns do not make up the features")
+        for column in columns:
+            kinds = (int, float) if column.categories is None else (str,)
+            if not isinstance(column.name, str) or not isinstance(
+                column.fill, (*kinds, type(None))
+            ):
+                raise ValueError("a column is not as it was written")
+        return encoding
+
+
+def _day(text: str | None) -> str | None:
+    return None if text is None else date.fromisoformat(text).isoformat()
 
 
 # --- columns ---
@@ -171,16 +236,19 @@ def learn_columns(
         imputer = SimpleImputer(strategy=missing.replace("-", "_"))
         for start in range(0, len(numeric), _COLUMNS_AT_ONCE):
             some = numeric[start : start + _COLUMNS_AT_ONCE]
-            numbers = np.array([_numbers(table[name], np.nan, where) for name in some]).T
+            numbers = np.array(
+                [_numbers(table[name], replace(columns[name], fill=np.nan), where) for name in some]
+            ).T
             fills = imputer.fit(numbers).statistics_.tolist()
             columns |= {
-                name: Column(name, fill=fill) for name, fill in zip(some, fills, strict=True)
+                name: replace(columns[name], fill=fill)
+                for name, fill in zip(some, fills, strict=True)
             }
     return tuple(columns.values())
 
 
 def _learn_column(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:
-    """Learn the categories of a column and, of text, the fill value."""
+    """Learn the categories of a column or its first day and, of text, the fill value."""
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
@@ -194,13 +262,19 @@ def _learn_column(values: pd.Series, categorical: str, missing: Missing, where: 
     is_text = np.isnan(numbers) & present
     if not is_text.any():
         return Column(name)
-    _refuse_text(values, is_text, categorical, where)
     texts = _texts(values.dropna(), where)[:, np.newaxis]
+    if _are_dates(values, texts):
+        moments = _moments(values, where)
+        what = "is not a date, as most values are; correct it or drop the column"
+        _refuse(values, moments.isna().to_numpy() & present, what, where)
+        return Column(name, origin=moments.min().date().isoformat())
+    _refuse_text(values, is_text, categorical, where)
     categories = OneHotEncoder().fit(texts).categories_[0].tolist()
-    if len(categories) > MOST_CATEGORIES:
+    most = MOST_CATEGORIES if len(texts) > 2 * len(categories) else _FEW_CATEGORIES
+    if len(categories) > most:
         raise InputError(
-            f"{where}: column {name!r} has {len(categories):,} different texts, more than "
-            f"{MOST_CATEGORIES:,}; drop it"
+            f"{where}: column {name!r} has {len(categories):,} different texts in {len(texts):,} "
+            f"rows, too many for a feature each; leave it out (--drop {name}, or drop in a config)"
         )
     most_frequent = None
     if missing != "error":
@@ -225,6 +299,16 @@ def _is_date(values: pd.Series) -> bool:
 
     kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
     return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+
+
+def _are_dates(values: pd.Series, texts: NDArray[np.object_]) -> bool:
+    """Whether a column holds dates, or mostly texts that begin with one, such as 2024-05-31."""
+    import pandas as pd
+
+    if _is_date(values):
+        return values.dtype.kind != "m"
+    distinct = pd.Series(texts.ravel()).drop_duplicates()
+    return bool(distinct.str.match(r"\d{4}-\d{2}-\d{2}(?!\d)").mean() > 0.5)
 
 
 def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
@@ -253,31 +337,45 @@ def _refuse_text(
     )
 
 
-def _numbers(values: pd.Series, fill: float | str | None, where: str) -> NDArray[np.float64]:
-    numbers = _as_numbers(values)
+def _numbers(
+    values: pd.Series, column: Column, where: str, n_before: int = 0
+) -> NDArray[np.float64]:
+    is_date = column.origin is not None
+    numbers = _as_numbers(values) if column.origin is None else _days(values, column.origin, where)
     if np.isfinite(numbers).all():
         return numbers
     is_missing = values.isna().to_numpy()
-    _refuse(values, np.isnan(numbers) & ~is_missing, "is not a number", where)
-    _refuse(values, np.isinf(numbers), "is not a finite number", where)
-    return _filled(values, numbers, fill, where)
+    what = "is not a date such as 2024-05-31 (ISO 8601)" if is_date else "is not a number"
+    _refuse(values, np.isnan(numbers) & ~is_missing, what, where, n_before)
+    _refuse(values, np.isinf(numbers), "is not a finite number", where, n_before)
+    return _filled(values, numbers, column.fill, where, n_before)
 
 
-def _codes(
-    values: pd.Series, categories: tuple[str, ...], fill: float | str | None, where: str
-) -> NDArray[np.intp]:
+def _days(values: pd.Series, origin: str, where: str) -> NDArray[np.float64]:
+    """Return days since a date; NaN for what is missing or no date."""
     import pandas as pd
 
-    text = _filled(values, _texts(values, where), fill, where)
-    return pd.Index(categories, dtype=object).get_indexer(pd.Index(text))
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return np.full(len(values), np.nan)
+    moments = _moments(values, where)
+    since = moments.to_numpy("datetime64[us]") - np.datetime64(origin, "us")
+    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
 
 
-def _filled(values: pd.Series, array: NDArray, fill: float | str | None, where: str) -> NDArray:
+def _codes(texts: NDArray, categories: tuple[str, ...]) -> NDArray[np.intp]:
+    import pandas as pd
+
+    return pd.Index(categories, dtype=object).get_indexer(pd.Index(texts, dtype=object))
+
+
+def _filled(
+    values: pd.Series, array: NDArray, fill: float | str | None, where: str, n_before: int
+) -> NDArray:
     is_missing = values.isna().to_numpy()
     if not is_missing.any():
         return array
     if fill is None:
-        row = int(np.argmax(is_missing)) + 1
+        row = n_before + int(np.argmax(is_missing)) + 1
         raise InputError(
             f"{where}: column {values.name!r}, row {row}: the value is missing; fill it, drop the "
             "column, or impute with missing: mean, median or most-frequent"
@@ -285,22 +383,25 @@ def _filled(values: pd.Series, array: NDArray, fill: float | str | None, where: 
     return np.where(is_missing, fill, array)
 
 
-def _refuse(values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str) -> None:
+def _refuse(
+    values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, n_before: int = 0
+) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{where}: column {values.name!r}, row {row + 1}: {str(values.iloc[row])!r} {what}"
+            f"{where}: column {values.name!r}, row {n_before + row + 1}: "
+            f"{str(values.iloc[row])!r} {what}"
         )
 
 
-def _moments(values: pd.Series) -> pd.Series:
+def _moments(values: pd.Series, where: str) -> pd.Series:
     """Return dates in ISO 8601 as timestamps in UTC, anything else as NaT."""
     import pandas as pd
 
     if isinstance(values.dtype, pd.PeriodDtype):
         values = values.dt.to_timestamp()
     elif values.dtype.kind != "M":
-        values = values.astype("string")
+        values = pd.Series(_texts(values, where), dtype=object)
     found = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
     return found.dt.as_unit("us")
 
@@ -393,7 +494,7 @@ def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
         return values.to_numpy(np.int64) if integers else numbers
-    moments = _moments(values)
+    moments = _moments(values, where)
     are_dates = moments.notna().to_numpy()
     if are_numbers.sum() > are_dates.sum():
         _refuse(values, ~are_numbers, "is not a number, as most times are", where)

@@ -21,6 +21,7 @@ from precbench.data.dataset import Dataset
 from precbench.data.own.encoding import (
     Encoding,
     Format,
+    Gaps,
     Missing,
     column_of,
     learn_columns,
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 
     from precbench.data.dataset import Matrix
 
+_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
-VERSION = 1  # raise it when the same file gives other arrays: it is part of their identity
+VERSION = 2  # raise it when the same file gives other arrays: it is part of their identity
 
 Categorical = Literal["error", "one-hot"]
 
@@ -96,7 +98,7 @@ def read_own_file(
     drop : sequence of str
         Columns to leave out of the features.
     categorical : {"error", "one-hot"}
-        Treatment of text.
+        Treatment of text. Dates in ISO 8601 are no text: they count in days since the first one.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them.
 
@@ -113,7 +115,7 @@ def read_own_file(
     InputError
         An unknown format, a malformed or empty file, a column that does not exist, one class
         only, an unknown positive label; text, missing values or infinity, or a time that is
-        neither a number nor a date, with column and row.
+        neither a number nor a date, with column and row; texts of which there are too many.
     """
     path = Path(path)
     found = _format(path, format)
@@ -183,14 +185,64 @@ def read_new_rows(
     InputError
         As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
         encoding's.
+
+    Warns
+    -----
+    UserWarning
+        Counts missing values that were filled in, and categories that the training rows did not
+        have.
+    """
+    blocks = [X for X, _ in read_new_blocks(path, encoding, format)]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def read_new_blocks(
+    path: str | os.PathLike[str],
+    encoding: Encoding,
+    format: Format | None = None,  # noqa: A002
+    row_id: str | None = None,
+) -> Iterator[tuple[Matrix, list[str] | None]]:
+    """Read rows to be scored as `read_new_rows` does, those of a table block by block.
+
+    Parameters
+    ----------
+    path : path
+    encoding : Encoding
+    format : str, optional
+    row_id : str, optional
+        Column of a table with the names of the rows.
+
+    Yields
+    ------
+    X : ndarray or csr_matrix of shape (n_block, n_features)
+    names : list of str or None
+        As they stand in the file: ``007`` stays ``007``, a missing value is ``""``; None without
+        `row_id`.
+
+    Raises
+    ------
+    InputError
     """
     path = Path(path)
     found = _format(path, format)
     if found != encoding.format and not {found, encoding.format} <= set(_TABLES):
         raise InputError(f"{path}: the model was fitted to {encoding.format} rows, found {found}")
-    if found in _TABLES:
-        text = [column.name for column in encoding.columns if column.categories is not None]
-        return encoding.encode(_table(path, found, text), str(path))
+    if found not in _TABLES:
+        if row_id is not None:
+            raise InputError(f"{path}: {found} rows have no named columns, so no column {row_id!r}")
+        yield _new_matrix(path, found, encoding), None
+        return
+    fitting = _MOST_VALUES // max(1, encoding.n_features)
+    rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
+    text = [column.name for column in encoding.columns if column.categories is not None]
+    gaps = Gaps()
+    for table, names in _tables(path, found, text, rows_at_once, row_id):
+        yield encoding.encode(table, str(path), gaps), names
+    for sentence in gaps.sentences():
+        warnings.warn(f"{path}: {sentence}", stacklevel=2)
+
+
+def _new_matrix(path: Path, found: Format, encoding: Encoding) -> Matrix:
     if found == "svmlight":
         X: Matrix = read_svmlight(path, encoding.n_features)[0]
     else:
@@ -198,49 +250,6 @@ def read_new_rows(
     if X.shape[1] != encoding.n_features:
         raise InputError(f"{path}: expected {encoding.n_features} features, found {X.shape[1]}")
     return X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X
-
-
-def read_table_column(
-    path: str | os.PathLike[str],
-    name: str,
-    format: Format | None = None,  # noqa: A002
-) -> list[str]:
-    """Read one column of a table as text, for example the names of its rows.
-
-    Parameters
-    ----------
-    path : path
-        CSV, TSV or Parquet file.
-    name : str
-    format : str, optional
-        By default known from the suffix.
-
-    Returns
-    -------
-    list of str
-        One per row, as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
-
-    Raises
-    ------
-    InputError
-        If the file is no table, or has no such column.
-    """
-    import pandas as pd
-
-    path = Path(path)
-    found = _format(path, format)
-    if found not in _TABLES:
-        raise InputError(f"{path}: {found} rows have no named columns, so no column {name!r}")
-    with _readable(path):
-        if found == "parquet":
-            table = pd.read_parquet(path, dtype_backend="numpy_nullable")
-            return column_of(table, name, str(path)).astype("string").fillna("").tolist()
-        options: dict[str, Any] = {"sep": _SEPARATORS[found], "index_col": False}
-        with opened(path) as text:
-            column_of(pd.read_csv(text, nrows=0, **options), name, str(path))
-        with opened(path) as text:
-            table = pd.read_csv(text, usecols=[name], dtype="str", na_filter=False, **options)
-        return table[name].tolist()
 
 
 class _Own(NamedTuple):
@@ -333,28 +342,92 @@ def _check_option(name: str, value: object, valid: Sequence[str]) -> None:
         raise InputError(f"{name} is one of {listed(valid)}, found {value!r}")
 
 
-def _table(path: Path, found: Format, kept: Collection[str] = ()) -> pd.DataFrame:
-    """Read a table; columns named in `kept` stay text though all their values may be numbers."""
+def _table(path: Path, found: Format) -> pd.DataFrame:
+    [(table, _)] = _tables(path, found)
+    return table
+
+
+def _tables(
+    path: Path,
+    found: Format,
+    kept: Collection[str] = (),
+    rows_at_once: int | None = None,
+    row_id: str | None = None,
+) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
+    """Read a table, by default at once, and beside it a column as text.
+
+    Columns named in `kept` stay text though all their values may be numbers.
+    """
     import pandas as pd
 
-    with _readable(path):
-        if found == "parquet":
-            table = pd.read_parquet(path)
-        else:
-            with opened(path) as text:
-                lines = csv.reader(
-                    io.TextIOWrapper(text, "utf-8-sig", newline=""), delimiter=_SEPARATORS[found]
-                )
-                _check_header(path, next((names for names in lines if names), []))
-            options: dict[str, Any] = {"sep": _SEPARATORS[found], "index_col": False}
-            with opened(path) as text, warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                table = pd.read_csv(
-                    text, dtype=dict.fromkeys(kept, "str"), low_memory=False, **options
-                )
-    if table.empty:
+    if found == "parquet":
+        blocks = _parquet(path, rows_at_once, row_id)
+    else:
+        blocks = _csv(path, _SEPARATORS[found], kept, rows_at_once, row_id)
+    is_empty = True
+    while True:
+        with _readable(path), warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            block = next(blocks, None)
+        if block is None:
+            break
+        if not block[0].empty:
+            is_empty = False
+            yield block
+    if is_empty:
         raise InputError(f"{path}: the file has no rows")
-    return table
+
+
+def _csv(
+    path: Path,
+    separator: str,
+    kept: Collection[str],
+    rows_at_once: int | None,
+    row_id: str | None,
+) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
+    import pandas as pd
+
+    with opened(path) as text:
+        lines = csv.reader(io.TextIOWrapper(text, "utf-8-sig", newline=""), delimiter=separator)
+        _check_header(path, next((names for names in lines if names), []))
+    options: dict[str, Any] = {
+        "sep": separator,
+        "index_col": False,
+        "low_memory": False,
+        "iterator": True,
+        "chunksize": rows_at_once,
+    }
+    with opened(path) as text, opened(path) as again:
+        names = None
+        for table in pd.read_csv(text, dtype=dict.fromkeys(kept, "str"), **options):
+            if row_id is None:
+                yield table, None
+                continue
+            column_of(table, row_id, str(path))
+            names = names or pd.read_csv(
+                again, usecols=[row_id], dtype="str", na_filter=False, **options
+            )
+            yield table, next(names)[row_id].tolist()
+
+
+def _parquet(
+    path: Path, rows_at_once: int | None, row_id: str | None
+) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
+    import pandas as pd
+
+    if rows_at_once is None:
+        yield pd.read_parquet(path), None
+        return
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=rows_at_once):
+            table, names = batch.to_pandas(), None
+            if row_id is not None:
+                column_of(table, row_id, str(path))
+                values = batch.column(row_id).to_pylist()
+                names = ["" if value is None or value != value else str(value) for value in values]
+            yield table, names
 
 
 @contextmanager
