@@ -17,9 +17,9 @@ import yaml
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
-from precbench.data import Dataset
 from precbench.data.own.encoding import Encoding, Missing, learn_columns, listed
 from precbench.data.own.read import Categorical, read_own_file
+from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.experiment.config import from_document
@@ -29,10 +29,12 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS
 from precbench.model import Model
 from precbench.report.choice import Choice, choose_method
+from precbench.report.tables import final_values
 from precbench.results import read_run
 from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.solvers import SOLVERS
+from precbench.statistics import resampled_interval
 from precbench.store import Store
 from precbench.topk import TopK, check_k, resolve_k
 from precbench.yaml.document import load, parse
@@ -42,7 +44,6 @@ __all__ = ["Contest", "compare", "cores", "fit_best", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
-_FEW_POSITIVES = 50  # with fewer, a split by chance may leave none in a part
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,12 @@ def prepare(
     dataset, _ = read_own_file(path, **options)
     n_rows = len(dataset.y)
     template = _template()
-    protocol = _protocol(dataset, template["protocol"], n_splits) | {"seed": seed}
-    n_test = round(protocol["test_size"] * n_rows)
+    few = dataset.time is not None or n_rows > _LARGE
+    n_splits = n_splits or (5 if few else template["protocol"]["n_splits"])
+    rule = rule_for_new_lists(dataset, n_splits)
+    protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
+    protocol |= {"stratified": True} if rule.stratified else {}
+    n_test = round(rule.test_size * n_rows)
     if resolve_k(k, dataset.n_pos, n_rows) > n_test:
         raise InputError(
             f"k = {k}: methods are compared on {n_test:,} held-out rows of {path.name}, which are "
@@ -120,7 +125,7 @@ def prepare(
         "title": f"Which method for the top of {path.name}",
         "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
         "scaling": "none" if issparse(dataset.X) else "standardise",
-        "protocol": protocol,
+        "protocol": {**protocol, "seed": seed},
         "common": _shared({**template["common"], "k": k}, entries),
         "solvers": entries,
         "metrics": [
@@ -141,19 +146,6 @@ def _options(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _template() -> dict[str, Any]:
     return load(shipped("configs") / "compare.yaml").data
-
-
-def _protocol(dataset: Dataset, given: dict[str, Any], n_splits: int | None) -> dict[str, Any]:
-    """Return how the rows are divided.
-
-    Stratified splits all have the same number of positives: the intervals of their means leave out
-    how much that number varies from list to list.
-    """
-    few = n_splits or 5
-    if dataset.time is not None:  # the latest rows, up to a half
-        return {"split": "time", "test_size": min(0.1, 0.5 / few), "n_splits": few}
-    more = n_splits or (given["n_splits"] if len(dataset.y) <= _LARGE else few)
-    return {**given, "n_splits": more, "stratified": dataset.n_pos < _FEW_POSITIVES}
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[str] | None) -> dict[str, Any]:
@@ -334,18 +326,20 @@ def fit_best(
         fourier=fourier,
         **params,
     )
-    best = choice.methods[choice.best]
+    run, best = read_run(folder), choice.methods[choice.best]
+    trials = final_values(run.results).query("solver == @choice.best and metric == 'auc'")
+    aucs = trials["value"].dropna().to_numpy()
+    mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
     model.about.update(
-        rows=contest.rows,
-        features=contest.features,
-        positives=contest.positives,
+        split=experiment.protocol.split,
+        splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
         k=experiment.metrics[0].params["k"],
-        splits=choice.splits,
         precision_at_k=best["mean"],
-        low=best["low"],
-        high=best["high"],
+        precision_at_k_interval=[best["low"], best["high"]] if choice.splits > 1 else None,
+        auc=mean,
+        auc_interval=[low, high] if choice.splits > 1 else None,
         by_chance=choice.by_chance,
     )
     return model

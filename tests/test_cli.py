@@ -228,7 +228,7 @@ def test_metrics_are_right(files, table, beside_trees):
     y = np.where(table["churned"] == "yes", 1, -1)
     found = []
     for index in range(3):
-        split = split_rows(dataset, "random", index, n_splits=3, stratified=True, seed=0)
+        split = split_rows(dataset, "random", index, n_splits=3, seed=0)
         assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
         mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
         solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)

@@ -174,7 +174,10 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     model = Model.load(saved)
     assert best["solver"] == "sgd-avg, random features"
     assert best["chosen"].startswith(f"eta0={model.params['eta0']:g} (")  # most often
-    assert (model.about["precision_at_k"], model.about["low"]) == (best["mean"], best["low"])
+    about = model.about
+    assert about["precision_at_k"] == best["mean"]
+    assert about["precision_at_k_interval"] == [best["low"], best["high"]]
+    assert about["auc_interval"][0] < about["auc"] < about["auc_interval"][1]
     scores = model.decision_function(X)
     assert y[np.argsort(-scores)[:30]].mean() > 0.6
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from precbench.data import Dataset
-from precbench.data.splits import Kind, RowSplit, split_rows
+from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model import Model
@@ -17,7 +17,6 @@ from precbench.topk import TopK
 __all__ = ["describe_quality", "held_out_quality", "held_out_splits"]
 
 _TREES = "hist-gradient-boosting"
-_TEST_SIZE = 0.3
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
 _METRICS = ("precision_at_k", "auc")
 
@@ -28,8 +27,7 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     Parameters
     ----------
     dataset : Dataset
-        With times, the latest rows are measured, then those before them, a tenth of the rows each
-        for five splits; otherwise 30 % of the rows, stratified.
+        See `precbench.data.splits.rule_for_new_lists`.
     n_splits : int
     seed : int
 
@@ -43,16 +41,15 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     InputError
         If no split has both classes in both parts.
     """
-    kind: Kind = "random" if dataset.time is None else "time"
-    test_size = _TEST_SIZE if kind == "random" else min(_TEST_SIZE, 0.5 / n_splits)
+    rule = rule_for_new_lists(dataset, n_splits)
     splits, refusals = [], []
     for index in range(n_splits):
         try:
             split = split_rows(
-                *(dataset, kind, index),
+                *(dataset, rule.kind, index),
                 n_splits=n_splits,
-                test_size=test_size,
-                stratified=True,
+                test_size=rule.test_size,
+                stratified=rule.stratified,
                 seed=seed,
             )
             splits.append(split)

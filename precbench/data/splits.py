@@ -19,6 +19,7 @@ from precbench.errors import InputError
 from precbench.seeds import generator, legacy_generator
 
 MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
+_FEW_POSITIVES = 50
 
 Kind = Literal["random", "kfold", "time", "provided", "none"]
 
@@ -101,6 +102,36 @@ def split_rows(
         len(train)
     )
     return RowSplit(train[order], np.sort(test))
+
+
+class Rule(NamedTuple):
+    """How to divide rows, as `split_rows` has it."""
+
+    kind: Kind
+    test_size: float
+    stratified: bool
+
+
+def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
+    """Return how to divide a list so that intervals over its splits hold for new lists.
+
+    Stratified splits share one number of positives, which varies from list to list: intervals of
+    their means would be too narrow.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    n_splits : int
+
+    Returns
+    -------
+    Rule
+        With times the latest rows, up to half of them; otherwise 30 % by chance, stratified only
+        where a part might be left without positives.
+    """
+    if dataset.time is not None:
+        return Rule("time", min(0.3, 0.5 / n_splits), stratified=False)
+    return Rule("random", 0.3, stratified=dataset.n_pos < _FEW_POSITIVES)
 
 
 def validation_split(
