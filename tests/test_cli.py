@@ -28,7 +28,8 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, refused, run
 
-COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "compare", "fit", "score", "data"]
+COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "compare", "fit", "score"]
+COMMANDS += ["show", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -134,7 +135,7 @@ def test_help_explains_every_option(command, monkeypatch):
         assert re.search(r"(  |\n)\s*[\w']+,? \w+", option), f"{option} is not explained"
     if command == "data":
         assert "..." not in result.output.replace("[ARGS]...", "")
-    if command in ("fit", "score"):
+    if command in ("fit", "score", "show"):
         assert "Example" in result.output
 
 

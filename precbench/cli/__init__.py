@@ -127,6 +127,7 @@ def about(
       precbench reproduce letter     decide all claims about a data set
       precbench compare mine.csv --label churned --k 100
       precbench fit mine.csv --label churned --save top.npz
+      precbench show top.npz
       precbench score top.npz new.csv --top 100
     """
 
@@ -538,6 +539,24 @@ def score(
     from precbench.cli.model import score_rows
 
     score_rows(model, file, form, top, row_id, out, as_json)
+
+
+@app.command(short_help="Describe a saved model.")
+def show(
+    what: Annotated[str, typer.Argument(metavar="MODEL", help="Model file, see fit.")],
+    as_json: Json = False,
+) -> None:
+    """Describe a saved model: what it is, of which rows and columns, and how good.
+
+    Weights are those of the scaled features. With --json all columns are listed.
+
+    \b
+    Example:
+      precbench show top.npz
+    """
+    from precbench.cli.show import show
+
+    show(what, as_json)
 
 
 @data_app.command(short_help="Download data sets into the cache and verify them.")

@@ -198,13 +198,20 @@ class Encoding:
             for column in description["columns"]
         )
         encoding = cls(**{**description, "columns": columns})
+        kinds = (encoding.format, str), (encoding.n_features, int), (encoding.dense, bool)
+        if not all(type(value) is kind for value, kind in kinds):
+            raise ValueError("the encoding is not as it was written")
         if columns and len(encoding.feature_names or ()) != encoding.n_features:
             raise ValueError("the columns do not make up the features")
         for column in columns:
-            kinds = (int, float) if column.categories is None else (str,)
-            if not isinstance(column.name, str) or not isinstance(
-                column.fill, (*kinds, type(None))
-            ):
+            is_text = column.categories is not None
+            fills = (str,) if is_text else (int, float)
+            is_whole = (
+                all(isinstance(text, str) for text in (column.name, *(column.categories or ())))
+                and isinstance(column.fill, (*fills, type(None)))
+                and (is_text or column.fill is None or np.isfinite(column.fill))
+            )
+            if not is_whole:
                 raise ValueError("a column is not as it was written")
         return encoding
 

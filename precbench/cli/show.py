@@ -1,0 +1,174 @@
+"""``precbench show``."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from precbench.cli.quality import describe_quality
+from precbench.data.own.encoding import Column
+from precbench.errors import InputError
+from precbench.model import Model
+from precbench.strict_json import Count, Fields, Number, Text, checked
+from precbench.text import one_line
+
+_WIDTH = 100
+_MOST_SHOWN = 10  # columns, categories and features, each
+
+_Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
+
+
+class _Measured(Fields):
+    precision_at_k: Number
+    precision_at_k_interval: _Interval = None
+    auc: Number
+    auc_interval: _Interval = None
+
+
+class _Beside(_Measured):
+    solver: Text
+    p: Number | None = None
+
+
+class _Quality(_Measured):
+    split: Literal["random", "time"] = "random"
+    splits: Count = 1
+    held_out_rows: Count
+    held_out_positives: Count
+    k: Count | Number | Text
+    by_chance: Number
+    boosted_trees: _Beside | None = None
+
+
+class _Making(Fields):
+    rows: Count | None = None
+    features: Count | None = None
+    positives: Count | None = None
+    fitted: Text | None = None
+    versions: dict[Text, Text] = Field(default_factory=dict)
+
+
+def show(what: str, as_json: bool) -> None:
+    """Describe what an argument names."""
+    for is_meant, describe in _KINDS:
+        if is_meant(what):
+            return describe(what, as_json)
+    raise InputError(f"no model {what}: precbench fit FILE --save {what} creates one")
+
+
+def _show_model(path: str, as_json: bool) -> None:
+    model = Model.load(path)
+    try:
+        making = checked(model.about, _Making)
+        is_measured = "precision_at_k" in model.about
+        quality = checked(model.about, _Quality).model_dump() if is_measured else None
+    except ValueError as error:
+        raise InputError(f"{path}: what the model says about itself is damaged: {error}") from error
+    if as_json:
+        print(json.dumps(_facts(path, model, making, quality)))
+        return
+    params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
+    sections: dict[str, list[str]] = {
+        "fitted": [_made(making)],
+        "quality": describe_quality(quality) if quality else [],
+        "parameters": [", ".join(params)],
+        "scaling": [model.scaler.kind],
+        "columns": _columns(model),
+        "most weight" if model.trees is None else "most splits": [_most_used(model)],
+        "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
+    }
+    print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
+    for name, lines in sections.items():
+        for number, line in enumerate(filter(None, lines)):
+            _print_line(line if number else f"{name}: {line}", "    " if number else "  ")
+
+
+def _print_line(text: str, indent: str) -> None:
+    print(fill(one_line(text), _WIDTH, initial_indent=indent, subsequent_indent="      "))
+
+
+def _kind(model: Model) -> str:
+    features = f"{model.n_features:,} feature{'s' * (model.n_features != 1)}"
+    if model.random_features is not None:
+        features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
+    if model.trees is None:
+        return f"weights of {features}"
+    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
+    return f"{n_trees:,} tree{'s' * (n_trees != 1)} with {n_nodes:,} nodes on {features}"
+
+
+def _made(making: _Making) -> str:
+    parts = [making.fitted and f"on {making.fitted}", _counted(making)]
+    return ", ".join(part for part in parts if part)
+
+
+def _counted(making: _Making) -> str:
+    if making.rows is None or making.positives is None:
+        return ""
+    return f"to {making.rows:,} rows, {making.positives:,} positive"
+
+
+def _columns(model: Model) -> list[str]:
+    if model.encoding is None:
+        return ["unnamed, of arrays in Python"]
+    columns = model.encoding.columns
+    if not columns:
+        return [f"unnamed, of {model.encoding.format}"]
+    more = [f"and {len(columns) - _MOST_SHOWN:,} more, see --json"]
+    return [*map(_column, columns[:_MOST_SHOWN]), *(more if len(columns) > _MOST_SHOWN else [])]
+
+
+def _column(column: Column) -> str:
+    """Return a column and its encoding in words."""
+    said = "number"
+    if column.origin is not None:
+        said = f"days since {column.origin}"
+    elif column.categories is not None:
+        n_more = len(column.categories) - _MOST_SHOWN
+        shown = ", ".join(column.categories[:_MOST_SHOWN])
+        said = f"one of {shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
+    filled = "" if column.fill is None else f"; missing values as {column.fill}"
+    return f"{column.name}: {said}{filled}"
+
+
+def _most_used(model: Model) -> str:
+    """Return the features with the largest weights, or with the most splits."""
+    names = model.encoding and model.encoding.feature_names
+    if not names or model.random_features is not None:
+        return ""
+    if model.trees is not None:
+        values = model.trees.to_arrays()["splits"]
+    else:
+        assert model.coef is not None
+        values = model.coef
+    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
+    digits = ".3g" if model.trees is None else ","
+    return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
+
+
+def _facts(path: str, model: Model, making: _Making, quality: Any) -> dict[str, Any]:
+    features, trees = model.random_features, model.trees
+    return {
+        "model": path,
+        "solver": model.solver,
+        "params": model.params,
+        "scaling": model.scaler.kind,
+        "n_features": model.n_features,
+        "random_features": None if features is None else len(features.offset),
+        "trees": None if trees is None else len(trees.root),
+        "format": model.encoding and model.encoding.format,
+        "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
+        **making.model_dump(),
+        "quality": quality,
+    }
+
+
+_KINDS: list[tuple[Callable[[str], bool], Callable[[str, bool], None]]] = [
+    (lambda what: Path(what).exists(), _show_model),
+]
+"""What an argument may name, and how it is described."""

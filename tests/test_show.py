@@ -1,0 +1,113 @@
+"""What a saved model says of itself."""
+
+import json
+import random
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench import Model
+from precbench.npz import pack, unpack
+from tests.helpers import invoke, refused
+from tests.mutations import command, json_edits
+
+TREES = ("--solver", "hist-gradient-boosting", "--param", "max_iter=3")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A file of customers."""
+    path = tmp_path_factory.mktemp("show") / "rows.csv"
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((200, 2)).round(2), columns=["a", "b"])
+    table["city"] = rng.choice(["Rome", "Oslo"], 200)
+    table["y"] = (2 * table["a"] - table["b"] > 1.5).astype(int)
+    table.loc[3, "a"] = np.nan
+    table.to_csv(path, index=False)
+    return path
+
+
+def fitted(rows, *options):
+    path = rows.parent / "m.npz"
+    reading = ("--label", "y", "--categorical", "one-hot", "--missing", "mean", "--k", "10")
+    result = invoke("fit", rows, *reading, "--save", path, *options)
+    assert result.exit_code == 0, result.output
+    return path, result.stdout
+
+
+def shown(*arguments):
+    result = invoke("show", *arguments)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines()[1:]), default=0) <= 100
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "most"),
+    [
+        ((), "sgd-avg, weights of 4 features", r"most weight: a [\d.]+, b -[\d.]+, city"),
+        (
+            TREES,
+            "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 4 features",
+            "most splits: a ",
+        ),
+        (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 4 features", None),
+    ],
+)
+def test_a_model_says_what_it_is(rows, options, kind, most):
+    path, said = fitted(rows, *options, "--splits", "2")
+    text = " ".join(shown(path).split())
+    assert re.match(f"{path}: {kind} fitted: on 2", text)
+    assert re.search(r"to 200 rows, \d+ positive", text)
+    quality = " ".join(said.splitlines()[1:-1])
+    assert f"quality: {quality} parameters: " in text and "2 trials" in quality
+    assert "columns: a: number; missing values as " in text
+    assert "city: one of Oslo, Rome" in text
+    assert re.search(most, text) if most else "most " not in text
+    about = json.loads(shown(path, "--json"))
+    assert about["quality"]["boosted_trees" if not options else "splits"]
+    assert (about["rows"], about["n_features"]) == (200, 4)
+    assert [column["name"] for column in about["columns"]] == ["a", "b", "city"]
+
+
+def test_a_model_from_python_and_one_of_earlier_versions(tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 3 == 0
+    model = Model.fit(X, y)
+    model.save(tmp_path / "m.npz")
+    text = shown(tmp_path / "m.npz")
+    assert "to 60 rows, 20 positive" in text and "columns: unnamed, of arrays" in text
+    assert "quality" not in text
+    model.about.clear()
+    model.about.update(rows=60, positives=20, k=0.25, precision_at_k=0.5, auc=0.75)
+    model.about.update(by_chance=0.3, held_out_rows=18, held_out_positives=6)
+    model.save(tmp_path / "m.npz")
+    line = "trial on 18 held-out rows, 6 positive: prec@0.25 0.500 (by chance 0.300), AUC 0.750"
+    assert f"quality: {line} " in " ".join(shown(tmp_path / "m.npz").split())
+
+
+def test_what_is_no_model(rows, tmp_path):
+    assert "no model none.npz: precbench fit" in refused(["show", "none.npz"])
+    assert "is not a model" in refused(["show", rows])
+    path, _ = fitted(rows)
+    arrays = unpack(path, kinds="fiU")
+    described = json.loads(str(arrays["description"]))
+    described["about"]["auc"] = "high"
+    (tmp_path / "m.npz").write_bytes(
+        pack(arrays | {"description": np.array(json.dumps(described))})
+    )
+    assert "says about itself is damaged: auc: " in refused(["show", tmp_path / "m.npz"])
+
+
+@pytest.mark.promise("R15")
+@pytest.mark.parametrize("options", [(), TREES])
+def test_an_edited_description_is_one_sentence_or_harmless(rows, tmp_path, options):
+    arrays = unpack(fitted(rows, *options)[0], kinds="fiU")
+    edits = list(json_edits(str(arrays["description"])))
+    for name, content in random.Random(0).sample(edits, 60):
+        changed = arrays | {"description": np.array(content.decode())}
+        (tmp_path / "m.npz").write_bytes(pack(changed))
+        for arguments in (("show",), ("show", "--json"), ("score", rows)):
+            first, *others = arguments
+            assert not command(first, tmp_path / "m.npz", *others), (name, arguments)
