@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,6 +321,30 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
     new = csv(tmp_path, "x,z,a,b\n1,2,r,s\n1,2,r,s\n1,2,r,s\n1,?,r,s\n", "new.csv")
     with pytest.raises(InputError, match=r"new\.csv: column 'z', row 4: '\?' is not a number"):
         read_new_rows(new, encoding)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 500)
+    values = np.random.default_rng(0).standard_normal((20_000, 5))
+    table, path = (
+        pd.DataFrame(values, columns=list("abcde")).assign(id="x"),
+        tmp_path / f"own{suffix}",
+    )
+    if suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, row_group_size=500)
+    encoding = Encoding("csv", 5, dense=True, columns=tuple(map(Column, "abcde")))
+    before = pyarrow.total_allocated_bytes()
+    tracemalloc.start()
+    held = []
+    for X, names in read_new_blocks(path, encoding, row_id="id"):
+        assert X.shape == (500, 5) and names == ["x"] * 500
+        held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
+    tracemalloc.stop()
+    assert len(held) == 40
+    assert max(held) < path.stat().st_size / 2
 
 
 def test_bytes_are_rejected(tmp_path):

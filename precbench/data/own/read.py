@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
@@ -421,7 +422,8 @@ def _parquet(
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=rows_at_once):
+        groups = range(file.num_row_groups)  # one by one: the buffers of a reading stay to its end
+        for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
             table, names = batch.to_pandas(), None
             if row_id is not None:
                 column_of(table, row_id, str(path))
