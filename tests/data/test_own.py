@@ -328,7 +328,7 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 500)
     values = np.random.default_rng(0).standard_normal((20_000, 5))
     table, path = (
-        pd.DataFrame(values, columns=list("abcde")).assign(id="x"),
+        pd.DataFrame(values, columns=list("abcde")).assign(id="x" * 200),
         tmp_path / f"own{suffix}",
     )
     if suffix == ".csv":
@@ -340,7 +340,7 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     tracemalloc.start()
     held = []
     for X, names in read_new_blocks(path, encoding, row_id="id"):
-        assert X.shape == (500, 5) and names == ["x"] * 500
+        assert X.shape == (500, 5) and names == ["x" * 200] * 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
     assert len(held) == 40

@@ -398,6 +398,8 @@ def _csv(
         "iterator": True,
         "chunksize": rows_at_once,
     }
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later ones are always exact
+        options["float_precision"] = "round_trip"
     with opened(path) as text, opened(path) as again:
         names = None
         for table in pd.read_csv(text, dtype=dict.fromkeys(kept, "str"), **options):
