@@ -208,6 +208,7 @@ class Model:
         scaling: Scaling = "none",
         encoding: Encoding | None = None,
         fourier: int | Mapping[str, Any] | None = None,
+        sample_weight: Any = None,
         **params: Any,
     ) -> Self:
         """Fit a solver to rows.
@@ -227,6 +228,8 @@ class Model:
             Number of random Fourier features to take in place of the scaled ones, or a mapping with
             this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are drawn
             with the `random_state` of the solver, if it has one, or one of the mapping.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for solvers that take them; scaling and random features do not.
         **params
             Parameters of the solver.
 
@@ -251,7 +254,8 @@ class Model:
             features = _random_features(scaled, options, seed)
             scaled = features.transform(scaled)
         try:
-            fitted = unfitted.fit(scaled, y, trace=untraced)
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            fitted = unfitted.fit(scaled, y, trace=untraced, **weights)
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn's checks

@@ -12,19 +12,31 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 import precbench
-from precbench import SOLVERS, HistGradientBoosting, LightGBM, OnePMB, PNormPush, SGDAtK
+from precbench import (
+    SOLVERS,
+    HistGradientBoosting,
+    LightGBM,
+    LogisticRegressionRanker,
+    OnePMB,
+    PNormPush,
+    RandomForest,
+    SGDAtK,
+)
 from precbench.errors import InputError
 from precbench.metrics import precision_at_k
 from precbench.solvers import ScoringClassifier
 from precbench.solvers.base import untraced
+from precbench.solvers.classifiers import ranker_of
 from precbench.solvers.presets import Preset
 from precbench.topk import cut_below
 from tests import laws
@@ -207,15 +219,99 @@ def test_a_scorer_refuses_a_k_that_is_none():
     [
         (SGDAtK(), "fit", ": repeat rows"),
         (SGDAtK(), "partial_fit", ": repeat rows"),
-        (HistGradientBoosting(), "fit", "set class_weight"),
+        (RandomForest(), "fit", "set class_weight"),
+        (ranker_of(KNeighborsClassifier)(), "fit", ": repeat rows"),
         (PNormPush(), "score", ": repeat rows"),
+        (LightGBM(), "score", "set class_weight"),
     ],
 )
 def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     X, y = problem()
     with pytest.raises(InputError, match=rf"no sample_weight, for each row .*{instead}"):
         getattr(solver, method)(X, y, sample_weight=np.ones(len(y)))
-    assert not has_fit_parameter(solver, "sample_weight")
+    assert method == "score" or not has_fit_parameter(solver, "sample_weight")
+
+
+WEIGHTED = [name for name in FACTORIES if has_fit_parameter(FACTORIES[name](), "sample_weight")]
+
+
+def weighted_problem():
+    """Return rows, labels and whole weights, some of them 0."""
+    X, y = problem(120, 0.3)
+    return X, y, np.random.default_rng(0).integers(0, 4, 120)
+
+
+@pytest.mark.parametrize("name", ["hist-gradient-boosting", "lightgbm"])
+def test_classes_of_any_name_may_have_weights(name):
+    X, y = problem(120, 0.3)
+    equal, heavy = (
+        fitted(FACTORIES[name], X, y, class_weight={"hit": weight, "a miss": 1.0})
+        for weight in (1.0, 50.0)
+    )
+    assert_array_equal(equal.decision_function(X), fitted(FACTORIES[name], X, y)._scores(X))
+    assert heavy.decision_function(X).mean() > equal.decision_function(X).mean()
+
+
+def test_weights_are_taken_where_a_loss_is_a_sum():
+    trees = {"hist-gradient-boosting", "lightgbm"}
+    assert set(WEIGHTED) == {"logistic-regression", "linear-svm"} | trees
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"hit": 3.0, "a miss": 0.5}])
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("name", [name for name in WEIGHTED if name != "lightgbm"])
+def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):
+    """Of LightGBM not even without a smallest leaf: it counts rows for its bins."""
+    X, y, weights = weighted_problem()
+    params = {"class_weight": class_weight, "tol": 1e-9, "max_iter": 10_000}
+    if "tol" not in FACTORIES[name]().get_params():
+        params = {"class_weight": class_weight, "min_samples_leaf": 1, "max_iter": 10}
+    one, other = (clone(FACTORIES[name]()).set_params(**params) for _ in range(2))
+    one.fit(layout(X), y, sample_weight=weights)
+    other.fit(layout(np.repeat(X, weights, axis=0)), np.repeat(y, weights))
+    scores = other.decision_function(X)
+    assert_allclose(one.decision_function(X), scores, atol=2e-5 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_of_one_and_of_zero(name):
+    X, y, weights = weighted_problem()
+    plain = fitted(FACTORIES[name], X, y)
+    for ones in (np.ones(120), [1] * 120, pd.Series(np.ones(120))):
+        same = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=ones)
+        assert_allclose(same.decision_function(X), plain.decision_function(X), atol=1e-6)
+        assert vars(same).keys() == vars(plain).keys()
+    left = fitted(FACTORIES[name], X[weights > 0], y[weights > 0])
+    zero = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=weights > 0)
+    assert_allclose(zero.decision_function(X), left.decision_function(X), atol=1e-6)
+    heavy = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=np.where(y == "hit", 50, 1))
+    assert np.corrcoef(heavy.decision_function(X), plain.decision_function(X))[0, 1] < 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "has -1 for row 5: weights are at"),
+        (lambda w, y: w * (y == "hit"), "the rows with a weight above 0 have one class only"),
+        (lambda w, y: w[1:], r"sample_weight.shape == \(119,\)"),
+        (lambda w, y: w * np.nan, "NaN"),
+    ],
+)
+def test_invalid_weights_are_refused(change, what):
+    X, y, weights = weighted_problem()
+    solver = LogisticRegressionRanker()
+    with pytest.raises(ValueError, match=what):
+        solver.fit(X, y, sample_weight=change(weights.astype(float), y))
+    assert not vars(solver).keys() & {"_given", "_weights", "coef_"}
+
+
+@pytest.mark.filterwarnings("ignore:The scoring .* does not support sample_weight")
+def test_a_search_hands_weights_on():
+    X, y, weights = weighted_problem()
+    search = GridSearchCV(LogisticRegressionRanker(), {"C": [0.01, 1.0]}, cv=2)
+    search.fit(X, y, sample_weight=weights)
+    again = clone(search.best_estimator_).fit(X, y, sample_weight=weights)
+    assert_array_equal(search.best_estimator_.coef_, again.coef_)
 
 
 def test_a_frame_keeps_the_names_of_its_columns():

@@ -19,11 +19,12 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
+from precbench.solvers.weights import WeightedRanker
 
 __all__ = ["LinearSVMRanker", "LogisticRegressionRanker"]
 
 
-class ClassifierRanker(LinearRanker):
+class ClassifierRanker(WeightedRanker, LinearRanker):
     """Base of the baselines: fit a classifier of scikit-learn and keep its weights."""
 
     allowed = Allowed(C=POSITIVE, class_weight=CLASS_WEIGHT, tol=POSITIVE, max_iter=COUNT)
@@ -44,7 +45,11 @@ class ClassifierRanker(LinearRanker):
         self._start(X.shape[1])
         if trace(self):
             return
-        fitted = self._classifier().fit(X, labels)
+        classifier, weights = self._classifier(), self._row_weights(labels, self.class_weight)
+        if weights is None:
+            fitted = classifier.fit(X, labels)
+        else:
+            fitted = classifier.set_params(class_weight=None).fit(X, labels, weights)
         self.coef_ = fitted.coef_.ravel()
         self.n_iter_ = int(np.max(fitted.n_iter_))
         self.n_rows_seen_ = self.n_iter_ * X.shape[0]

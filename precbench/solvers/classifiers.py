@@ -12,6 +12,7 @@ import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
 from precbench.solvers.base import NonlinearRanker, Trace
@@ -29,6 +30,7 @@ from precbench.solvers.parameters import (
 )
 from precbench.solvers.rows import with_short_indices
 from precbench.solvers.trees import Tree, Trees
+from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
 __all__ = ["HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
@@ -72,6 +74,10 @@ class ScoringClassifier(NonlinearRanker):
     def _classifier(self) -> Any:
         """Return the unfitted classifier."""
 
+    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+        """Return the weights of the rows as an argument for the classifier, if there are any."""
+        return {}
+
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self.n_iter_ = self.n_rows_seen_ = 0
         self._width = X.shape[1]
@@ -79,7 +85,7 @@ class ScoringClassifier(NonlinearRanker):
         if trace(self):
             return
         with _one_thread():
-            self.classifier_ = classifier.fit(X, labels)
+            self.classifier_ = classifier.fit(X, labels, **self._given_weights(labels))
         self.n_iter_, self.n_rows_seen_ = 1, X.shape[0]
         trace(self)
 
@@ -130,11 +136,12 @@ class GrowingEnsemble(ScoringClassifier):
         self._width = X.shape[1]
         ensemble, X = self._classifier().set_params(warm_start=True), self._rows(X)
         n_rows, whole = X.shape[0], getattr(self, self.size)
+        weights = self._given_weights(labels)
         while not trace(self) and self.n_iter_ < whole:
             due = ceil(getattr(trace, "next_rows", sys.maxsize) / n_rows)
             self.n_iter_ = min(whole, max(due, self.n_iter_ + 1))
             with _one_thread():
-                ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels)
+                ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels, **weights)
             self.classifier_ = ensemble
             self.n_rows_seen_ = self.n_iter_ * n_rows
 
@@ -176,7 +183,7 @@ class GrowingEnsemble(ScoringClassifier):
         """Score rows by some of the trees."""
 
 
-class HistGradientBoosting(GrowingEnsemble):
+class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     """Gradient-boosted trees on binned features (scikit-learn), with the logistic loss.
 
     All training rows are used: there is no early stopping. Sparse rows are made dense.
@@ -236,7 +243,17 @@ class HistGradientBoosting(GrowingEnsemble):
         self.random_state = random_state
 
     def _classifier(self) -> HistGradientBoostingClassifier:
-        return HistGradientBoostingClassifier(**self.get_params(deep=False), early_stopping=False)
+        chosen = signed_weights(self.class_weight, self.classes_)
+        if self._weights is not None:
+            chosen = None  # they hold those of the classes
+        elif isinstance(chosen, dict):
+            chosen |= {0: chosen[-1]}  # scikit-learn looks them up by 0 and 1
+        given = self.get_params(deep=False) | {"class_weight": chosen}
+        return HistGradientBoostingClassifier(**given, early_stopping=False)
+
+    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+        weights = self._row_weights(labels, self.class_weight)
+        return {} if weights is None else {"sample_weight": weights}
 
     def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         stages = self.classifier_.staged_decision_function(X)
@@ -352,4 +369,5 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         "allowed": Allowed({name: own.get(name, "no_validation") for name in defaults}),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }
-    return type(classifier.__name__, (ScoringClassifier,), members)
+    weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
+    return type(classifier.__name__, (*weighted, ScoringClassifier), members)

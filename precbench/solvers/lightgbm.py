@@ -26,6 +26,7 @@ from precbench.solvers.parameters import (
 from precbench.solvers.rows import with_short_indices
 from precbench.solvers.top import top_of_training
 from precbench.solvers.trees import Tree, Trees
+from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
 __all__ = ["LambdaRank", "LightGBM"]
@@ -67,7 +68,7 @@ class BoostedTrees(NonlinearRanker):
     def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
         """Return the parameters of LightGBM that define the objective."""
 
-    def _weights(self, labels: NDArray[np.int8]) -> Any:
+    def _all_weights(self, labels: NDArray[np.int8]) -> Any:
         """Return the weights of the rows, None for equal ones."""
         return None
 
@@ -97,7 +98,7 @@ class BoostedTrees(NonlinearRanker):
         rows, relevances = _rows(X)[order], (labels[order] > 0).astype(np.float32)
         params |= self._objective(relevances, lengths)
         data = lightgbm.Dataset(
-            rows, relevances, weight=self._weights(labels), group=lengths, params=params
+            rows, relevances, weight=self._all_weights(labels), group=lengths, params=params
         )
         self._booster = lightgbm.Booster(params, data)
         is_done = False
@@ -140,7 +141,7 @@ class BoostedTrees(NonlinearRanker):
         return Trees.of([_tree(block) for block in blocks], self._width)
 
 
-class LightGBM(BoostedTrees):
+class LightGBM(WeightedRanker, BoostedTrees):
     """Gradient-boosted trees on binned features (LightGBM), with the logistic loss.
 
     Parameters
@@ -193,7 +194,9 @@ class LightGBM(BoostedTrees):
     def _cuts_at_0(self) -> bool:
         return True
 
-    def _weights(self, labels: NDArray[np.int8]) -> Any:
+    def _all_weights(self, labels: NDArray[np.int8]) -> Any:
+        if self._weights is not None:
+            return self._row_weights(labels, self.class_weight)
         return compute_sample_weight(signed_weights(self.class_weight, self.classes_), labels)
 
 

@@ -1,0 +1,124 @@
+"""Solvers that take weights of rows: a weight of 2 stands for a row that is there twice."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from precbench.errors import InputError
+from precbench.solvers.base import Ranker, Trace
+from precbench.solvers.parameters import signed_weights
+
+__all__ = ["WeightedRanker"]
+
+
+class WeightedRanker(Ranker):
+    """Base of the solvers whose loss is a sum over rows, so that rows may have weights.
+
+    A subclass takes them in `_fit` from `_row_weights`.
+    """
+
+    _weights: NDArray[np.float64] | None = None  # during a fit
+    _given: Any = None
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        trace: Trace | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows and labels, forgetting any earlier fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Converted to float64, C order or CSR, if it is not; never changed.
+        y : array-like of shape (n_samples,)
+            Two labels, the greater is the positive class.
+        trace : callable, optional
+            Observer of the training, see `precbench.solvers.base.Trace`. A traced fit ends with its
+            last trace: it ranks no training rows, so that there is no `threshold_`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the loss, at least 0. Rows of weight 0 are left out. A linear
+            solver learns from a whole weight what it would learn from as many equal rows; trees
+            count rows, not weights, for the smallest leaf and the bins of features. `score` gives
+            each row the weight 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If y does not have two classes, a parameter has a value that is not allowed, a weight is
+            negative, squares of products of rows overflow, or the memory is too small for the
+            number of features.
+        ValueError
+            If there is not one finite weight for each row.
+        MissingPackageError
+            If the solver belongs to a package that is not installed.
+        """
+        self._given = sample_weight
+        try:
+            return super().fit(X, y, trace)
+        finally:
+            self.__dict__.pop("_given", None)
+            self.__dict__.pop("_weights", None)
+
+    def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
+        X, labels = super()._checked(X, y, **options)
+        if self._given is None:
+            return X, labels
+        weights = _check_sample_weight(self._given, X, dtype=np.float64)
+        if (weights < 0).any():
+            raise InputError(
+                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}: "
+                "weights are at least 0"
+            )
+        kept = weights > 0
+        if not kept.all():
+            X, labels, weights = X[kept], labels[kept], weights[kept]
+            if not 0 < np.count_nonzero(labels > 0) < len(labels):
+                raise InputError("the rows with a weight above 0 have one class only")
+        self._weights = weights
+        return X, labels
+
+    def _row_weights(
+        self, labels: NDArray[np.int8], class_weight: Any = None
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of the rows times those of their classes; None without `fit`'s.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_samples,)
+        class_weight : {"balanced"}, dict or None
+            Balanced are the sums of weights.
+        """
+        if self._weights is None:
+            return None
+        chosen = signed_weights(class_weight, self.classes_)
+        if chosen == "balanced":
+            sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
+            of_class = [sum(sums) / (2 * one) for one in sums]
+        else:
+            of_class = compute_class_weight(chosen, classes=np.array([-1, 1]), y=labels).tolist()
+        return self._weights * np.where(labels > 0, of_class[1], of_class[0])
+
+    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+        """Return the weights of `fit` as an argument for a classifier, if there are any."""
+        return {} if self._weights is None else {"sample_weight": self._weights}
+
+    def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
+        if self._weights is None:
+            return super()._set_threshold(X, labels)
+        scores = self._scores(X)
+        order = np.argsort(-scores, kind="stable")
+        ends = np.cumsum(self._weights[order])
+        place = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
+        if np.isfinite(scores).all():
+            self.threshold_ = float(scores[order[min(place, len(order) - 1)]])
+        return None
