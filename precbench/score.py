@@ -56,6 +56,7 @@ COLUMNS = [
     "chosen",
     "tuning_seconds",
     "final",
+    "key",
 ]
 _ROC_VERTICES = 400
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
@@ -186,6 +187,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
+        "key": record["key"],
         "dataset": dataset.name,
         "title": dataset.title,
         "stand_in": dataset.stand_in,

@@ -10,7 +10,7 @@ import pytest
 
 from precbench import Model
 from precbench.npz import pack, unpack
-from tests.helpers import invoke, refused
+from tests.helpers import invoke, refused, run
 from tests.mutations import command, json_edits
 
 TREES = ("--solver", "hist-gradient-boosting", "--param", "max_iter=3")
@@ -111,3 +111,82 @@ def test_an_edited_description_is_one_sentence_or_harmless(rows, tmp_path, optio
         for arguments in (("show",), ("show", "--json"), ("score", rows)):
             first, *others = arguments
             assert not command(first, tmp_path / "m.npz", *others), (name, arguments)
+
+
+# --- trials ---
+
+
+@pytest.fixture
+def results(small, tmp_path):
+    """The results of a small experiment, of which one trial failed."""
+    assert run(small(solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}, perceptron-avg: }"), tmp_path)
+    return tmp_path / "small"
+
+
+def test_a_trial_is_found_by_its_key_and_by_its_place(results):
+    rows = pd.read_csv(results / "results.csv").query(
+        "solver == 'sgd-avg' and split == 1 and final"
+    )
+    [key] = set(rows["key"])
+    said = shown_trial("mine/sgd-avg/1", results)
+    assert said == shown_trial(key, results) == shown_trial(key[:10], results.parent)
+    value = rows.query("metric == 'auc'")["value"].item()
+    for line in (
+        "mine/sgd-avg/1: ok",
+        f"auc {value:.4f}",
+        "eta0=",
+        "of 0.1, 1.0",
+        "the same now: the trial is not repeated without --force",
+        f"{key}.json",
+        "precbench run CONFIG --dataset mine --solver sgd-avg --seeds 1 --out ",
+    ):
+        assert line in said
+    about = json.loads(invoke("show", key, "--results", results, "--json").stdout)
+    assert about["key"] == key and about["changed_code"] == []
+    assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
+
+
+def shown_trial(what, results):
+    result = invoke("show", what, "--results", results)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_trial_with_other_code_says_that_it_would_run_again(results):
+    [path] = [p for p in results.glob("trials/*.json") if '"split": 0' in p.read_text()][:1]
+    record = json.loads(path.read_text())
+    record["description"]["code"]["precbench.topk"] = "0"
+    path.write_text(json.dumps(record))
+    said = shown_trial(path.stem, results)
+    assert "code: precbench.topk changed since: the trial would run again" in said
+
+
+@pytest.mark.parametrize(
+    ("what", "folder", "says"),
+    [
+        ("mine/sgd-avg/7", "small", "small holds no trial mine/sgd-avg/7: give a key"),
+        ("nonsense", "small", "holds no trial nonsense"),
+        ("mine/sgd-avg/0", "nowhere", "there is no folder"),
+        ("no.npz", "small", "no model no.npz: precbench fit"),
+    ],
+)
+def test_what_is_no_trial_is_refused(what, folder, says, results):
+    assert says in refused(["show", what, "--results", results.parent / folder])
+
+
+def test_several_trials_are_listed(results, tmp_path):
+    (tmp_path / "other").symlink_to(results)
+    assert "2 trials are mine/sgd-avg/0 (" in refused(
+        ["show", "mine/sgd-avg/0", "--results", tmp_path]
+    )
+
+
+def test_an_edited_record_is_refused_with_a_sentence(results):
+    path = next(results.glob("trials/*.json"))
+    record = json.loads(path.read_text())
+    for edit in ({"seed": "x"}, {"description": 3}, {"warnings": {}}, {"environment": "../../x"}):
+        path.write_text(json.dumps({**record, **edit}))
+        result = invoke("show", path.stem, "--results", results)
+        assert result.exit_code in (0, 2) and not isinstance(
+            result.exception, (KeyError, TypeError)
+        )

@@ -541,22 +541,38 @@ def score(
     score_rows(model, file, form, top, row_id, out, as_json)
 
 
-@app.command(short_help="Describe a saved model.")
+@app.command(short_help="Describe a saved model, or a trial behind a number.")
 def show(
-    what: Annotated[str, typer.Argument(metavar="MODEL", help="Model file, see fit.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="Model file (see fit), key of a trial or its beginning, or DATASET/SOLVER/SPLIT.",
+        ),
+    ],
+    results: Annotated[
+        Path, typer.Option(help="Folder of results, or of one experiment, with the trial.")
+    ] = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Describe a saved model: what it is, of which rows and columns, and how good.
+    """Describe a saved model, or a trial behind a number of a table.
 
-    Weights are those of the scaled features. With --json all columns are listed.
+    Of a model: what it is, of which rows and columns, and how good. Weights are those of the
+    scaled features. With --json all columns are listed.
+
+    Of a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
+    machine, whether it would run again, and the command that repeats it. Keys stand in the
+    column key of results.csv.
 
     \b
-    Example:
+    Examples:
       precbench show top.npz
+      precbench show letter/sgd-avg/0
+      precbench show 000bda98 --results results/letter
     """
     from precbench.cli.show import show
 
-    show(what, as_json)
+    show(what, results, as_json)
 
 
 @data_app.command(short_help="Download data sets into the cache and verify them.")

@@ -1,7 +1,6 @@
 """``precbench show``."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
@@ -11,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from precbench.cli.quality import describe_quality
+from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
 from precbench.model import Model
@@ -53,12 +53,14 @@ class _Making(Fields):
     versions: dict[Text, Text] = Field(default_factory=dict)
 
 
-def show(what: str, as_json: bool) -> None:
-    """Describe what an argument names."""
-    for is_meant, describe in _KINDS:
-        if is_meant(what):
-            return describe(what, as_json)
-    raise InputError(f"no model {what}: precbench fit FILE --save {what} creates one")
+def show(what: str, results: Path, as_json: bool) -> None:
+    """Describe the model or the trial that an argument names."""
+    if Path(what).exists():
+        _show_model(what, as_json)
+    elif Path(what).suffix == ".npz":
+        raise InputError(f"no model {what}: precbench fit FILE --save {what} creates one")
+    else:
+        show_trial(what, results, as_json)
 
 
 def _show_model(path: str, as_json: bool) -> None:
@@ -166,9 +168,3 @@ def _facts(path: str, model: Model, making: _Making, quality: Any) -> dict[str, 
         **making.model_dump(),
         "quality": quality,
     }
-
-
-_KINDS: list[tuple[Callable[[str], bool], Callable[[str, bool], None]]] = [
-    (lambda what: Path(what).exists(), _show_model),
-]
-"""What an argument may name, and how it is described."""

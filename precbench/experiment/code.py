@@ -7,7 +7,7 @@ from precbench.experiment.trial import Trial
 from precbench.solvers import SOLVERS, solver_version
 from precbench.sources import code_of
 
-__all__ = ["describe"]
+__all__ = ["code_behind", "describe"]
 
 _EVERY_TRIAL = (
     *("precbench.experiment.samples", "precbench.runner.recorder", "precbench.runner.worker"),
@@ -41,14 +41,15 @@ def describe(trial: Trial, data_sha256: str) -> dict[str, Any]:
     """
     from precbench.solvers import LinearRanker
 
-    code = _code(trial.solver, bool(trial.candidates))
+    code = code_behind(trial.solver, bool(trial.candidates))
     about = trial.description(data_sha256, solver_version(trial.solver), code)
     is_linear = isinstance(SOLVERS[trial.solver](), LinearRanker)
     return about if is_linear else about | {"parts": list(trial.parts)}
 
 
 @cache
-def _code(solver: str, is_tuned: bool) -> dict[str, str]:
+def code_behind(solver: str, is_tuned: bool) -> dict[str, str]:
+    """Return a hash of each module between the rows of a data set and the weights of a solver."""
     module = type(SOLVERS[solver]()).__module__
     package = module.partition(".")[0]
     own = () if package == "precbench" else (package, f"{package}.*")

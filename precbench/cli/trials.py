@@ -1,0 +1,239 @@
+"""A trial, found by its key or by its place in a table."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from precbench.errors import InputError
+from precbench.experiment import list_configs
+from precbench.experiment.code import code_behind
+from precbench.results import read_run
+from precbench.solvers import SOLVERS
+from precbench.store import Store
+from precbench.strict_json import Count, Fields, Number, Text, checked
+from precbench.text import one_line
+
+__all__ = ["find_trials", "show_trial"]
+
+_KEY = re.compile(r"[0-9a-f]{4,64}")
+_PLACE = re.compile(r"(?P<dataset>[^/]+)/(?P<label>.+)/(?P<split>\d{1,9})")
+_MOST_LISTED = 8
+
+
+class _Described(Fields):
+    code: dict[Text, Text] = Field(default_factory=dict)
+    data_sha256: Text = ""
+    params: dict[Text, Any] = Field(default_factory=dict)
+    preprocessing: dict[Text, Any] = Field(default_factory=dict)
+    split: dict[Text, Any] = Field(default_factory=dict)
+    tuning: dict[Text, Any] | None = None
+
+
+class _Trial(Fields):
+    """What is shown of a record; those of trials that failed, or of former versions, have less."""
+
+    key: Text
+    status: Text
+    experiment: Text
+    label: Text
+    solver: Text
+    dataset: Text
+    split: Count
+    seed: Count
+    sweep: list[Any] | None = None
+    timing: Text = ""
+    reason: Text = ""
+    stopped: Text = ""
+    title: Text = ""
+    seconds: Number | None = None
+    tuning_seconds: Number | None = None
+    n_train: Count | None = None
+    chosen: dict[Text, Any] = Field(default_factory=dict)
+    warnings: list[Text] = Field(default_factory=list)
+    environment: Text = ""
+    description: _Described = _Described()
+
+
+def show_trial(what: str, results: Path, as_json: bool) -> None:
+    """Describe the one trial that an argument names, and say how to repeat it."""
+    [(store, record)] = find_trials(what, results)
+    trial = _checked(store, record)
+    metrics = _metrics(store, trial)
+    machine = _machine(store, trial.environment)
+    changed = _changed(trial)
+    command = _command(store, trial)
+    if as_json:
+        more = {"metrics": metrics, "machine": machine, "changed_code": changed}
+        print(json.dumps({**record, **more, "command": command}, indent=1))
+        return
+    sweep = "" if trial.sweep is None else " at " + "=".join(map(str, trial.sweep))
+    print(one_line(f"{trial.dataset}/{trial.label}/{trial.split}{sweep}: {_outcome(trial)}"))
+    about = trial.description
+    sections = {
+        "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),
+        "data": f"{trial.title or trial.dataset}, sha256 {about.data_sha256 or 'unknown'}",
+        "split": _assigned({**about.split, "training rows": trial.n_train}),
+        "preparation": _assigned(about.preprocessing),
+        "parameters": _assigned({**about.params, "seed": trial.seed}),
+        "chosen": _chosen(trial),
+        "time": _time(trial),
+        "warnings": "; ".join(trial.warnings),
+        "machine": _assigned(machine),
+        "code": _state(trial, changed),
+        "record": str(store.folder / "trials" / f"{trial.key}.json"),
+        "repeat": command,
+    }
+    for name, text in sections.items():
+        if text:
+            print(f"  {name}: {one_line(text)}")
+
+
+def find_trials(what: str, results: Path) -> list[tuple[Store, dict[str, Any]]]:
+    """Return the one record that a key, the beginning of one, or DATASET/SOLVER/SPLIT names.
+
+    Parameters
+    ----------
+    what : str
+    results : pathlib.Path
+        Folder of results, or of one experiment.
+
+    Returns
+    -------
+    list of (Store, dict)
+        With one element.
+
+    Raises
+    ------
+    InputError
+        If there is none, or several.
+    """
+    found = list(_matching(what, results))
+    if not found:
+        raise InputError(
+            f"{results} holds no trial {what}: give a key (the column key of results.csv), "
+            "DATASET/SOLVER/SPLIT, or another folder (--results)"
+        )
+    if len(found) > 1:
+        listed = [f"{store.folder}: {record['key'][:12]}" for store, record in found]
+        shown = ", ".join(listed[:_MOST_LISTED]) + ", ..." * (len(listed) > _MOST_LISTED)
+        raise InputError(
+            f"{len(found)} trials are {what} ({shown}): give a longer key, or the folder of one "
+            "experiment (--results)"
+        )
+    return found
+
+
+def _matching(what: str, results: Path) -> Iterator[tuple[Store, dict[str, Any]]]:
+    if not results.is_dir():
+        raise InputError(f"there is no folder {results}: name one of results (--results)")
+    folders = [path.parent for path in sorted(results.glob("*/trials"))]
+    folders += [results] if (results / "trials").is_dir() else []
+    place = _PLACE.fullmatch(what)
+    for store in map(Store, folders):
+        keys = store.keys()
+        if _KEY.fullmatch(what):
+            keys = [key for key in keys if key.startswith(what)]
+        elif place is None:
+            keys = []
+        for key in keys:
+            record = store.read(key)
+            if record is not None and (place is None or _is_at(record, place)):
+                yield store, record
+
+
+def _is_at(record: dict[str, Any], place: re.Match[str]) -> bool:
+    named = record.get("dataset"), record.get("label"), str(record.get("split"))
+    return named == (place["dataset"], place["label"], place["split"])
+
+
+def _checked(store: Store, record: dict[str, Any]) -> _Trial:
+    try:
+        return checked(record, _Trial)
+    except ValueError as error:
+        raise store.damaged(str(record["key"]), str(error)) from None
+
+
+def _metrics(store: Store, trial: _Trial) -> list[dict[str, Any]]:
+    """Return the final values in results.csv, none where the tables were not made yet."""
+    if not (store.folder / "results.csv").exists():
+        return []
+    rows = read_run(store.folder).results
+    sweep = "" if trial.sweep is None else "=".join(map(str, trial.sweep))
+    place = {"dataset": trial.dataset, "solver": trial.label, "split": trial.split, "sweep": sweep}
+    for column, value in place.items():
+        rows = rows[rows[column] == value]
+    rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
+    records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
+    return records
+
+
+def _machine(store: Store, name: str) -> dict[str, Any]:
+    path = store.folder / "environments" / f"{name}.json"
+    if not re.fullmatch(r"[0-9a-f]{12}", name) or not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+        packages = dict(found.pop("packages"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {k: v for k, v in {**found, **packages}.items() if k != "blas" and v is not None}
+
+
+def _changed(trial: _Trial) -> list[str]:
+    """Return the modules behind the trial that are other ones now."""
+    if trial.solver not in SOLVERS or not trial.description.code:
+        return []
+    now = code_behind(trial.solver, trial.description.tuning is not None)
+    before = trial.description.code
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+
+
+def _command(store: Store, trial: _Trial) -> str:
+    """Return the command that repeats the trial; where its config is not a shipped one, CONFIG."""
+    configs = [name for name in list_configs() if name.replace("/", "-") == trial.experiment]
+    options = {"--dataset": trial.dataset, "--solver": trial.label, "--seeds": str(trial.split)}
+    given = [f"{option} {shlex.quote(value)}" for option, value in options.items()]
+    given += ["--smoke"] if store.folder.name.endswith("-smoke") else []
+    given += [f"--out {shlex.quote(str(store.folder.parent))}"]
+    return " ".join(["precbench run", *(configs or ["CONFIG"]), *given, "--force"])
+
+
+def _outcome(trial: _Trial) -> str:
+    because = f": {trial.reason}" if trial.reason else ""
+    stopped = f", stopped by its limit of {trial.stopped}" if trial.stopped else ""
+    return f"{trial.status}{because}{stopped}"
+
+
+def _time(trial: _Trial) -> str:
+    if trial.seconds is None:
+        return ""
+    how = {"sequential": ", alone", "parallel": ", beside other trials"}.get(trial.timing, "")
+    tuned = f", {trial.tuning_seconds:.3g} s to choose" if trial.tuning_seconds else ""
+    return f"{trial.seconds:.3g} s to train{tuned}{how}"
+
+
+def _chosen(trial: _Trial) -> str:
+    candidates = (trial.description.tuning or {}).get("candidates", {})
+    texts = []
+    for name, value in trial.chosen.items():
+        among = candidates.get(name) if isinstance(candidates, dict) else None
+        listed = ", ".join(map(str, among)) if isinstance(among, list) else ""
+        texts.append(f"{name}={value}{f' of {listed}' if listed else ''}")
+    return "; ".join(texts)
+
+
+def _state(trial: _Trial, changed: list[str]) -> str:
+    if not trial.description.code:
+        return "unknown, of an early version: the trial would run again"
+    if changed:
+        return f"{', '.join(changed)} changed since: the trial would run again"
+    return "the same now: the trial is not repeated without --force"
+
+
+def _assigned(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
