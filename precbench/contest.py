@@ -17,7 +17,7 @@ import yaml
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
-from precbench.data.own.encoding import Encoding, Missing, learn_columns, listed
+from precbench.data.own.encoding import Encoding, Missing, is_table, listed
 from precbench.data.own.read import Categorical, read_own_file
 from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
@@ -251,10 +251,8 @@ def compare(
 
 def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:
     """Return rows and labels as the arrays of an npz file."""
-    if hasattr(X, "columns"):  # a frame
-        columns = learn_columns(X, list(X.columns), categorical, missing, "X")
-        width = sum(1 if c.categories is None else len(c.categories) for c in columns)
-        X = Encoding("parquet", width, dense=True, columns=columns).encode(X, "X")
+    if is_table(X):
+        X = Encoding.learn(X, list(X.columns), categorical, missing, "X").encode(X, "X")
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:

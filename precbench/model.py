@@ -3,19 +3,20 @@
 import json
 import os
 import platform
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from precbench.data.own.encoding import Encoding
+from precbench.data.own.encoding import Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.data.random_features import fitted_sampler
 from precbench.errors import InputError, did_you_mean
@@ -207,6 +208,8 @@ class Model:
         *,
         scaling: Scaling = "none",
         encoding: Encoding | None = None,
+        categorical: Literal["error", "one-hot"] = "error",
+        missing: Missing = "error",
         fourier: int | Mapping[str, Any] | None = None,
         sample_weight: Any = None,
         **params: Any,
@@ -215,8 +218,10 @@ class Model:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Not changed.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Not changed. Of a frame with named columns the model learns the encoding, as
+            ``precbench fit`` does of a file: dates count in days, and it scores frames and files
+            by their names of columns.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         solver : str, default="sgd-avg"
@@ -224,6 +229,11 @@ class Model:
         scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
             See `precbench.data.preprocess.Scaler`; default "none".
         encoding : Encoding, optional
+            How X was made of the rows of a file.
+        categorical : {"error", "one-hot"}
+            Treatment of text in a frame.
+        missing : {"error", "mean", "median", "most-frequent"}
+            Treatment of missing values in a frame.
         fourier : int or mapping, optional
             Number of random Fourier features to take in place of the scaled ones, or a mapping with
             this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are drawn
@@ -243,6 +253,9 @@ class Model:
             If the solver does not accept X, y or a parameter, or the weights overflow.
         """
         unfitted = make_solver(solver, params)
+        if encoding is None and is_table(X):
+            encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
+            X = encoding.encode(X, "X")
         X = _matrix(X)
         unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
         scaler = Scaler(scaling).fit(X)
@@ -291,8 +304,8 @@ class Model:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Unscaled; not changed.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Unscaled; not changed. A frame may have further columns, in any order.
 
         Returns
         -------
@@ -303,7 +316,17 @@ class Model:
         ------
         InputError
             If X has another number of features or a value that is not finite, or a score overflows.
+
+        Warns
+        -----
+        UserWarning
+            Counts what a frame lacks, see `precbench.data.own.read.read_new_rows`.
         """
+        if self.encoding is not None and self.encoding.columns and is_table(X):
+            gaps = Gaps()
+            X = self.encoding.encode(X, "X", gaps)
+            for sentence in gaps.sentences():
+                warnings.warn(f"X: {sentence}", stacklevel=2)
         X = _matrix(X)
         if X.shape[1] != self.n_features:
             raise InputError(

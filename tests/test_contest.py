@@ -151,7 +151,9 @@ def test_one_list_has_one_result_in_every_format(tmp_path):
     np.savez(tmp_path / "mine.npz", X=X, y=y)
     options = {"k": "5 %", "solvers": ["logistic-regression"], "n_splits": 2}
     expected = precbench.compare(frame, y, **options).values["mean"].tolist()
-    assert precbench.compare(X, y, n_jobs=1, **options).values["mean"].tolist() == expected
+    for same, n_jobs in ((X, 1), (pd.DataFrame(X), 2)):
+        choice = precbench.compare(same, y, n_jobs=n_jobs, **options)
+        assert choice.values["mean"].tolist() == expected
     given = ["--k", "5 %", "--solver", "logistic-regression", "--splits", 2, "--json"]
     for name, label in (("csv", "label"), ("parquet", "label"), ("npz", None)):
         where = ["--out", tmp_path / name, *(["--label", label] if label else [])]

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench import SOLVERS, Model
-from precbench.data.own.read import read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.model import make_solver
 from precbench.solvers.classifiers import ranker_of
@@ -185,6 +185,38 @@ def test_a_saved_encoding_gives_the_same_features(tmp_path_factory, data, missin
     pd.testing.assert_frame_equal(
         loaded.rank(read_new_rows(folder / "new.csv", loaded.encoding)), model.rank(dataset.X)
     )
+
+
+def test_a_frame_is_a_table(tmp_path):
+    """A model of a frame is that of its file, and scores frames and files by their columns."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.standard_normal(40), "city": rng.choice(["Oslo", "Rome"], 40)})
+    frame["seen"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 40), "D")
+    frame["seen"] = frame["seen"].mask(frame["x"] > 1)
+    y = np.arange(40) % 2
+    options = {"categorical": "one-hot", "missing": "median"}
+    model = Model.fit(frame, y, random_state=0, **options)
+    frame.assign(y=y).to_csv(tmp_path / "own.csv", index=False)
+    dataset, encoding = read_own_file(tmp_path / "own.csv", label="y", **options)
+    of_file = Model.fit(dataset.X, dataset.y, random_state=0, encoding=encoding)
+    assert np.array_equal(model.coef, of_file.coef)
+    model.save(tmp_path / "m.npz")
+    loaded = Model.load(tmp_path / "m.npz")
+    assert loaded.encoding.columns == encoding.columns
+    expected = of_file.decision_function(dataset.X)
+    with pytest.warns(UserWarning, match=r"X: \d+ values filled in seen"):
+        found = loaded.decision_function(frame.assign(more="?")[["more", "seen", "x", "city"]])
+    assert np.array_equal(found, expected)
+    with pytest.warns(UserWarning, match="filled in seen"):
+        blocks = read_new_blocks(tmp_path / "own.csv", loaded.encoding)
+        ranking, n_rows = loaded.rank_blocks(blocks, 5)
+    assert n_rows == 40 and np.array_equal(ranking["score"], expected[ranking["row"] - 1])
+    with pytest.raises(InputError, match="X: no column 'city'; it has x, seen"):
+        model.decision_function(frame[["x", "seen"]])
+    with pytest.raises(InputError, match=r"X: column 'city', row 1: .* is not a number"):
+        Model.fit(frame, y)
+    with pytest.raises(InputError, match="X: two columns are named 'x'"):
+        Model.fit(frame[["x", "x"]], y)
 
 
 @pytest.mark.parametrize(

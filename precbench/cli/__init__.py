@@ -461,12 +461,15 @@ def fit(
     It is a mean over several such splits, ± half the length of its 95 % interval, which takes
     into account that splits share rows. Boosted trees are measured beside it, where they are
     soon fitted. The saved model is fitted to all rows. A k above the number of positives is
-    trained as that number. The columns of label, groups and time are not features.
+    trained as that number. The columns of label, groups and time are not features;
+    other dates (2024-05-31, 2024-05-31T18:00) count in days since the earliest one.
 
     \b
     Examples:
       precbench fit mine.csv --label churned --positive yes --drop id \\
           --categorical one-hot --missing median --save top.npz
+      precbench fit payments.parquet --label fraud --time when --k 50 \\
+          --save top.npz
       precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
       precbench fit mine.csv --label churned --solver hist-gradient-boosting \\
           --save top.npz

@@ -118,6 +118,50 @@ class Encoding:
     dense: bool
     columns: tuple[Column, ...] = ()
 
+    @classmethod
+    def learn(
+        cls,
+        table: pd.DataFrame,
+        names: Sequence[str],
+        categorical: str = "error",
+        missing: Missing = "error",
+        name: str = "the table",
+        format: Format = "parquet",  # noqa: A002
+    ) -> Self:
+        """Learn from the training rows how columns of a table become features.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame of n_samples rows
+        names : sequence of str
+            The columns to take.
+        categorical : {"error", "one-hot"}
+            Treatment of text.
+        missing : {"error", "mean", "median", "most-frequent"}
+            Treatment of missing values; in text the most frequent value replaces them.
+        name : str
+            Name of the table in messages.
+        format : {"csv", "tsv", "parquet"}
+
+        Returns
+        -------
+        Encoding
+
+        Raises
+        ------
+        InputError
+            Two columns of one name, text or missing values that are to be refused, a slip in a
+            column of numbers or dates, too many different texts.
+        """
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise InputError(f"{name}: two columns are named {twice!r}")
+        columns = learn_columns(table, names, categorical, missing, name)
+        width = sum(
+            1 if column.categories is None else len(column.categories) for column in columns
+        )
+        return cls(format, width, dense=True, columns=columns)
+
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
@@ -229,6 +273,11 @@ def column_of(table: pd.DataFrame, name: str, where: str) -> pd.Series:
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
     raise InputError(f"{where}: no column {name!r}{near}; it has {listed(table.columns)}")
+
+
+def is_table(X: Any) -> bool:
+    """Return whether X is a frame of pandas whose columns have names, not numbers."""
+    return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
 
 
 def learn_columns(

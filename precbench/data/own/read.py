@@ -25,7 +25,6 @@ from precbench.data.own.encoding import (
     Gaps,
     Missing,
     column_of,
-    learn_columns,
     listed,
     number_groups,
     order_in_time,
@@ -286,9 +285,7 @@ def _own_table(
     names = [name for name in table.columns if name not in others]
     if not names:
         raise InputError(f"{path}: no column is left as a feature")
-    columns = learn_columns(table, names, categorical, missing, str(path))
-    width = sum(1 if column.categories is None else len(column.categories) for column in columns)
-    encoding = Encoding(found, width, dense=True, columns=columns)
+    encoding = Encoding.learn(table, names, categorical, missing, str(path), found)
     return _Own(encoding.encode(table, str(path)), y, numbered, order, encoding)
 
 
