@@ -69,7 +69,7 @@ def test_boosting_of_lightgbm_is_that_of_its_own_interface():
         )
     ranker = lightgbm.LGBMRanker(
         n_estimators=20, lambdarank_truncation_level=50, verbosity=-1, min_child_samples=20
-    ).fit(X, y > 0, group=[1000])
+    ).fit(X, y > 0, group=np.array([1000]))
     ours = LambdaRank(k=0.25, n_estimators=20).fit(X, y, trace=untraced)
     assert_allclose(ours.decision_function(X), ranker.predict(X), atol=1e-9)
 
