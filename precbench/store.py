@@ -12,8 +12,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -137,6 +138,41 @@ class Store:
     def running(self) -> Path:
         """The folder of the marks of trials that are being worked on."""
         return self.folder / "running"
+
+    def note_asked(self, keys: Iterable[str], jobs: int) -> None:
+        """Note what a run was asked for, for `precbench status`."""
+        asked = {"keys": sorted(keys), "jobs": jobs, "started": time.time()}
+        self.write_text("asked.json", json.dumps(asked) + "\n")
+
+    def holder(self) -> int | None:
+        """Return the process of the run that holds the folder, None if there is none."""
+        try:
+            stream = (self.folder / ".lock").open("rb")
+        except OSError:
+            return None
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = stream.read(20)
+                return int(text) if text.isdigit() else 0
+        return None
+
+    def moments(self, keys: Iterable[str]) -> Iterator[float]:
+        """Yield when each of these records was written, in seconds since 1970."""
+        for key in keys:
+            with suppress(OSError):
+                yield self._file(key).stat().st_mtime
+
+    def environments(self) -> dict[str, dict[str, Any]]:
+        """Return the machines on which trials ran, by id; those that were damaged are left out."""
+        found = {}
+        for path in sorted((self.folder / "environments").glob("*.json")):
+            with suppress(OSError, ValueError):
+                about = load(path.read_bytes())
+                if isinstance(about, dict):
+                    found[path.stem] = about
+        return found
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.

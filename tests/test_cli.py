@@ -28,7 +28,19 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, refused, run
 
-COMMANDS = ["", "run", "plot", "check", "reproduce", "list", "compare", "fit", "score"]
+COMMANDS = [
+    "",
+    "run",
+    "status",
+    "plot",
+    "check",
+    "reproduce",
+    "list",
+    "compare",
+    "diff",
+    "fit",
+    "score",
+]
 COMMANDS += ["show", "data"]
 COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}

@@ -297,6 +297,52 @@ def reproduce(
     raise typer.Exit(reproduce_claims(targets, options))
 
 
+@app.command(short_help="Say what of the results is done, running, failed or left.")
+def status(
+    results: Annotated[
+        Path, typer.Argument(help="Folder of results, or of one experiment.")
+    ] = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Say what is done, running, failed and left, also while a run goes on.
+
+    Counted are the trials that the last run of each experiment was asked for. The estimate of the
+    time that is left follows from the trials that this run has finished.
+
+    \b
+    Examples:
+      precbench status
+      precbench status results/letter --json
+    """
+    from precbench.cli.status import show_status
+
+    show_status(results, as_json)
+
+
+@app.command(short_help="Compare two folders of results, cell by cell.")
+def diff(
+    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    second: Annotated[Path, typer.Argument(help="Another one, of the same experiments.")],
+    as_json: Json = False,
+) -> None:
+    """Compare two folders of results, cell by cell.
+
+    Says how many final numbers are the same bit for bit, and of the others the means, their
+    difference and its paired interval. Times are compared only for trials that ran alone, on one
+    kind of machine.
+
+    Exit code 1: the numbers differ, or one folder has some that the other lacks.
+
+    \b
+    Examples:
+      precbench diff results other-machine/results
+      precbench diff results/letter before/letter --json
+    """
+    from precbench.cli.diff import compare_results
+
+    raise typer.Exit(compare_results(first, second, as_json))
+
+
 @app.command("list", short_help="List solvers, data sets, metrics, configs, claims or deviations.")
 def list_(
     what: Annotated[

@@ -101,6 +101,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
     with store.lock():
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
+        store.note_asked(wanted, options.jobs)
         _train(plan, store, trials, options)
         console.print("measuring the stored results")
         results = write_results(plan, store)

@@ -173,15 +173,10 @@ def _metrics(store: Store, trial: _Trial) -> list[dict[str, Any]]:
 
 
 def _machine(store: Store, name: str) -> dict[str, Any]:
-    path = store.folder / "environments" / f"{name}.json"
-    if not re.fullmatch(r"[0-9a-f]{12}", name) or not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_bytes())
-        packages = dict(found.pop("packages"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    return {k: v for k, v in {**found, **packages}.items() if k != "blas" and v is not None}
+    found = dict(store.environments().get(name, {}))
+    packages = found.pop("packages", None)
+    more = packages if isinstance(packages, dict) else {}
+    return {k: v for k, v in {**found, **more}.items() if k != "blas" and v is not None}
 
 
 def _changed(trial: _Trial) -> list[str]:

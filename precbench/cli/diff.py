@@ -1,0 +1,190 @@
+"""``precbench diff``."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precbench.cli.screen import screen
+from precbench.errors import InputError
+from precbench.report.tables import Table, console_table, text_table, three_digits
+from precbench.results import Run, read_run
+from precbench.statistics import resampled_test
+from precbench.store import Store
+
+_CELL = ["dataset", "sweep", "metric", "part", "solver"]
+_TRIAL = [*_CELL, "split"]
+_MACHINE = ("cpu", "cores", "machine", "memory_gib", "os")
+_MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one experiment has in two folders.
+
+    Attributes
+    ----------
+    experiment : str
+    equal, differing : int
+        Final values of trials that both have, bit for bit or not.
+    only_first, only_second : int
+        Values that one folder has alone.
+    cells : list of dict
+        Of each cell with differing values: its place, ``first`` and ``second`` mean over the
+        common splits, ``behind`` of these with ``low`` and ``high`` (a paired interval, None where
+        there is none), ``differing`` and ``splits``.
+    time_ratio : float or None
+        Median of second by first training time, of trials that ran alone on one kind of machine.
+    """
+
+    experiment: str
+    equal: int
+    differing: int
+    only_first: int
+    only_second: int
+    cells: list[dict[str, Any]]
+    time_ratio: float | None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether both folders have the same numbers."""
+        return not self.differing + self.only_first + self.only_second
+
+
+def compare_results(first: Path, second: Path, as_json: bool) -> int:
+    """Compare two folders of results and return the exit code."""
+    pairs, alone = _pairs(first, second)
+    found = [_difference(read_run(one), read_run(other)) for one, other in pairs]
+    if as_json:
+        about = {"same": _same(found, alone), "only_one": alone}
+        print(json.dumps({**about, "experiments": [asdict(of) for of in found]}, indent=1))
+        return int(not about["same"])
+    console = screen()
+    for of in found:
+        console.print(_sentence(of))
+        if of.cells:
+            console.print(console_table(_table(of, first, second)))
+    for name in alone:
+        console.print(f"{name}: only in one of the two folders")
+    return int(not _same(found, alone))
+
+
+def _same(found: list[Difference], alone: list[str]) -> bool:
+    return not alone and all(of.is_none for of in found)
+
+
+def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
+    """Return the folders of the experiments in both, and the names of those in one."""
+    if all((folder / "results.csv").is_file() for folder in (first, second)):
+        return [(first, second)], []
+    names = [{path.parent.name for path in f.glob("*/results.csv")} for f in (first, second)]
+    both = sorted(names[0] & names[1])
+    if not both:
+        raise InputError(
+            f"{first} and {second} have no experiment in common: name two folders of results, or "
+            "of one experiment each"
+        )
+    return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
+
+
+def _difference(first: Run, second: Run) -> Difference:
+    one, other = _finals(first), _finals(second)
+    both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
+    a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
+    both["differs"] = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    cells = [
+        _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
+        for cell, rows in both.groupby(level=_CELL, sort=False)
+        if rows["differs"].any()
+    ]
+    return Difference(
+        experiment=first.name,
+        equal=int((~both["differs"]).sum()),
+        differing=int(both["differs"].sum()),
+        only_first=len(one.index.difference(other.index)),
+        only_second=len(other.index.difference(one.index)),
+        cells=cells,
+        time_ratio=_time_ratio(first, second, both),
+    )
+
+
+def _finals(run: Run) -> pd.DataFrame:
+    rows = run.results
+    rows = rows[rows["final"] | (rows["status"] != "ok")]
+    return rows.set_index(_TRIAL)[["value", "wall_seconds", "timing"]]
+
+
+def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
+    pair = rows[["value_first", "value_second"]].dropna().to_numpy()
+    first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
+    low = high = None
+    share = shares.get(place["dataset"])
+    if len(pair) > 1 and share is not None and np.isfinite(pair).all():
+        _, low, high, _ = resampled_test(pair[:, 1], pair[:, 0], share)
+    return {
+        **place,
+        "first": _json_number(first),
+        "second": _json_number(second),
+        "difference": _json_number(second - first),
+        "low": low,
+        "high": high,
+        "differing": int(rows["differs"].sum()),
+        "splits": len(rows),
+    }
+
+
+def _json_number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _time_ratio(first: Run, second: Run, both: pd.DataFrame) -> float | None:
+    machines = [_machines(run.folder) for run in (first, second)]
+    alone = both[(both["timing_first"] == "sequential") & (both["timing_second"] == "sequential")]
+    if machines[0] != machines[1] or len(machines[0]) != 1 or alone.empty:
+        return None
+    ratio = float((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
+    return _json_number(ratio)
+
+
+def _machines(folder: Path) -> set[str]:
+    """Return the kinds of machine on which the trials of a folder ran."""
+    return {
+        json.dumps([environment.get(name) for name in _MACHINE])
+        for environment in Store(folder).environments().values()
+    }
+
+
+def _sentence(of: Difference) -> str:
+    parts = [f"{of.equal:,} numbers are the same in both"]
+    parts += [f"{of.differing:,} differ"] if of.differing else []
+    parts += [f"{of.only_first:,} only in the first"] if of.only_first else []
+    parts += [f"{of.only_second:,} only in the second"] if of.only_second else []
+    if of.time_ratio is not None:
+        parts.append(f"the second took {three_digits(of.time_ratio)} times as long (median)")
+    return f"{of.experiment}: {', '.join(parts)}"
+
+
+def _table(of: Difference, first: Path, second: Path) -> Table:
+    rows = []
+    for cell in of.cells[:_MOST_ROWS]:
+        interval = "" if cell["low"] is None else f"{cell['low']:+.4f} to {cell['high']:+.4f}"
+        texts = [_four(cell[name]) for name in ("first", "second")]
+        texts += ["–" if cell["difference"] is None else f"{cell['difference']:+.4g}", interval]
+        place = [
+            cell["dataset"],
+            cell["solver"],
+            " ".join((cell["metric"], cell["sweep"])).rstrip(),
+        ]
+        rows.append([*place, *texts, f"{cell['differing']} of {cell['splits']}"])
+    header = ["data", "solver", "metric", str(first), str(second), "difference"]
+    notes = ["Means over the splits that both have; the interval (95 %) is paired."]
+    if len(of.cells) > _MOST_ROWS:
+        notes.append(f"{len(of.cells) - _MOST_ROWS:,} more with --json.")
+    return text_table(of.experiment, [*header, "interval", "splits that differ"], rows, *notes)
+
+
+def _four(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

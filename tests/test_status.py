@@ -1,0 +1,136 @@
+"""What is done, running and left; two folders of results, cell by cell."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from precbench.statistics import resampled_test
+from precbench.store import Store
+from tests.helpers import invoke, refused, run
+
+SOLVERS = "{sgd-avg: , perceptron-avg: }"
+
+
+@pytest.fixture
+def results(small, tmp_path):
+    """A folder of results with one experiment of 2 solvers and 2 splits."""
+    result = run(small(solvers=SOLVERS), tmp_path / "a")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "a"
+
+
+def copied(results):
+    return shutil.copytree(results, results.parent / "b")
+
+
+def edited(folder, change):
+    path = folder / "small" / "results.csv"
+    table = pd.read_csv(path)
+    change(table).to_csv(path, index=False)
+
+
+def diff(*arguments, code=0):
+    result = invoke("diff", *arguments)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+# --- diff ---
+
+
+def test_equal_results_are_the_same(results):
+    other = copied(results)
+    said = diff(results, other)
+    assert said.startswith("small: 8 numbers are the same in both, the second took 1.00 times")
+    assert json.loads(diff(results / "small", other / "small", "--json"))["same"]
+
+
+def test_a_changed_number_is_found_with_its_paired_interval(results):
+    other = copied(results)
+    before = pd.read_csv(results / "small" / "results.csv")
+    cell = (before["metric"] == "auc") & (before["solver"] == "sgd-avg") & before["final"]
+
+    def change(table):
+        table.loc[cell & (table["split"] == 1), "value"] -= 0.25
+        return table
+
+    edited(other, change)
+    [of] = json.loads(diff(results, other, "--json", code=1))["experiments"]
+    assert (of["equal"], of["differing"]) == (7, 1)
+    first = before.loc[cell, "value"].to_numpy()
+    test = resampled_test(first - [0, 0.25], first, 0.3)
+    [found] = of["cells"]
+    assert (found["solver"], found["metric"], found["differing"]) == ("sgd-avg", "auc", 1)
+    assert found["difference"] == pytest.approx(-0.125)
+    assert (found["low"], found["high"]) == pytest.approx((test.low, test.high))
+    said = diff(results, other, code=1)
+    assert "7 numbers are the same in both, 1 differ" in said and "1 of 2" in said
+
+
+def test_what_only_one_folder_has_is_counted(results):
+    other = copied(results)
+    edited(other, lambda table: table[table["solver"] == "sgd-avg"])
+    (other / "small").rename(other / "small2")
+    shutil.copytree(results / "small", other / "small")
+    said = diff(results / "small", other / "small2", code=1)
+    assert "4 numbers are the same in both, 4 only in the first" in said
+    assert "small2: only in one of the two folders" in diff(results, other, code=1)
+
+
+def test_times_of_other_machines_are_not_compared(results):
+    other = copied(results)
+    [path] = other.glob("small/environments/*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": "another"}))
+    assert "times as long" not in diff(results, other)
+
+
+def test_folders_without_a_common_experiment_are_refused(results, tmp_path):
+    assert "have no experiment in common" in refused(["diff", results, tmp_path])
+
+
+# --- status ---
+
+
+def status(results):
+    result = invoke("status", results, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)[0]
+
+
+def test_a_finished_run_has_nothing_left(results):
+    found = status(results)
+    assert (found["asked"], found["done"], found["left"]) == (4, 4, 0)
+    assert found["outcomes"] == {"ok": 4} and found["process"] is None
+    assert "4 of 4" in invoke("status", results).stdout
+
+
+def test_a_run_at_work_says_how_far_it_is(results):
+    store = Store(results / "small")
+    first, second, *_ = store.keys()
+    (store.folder / "trials" / f"{first}.json").unlink()
+    record = store.read(second)
+    store.write({**record, "status": "failed", "reason": "no"})
+    with store.lock():
+        store.running.mkdir(exist_ok=True)
+        mark = {"label": "sgd-avg", "dataset": "mine", "split": 1, "rows_seen": 30, "total": 120}
+        (store.running / "1.json").write_text(json.dumps({**mark, "seconds": 2.0}))
+        (store.running / "2.json").write_text('{"half')
+        found = status(results / "small")
+        said = invoke("status", results).stdout
+    assert (found["done"], found["left"], found["outcomes"]["failed"]) == (2, 2, 1)
+    assert found["running"] == [{"trial": "mine/sgd-avg/1", "share": 0.25, "seconds": 2.0}]
+    assert found["seconds_left"] > 0 and found["process"] > 0
+    for text in ("2 of 4", "1 failed", "running (process", " left", "mine/sgd-avg/1: 2.0 s, 25%"):
+        assert text in said
+
+
+def test_results_of_earlier_versions_count_what_they_hold(results):
+    (results / "small" / "asked.json").unlink()
+    assert status(results)["asked"] == 4
+
+
+def test_status_of_nothing_is_refused(tmp_path):
+    assert "holds no results of trials" in refused(["status", tmp_path])
+    assert "there is no folder" in refused(["status", tmp_path / "no"])
