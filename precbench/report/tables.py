@@ -4,6 +4,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,9 +96,8 @@ def text_table(
     return Table(title, [*header], [[*map(Cell, row)] for row in rows], [*notes])
 
 
-_TRIAL_COLUMNS = [
-    *("stand_in", "status", "reason", "stopped", "timing", "chosen", "tuning_seconds"),
-]
+_TOLD = ["stand_in", "status", "reason", "stopped", "timing", "chosen"]
+_TRIAL_COLUMNS = [*_TOLD, "tuning_seconds"]
 
 
 def summarise(
@@ -195,11 +195,12 @@ def _against_the_best(
         competing = values.loc[:, n == n.max()]
         means = competing.mean()
         best = means.idxmin() if metric in losses else means.idxmax()
-        for solver in competing.columns.drop([best]):
-            pair = competing[[best, solver]].dropna().to_numpy()
-            if len(pair) > 1 and np.isfinite(pair).all():
-                test = resampled_test(pair[:, 0], pair[:, 1], test_shares[dataset])
-                found[(*at, solver)] = test.p
+        columns = {solver: competing[solver].to_numpy() for solver in competing}
+        for solver, its_values in columns.items():
+            both = ~np.isnan(columns[best]) & ~np.isnan(its_values)
+            pair = columns[best][both], its_values[both]
+            if solver != best and both.sum() > 1 and np.isfinite(pair).all():
+                found[(*at, solver)] = resampled_test(*pair, test_shares[dataset]).p
     return found
 
 
@@ -210,44 +211,48 @@ def _summary_of(
     low = high = np.nan
     if key[0] in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[key[0]])
-    parallel = (trials["timing"] == "parallel").any()
+    quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
+    told = {name: trials[name].tolist() for name in _TOLD}
     return {
         **dict(zip(_GROUP, key, strict=True)),
-        "stand_in": trials["stand_in"].any(),
+        "stand_in": any(told["stand_in"]),
         "trials": len(trials),
         "n": len(values),
         "mean": values.mean(),
         "std": values.std(ddof=1),
-        **dict(zip(("q25", "median", "q75"), values.quantile([0.25, 0.5, 0.75]), strict=True)),
+        **dict(zip(("q25", "median", "q75"), quartiles, strict=True)),
         "low": low,
         "high": high,
         "p_best": None,  # set by the caller, as the relative time
         "seconds": trials["seconds"].median(),
         "relative_time": None,
         "seconds_to_99": trials["seconds_to_99"].median(),
-        "chosen": _with_counts(trials["chosen"]),
+        "chosen": _with_counts(told["chosen"]),
         "tuning_seconds": trials["tuning_seconds"].median(),
-        "stopped": int((trials["stopped"] != "").sum()),
-        "failed": int((trials["status"] != "ok").sum()),
-        "outcomes": _outcomes(trials),
-        "timing": "parallel" if parallel else "sequential",
+        "stopped": sum(why != "" for why in told["stopped"]),
+        "failed": sum(status != "ok" for status in told["status"]),
+        "outcomes": _outcomes(told["status"], told["reason"]),
+        "timing": "parallel" if "parallel" in told["timing"] else "sequential",
     }
 
 
-def _with_counts(chosen: pd.Series) -> str:
+def _with_counts(chosen: Sequence[str]) -> str:
     """Return for example ``eta0=0.1 (4), eta0=1 (1)``."""
-    counts = chosen[chosen != ""].value_counts()
-    return ", ".join(f"{choice} ({n})" for choice, n in counts.items())
+    counts = Counter(choice for choice in chosen if choice != "").most_common()
+    return ", ".join(f"{choice} ({n})" for choice, n in counts)
 
 
-def _outcomes(trials: pd.DataFrame) -> str:
+def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    parts = []
-    for status, same in trials.groupby("status", sort=False):
-        reasons = {" ".join(reason.split()): None for reason in same["reason"] if reason.strip()}
-        because = f": {'; '.join(reasons)}" if reasons and status != "ok" else ""
-        parts.append((status != "ok", f"{len(same)} {status}{because}"))
-    return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+    said: dict[str, dict[str, None]] = {status: {} for status in statuses}
+    for status, reason in zip(statuses, reasons, strict=True):
+        if status != "ok" and reason.strip():
+            said[status][" ".join(reason.split())] = None
+    parts = [
+        f"{n} {status}{': ' if said[status] else ''}{'; '.join(said[status])}"
+        for status, n in sorted(Counter(statuses).items(), key=lambda part: part[0] != "ok")
+    ]
+    return ", ".join(parts)
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
