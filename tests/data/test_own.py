@@ -432,12 +432,25 @@ def test_dates_count_in_days(tmp_path):
             encoding.encode(table.assign(stamp=wrong))
 
 
+def test_texts_with_points_are_no_dates(tmp_path):
+    path = csv(tmp_path, "version,y\n1.2.30,0\n10.12.2,1\n192.168.0.1,1\n1/2/2024 or so,1\n")
+    _, encoding = read_own_file(path, label="y", categorical="one-hot")
+    assert encoding.columns[0].categories == ("1.2.30", "1/2/2024 or so", "10.12.2", "192.168.0.1")
+
+
+def test_a_model_from_before_dates_were_columns_loads():
+    encoding = Encoding("csv", 1, dense=True, columns=(Column("x", fill=0.0),))
+    description = encoding.to_dict()
+    del description["columns"][0]["origin"]
+    assert Encoding.from_dict(description) == encoding
+
+
 def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path):
     def refused(values, **options):
         path = tmp_path / "own.parquet"
         pd.DataFrame({"c": values, "y": np.arange(len(values)) % 2}).to_parquet(path)
         with pytest.raises(InputError) as caught:
-            read_own_file(path, label="y", categorical="one-hot", **options)
+            read_own_file(path, **{"label": "y", "categorical": "one-hot"} | options)
         return str(caught.value)
 
     assert "column 'c', row 1: '1 days 00:00:00' is not a number; drop" in refused(
@@ -445,6 +458,10 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
     )
     dates = [f"2024-01-{day}" for day in range(10, 20)]
     assert "row 11: 'soon' is not a date, as most values are; correct" in refused([*dates, "soon"])
+    for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31"):
+        for categorical in ("error", "one-hot"):
+            sentence = refused([other, other.replace("31", "30")], categorical=categorical)
+            assert f"column 'c', row 1: '{other}' looks like a date: write dates as" in sentence
     assert "row 11: 'soon' is not a number; correct" in refused([*map(str, range(10)), "soon"])
     advice = "too many for a feature each; leave it out (--drop c, or drop in a config)"
     assert f"column 'c' has 1,001 different texts in 3,003 rows, {advice}" in refused(

@@ -22,6 +22,8 @@ MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 """More of them than half the rows are taken for identifiers."""
 _COLUMNS_AT_ONCE = 256
+_ISO_DATE = r"\d{4}-\d{2}-\d{2}(?!\d)"
+_OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 
 Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
 Missing = Literal["error", "mean", "median", "most-frequent"]
@@ -319,11 +321,15 @@ def _learn_column(values: pd.Series, categorical: str, missing: Missing, where: 
     if not is_text.any():
         return Column(name)
     texts = _texts(values.dropna(), where)[:, np.newaxis]
-    if _are_dates(values, texts):
+    is_duration = values.dtype.kind == "m"
+    if (_is_date(values) and not is_duration) or _mostly(texts, _ISO_DATE):
         moments = _moments(values, where)
         what = "is not a date, as most values are; correct it or drop the column"
         _refuse(values, moments.isna().to_numpy() & present, what, where)
         return Column(name, origin=moments.min().date().isoformat())
+    if _mostly(texts, _OTHER_DATE):
+        what = "looks like a date: write dates as 2024-05-31 (ISO 8601), or drop the column"
+        _refuse(values, is_text, what, where)
     _refuse_text(values, is_text, categorical, where)
     categories = OneHotEncoder().fit(texts).categories_[0].tolist()
     most = MOST_CATEGORIES if len(texts) > 2 * len(categories) else _FEW_CATEGORIES
@@ -357,14 +363,12 @@ def _is_date(values: pd.Series) -> bool:
     return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
 
 
-def _are_dates(values: pd.Series, texts: NDArray[np.object_]) -> bool:
-    """Whether a column holds dates, or mostly texts that begin with one, such as 2024-05-31."""
+def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
+    """Whether most different texts begin as a pattern says."""
     import pandas as pd
 
-    if _is_date(values):
-        return values.dtype.kind != "m"
     distinct = pd.Series(texts.ravel()).drop_duplicates()
-    return bool(distinct.str.match(r"\d{4}-\d{2}-\d{2}(?!\d)").mean() > 0.5)
+    return bool(distinct.str.match(pattern).mean() > 0.5)
 
 
 def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
