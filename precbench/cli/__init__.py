@@ -231,24 +231,41 @@ def check(
         Path | None,
         typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
     ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
+    ] = False,
+    paper: Annotated[
+        str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help='List the claims with this verdict, as "not reproduced".')
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Report for each published number whether the results reproduce it.
 
-    Numbers that follow from definitions alone are computed on the fly. Claims that the results
-    do not cover or cannot decide (stand-in data, smoke size, too few runs) are not compared.
+    Shown are the claims about these results, the best news last; the files have all. Numbers that
+    follow from definitions alone are computed on the fly. Claims that the results do not cover or
+    cannot decide (stand-in data, smoke size, too few runs) are not compared.
 
     Exit code 4: a verdict is worse than in the reference, or there are no results.
 
     \b
     Examples:
       precbench check results/
+      precbench check results/ --paper kar2015 --verdict "trend only"
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
     from precbench.cli.check import CheckOptions, check_results
 
     options = CheckOptions(
-        out=out, reference=reference, update_reference=update_reference, as_json=as_json
+        out=out,
+        reference=reference,
+        update_reference=update_reference,
+        as_json=as_json,
+        show_all=show_all,
+        paper=paper,
+        verdict=verdict,
     )
     raise typer.Exit(check_results(results, options))
 

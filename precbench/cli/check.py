@@ -10,6 +10,7 @@ import pandas as pd
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import BoundClaim, Claim, ExactClaim
 from precbench.claims.ledger import (
+    LedgerRow,
     changes,
     read_ledger,
     reference_path,
@@ -18,17 +19,19 @@ from precbench.claims.ledger import (
     to_json,
     updated,
 )
+from precbench.claims.verdicts import Verdict
 from precbench.cli.screen import screen
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import (
     change_table,
+    claims_table,
     counts_table,
     ledger_markdown,
     missing_table,
     open_tables,
 )
-from precbench.report.tables import console_table
+from precbench.report.tables import Table, console_table
 from precbench.store import Store
 
 _REGRESSED = 4
@@ -43,15 +46,20 @@ class CheckOptions:
     reference: Path | None
     update_reference: bool
     as_json: bool
+    show_all: bool = False
+    paper: str | None = None
+    verdict: str | None = None
 
 
 def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     """Judge the results in these folders, compare with the reference, return the exit code."""
+    _refuse_unknown(options)
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference creates one")
     reference = read_ledger(path) if path.exists() else []
     claims, evidence = load_claims(), read_evidence(folders)
+    measured = {*evidence.outcomes, *evidence.values}
     evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, reference)
@@ -68,9 +76,10 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     if options.as_json:
         print(texts["json"], end="")
     else:
-        tables = [*open_tables(ledger), missing_table(ledger), counts_table(ledger)]
-        for table in [*tables, change_table(changed)] if changed else tables:
-            screen(width_in_a_pipe=_WIDTH_IN_A_PIPE).print(console_table(table))
+        about = {claim.id for claim in claims if claim.experiment in measured}
+        _print_verdicts(ledger, about, options)
+        if changed:
+            _print_table(change_table(changed))
         print("\n".join(f"ledger: {out.folder / f'ledger.{suffix}'}" for suffix in texts))
     if options.update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +93,46 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
     return _REGRESSED if worse else 0
+
+
+def _refuse_unknown(options: CheckOptions) -> None:
+    papers = sorted({claim.paper for claim in load_claims()}) if options.paper else []
+    wanted = (("paper", options.paper, papers), ("verdict", options.verdict, [*map(str, Verdict)]))
+    for name, value, known in wanted:
+        if value is not None and value not in known:
+            near = did_you_mean(value, known)
+            raise InputError(f"--{name} {value!r}{near}: choose one of {', '.join(known)}")
+
+
+def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: CheckOptions) -> None:
+    """Print the verdicts of these results, the worst first, and what else there is in a line."""
+    chosen = options.show_all or options.paper is not None or options.verdict is not None
+    shown = [
+        row
+        for row in ledger
+        if (chosen or row.id in about)
+        and options.paper in (None, row.paper)
+        and options.verdict in (None, row.verdict)
+    ]
+    if options.verdict is not None:
+        _print_table(claims_table(shown, f"{options.verdict.capitalize()}: {len(shown)}"))
+    elif shown:
+        missing = [missing_table(shown)] if any(not row.verdict.is_settled for row in shown) else []
+        for table in [*reversed(open_tables(shown)), *missing, counts_table(shown)]:
+            _print_table(table)
+    else:
+        print("no published number is about these results")
+    others = len(ledger) - len(shown)
+    if others:
+        decided = sum(row.verdict.rank is not None for row in ledger if row not in shown)
+        print(
+            f"{others:,} other claims, {decided:,} of them decided without a run: see --all, "
+            "--paper, --verdict, or precbench reproduce"
+        )
+
+
+def _print_table(table: Table) -> None:
+    screen(width_in_a_pipe=_WIDTH_IN_A_PIPE).print(console_table(table))
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
