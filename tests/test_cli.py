@@ -24,6 +24,7 @@ from precbench.data.splits import split_rows
 from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
+from precbench.model import Model
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, refused, run
@@ -302,6 +303,36 @@ def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(be
     assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
     about = json.loads(fit_table().stdout)
     assert about["precision_at_k_interval"] is about["boosted_trees"]["p"] is None
+
+
+def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
+    """And those of trees beside it; each row that is measured counts as one."""
+    table.assign(w=np.arange(300) % 3).to_csv("mine.csv", index=False)
+    options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
+    weighted = [*options, "--weight", "w", "--save", "top.npz", "--json"]
+    about = json.loads(invoke("fit", "mine.csv", *weighted).stdout)
+    assert (about["rows"], about["features"], about["weight"]) == (300, 6, "w")
+    assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
+    dataset, _ = read_own_file(
+        "mine.csv", **{k: [v] if k == "drop" else v for k, v in TABLE_OPTIONS.items()}
+    )
+    X, y, weights = dataset.X[:, :-1], dataset.y, np.arange(300) % 3
+    one = Model.load("top.npz")
+    assert one.n_features == 6
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    solver = SOLVERS["logistic-regression"]().fit(
+        ((X - mean) / std).repeat(weights, axis=0), y.repeat(weights)
+    )
+    np.testing.assert_allclose(one.coef, solver.coef_, atol=1e-3)
+
+    for bad, what in (("-1", "a weight is at least 0, found -1"), ("x", "'x' is not a number")):
+        table.assign(w=[1, 2, bad, *[1] * 297]).to_csv("mine.csv", index=False)
+        assert f"column 'w', row 3: {what}" in refused(["fit", "mine.csv", *weighted])
+    assert "no column 'v'" in refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"])
+    table.assign(w=1).to_csv("mine.csv", index=False)
+    assert "SGDAtK takes no sample_weight" in refused(
+        ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"]
+    )
 
 
 def test_splits_without_a_positive_are_left_out(files):

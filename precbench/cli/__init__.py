@@ -511,6 +511,13 @@ def fit(
             "solver then learns what is not linear.",
         ),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of weights of the rows, for logistic-regression, linear-svm, "
+            "hist-gradient-boosting and lightgbm (tables)."
+        ),
+    ] = None,
     splits: Annotated[
         int, typer.Option(min=1, max=1000, help="Number of trials, each on other held-out rows.")
     ] = 5,
@@ -524,7 +531,7 @@ def fit(
     It is a mean over several such splits, ± half the length of its 95 % interval, which takes
     into account that splits share rows. Boosted trees are measured beside it, where they are
     soon fitted. The saved model is fitted to all rows. A k above the number of positives is
-    trained as that number. The columns of label, groups and time are not features;
+    trained as that number. The columns of label, groups, time and weight are not features;
     other dates (2024-05-31, 2024-05-31T18:00) count in days since the earliest one.
 
     \b
@@ -552,6 +559,7 @@ def fit(
         positive=positive,
         groups=groups,
         time=time,
+        weight=weight,
         drop=drop or [],
         categorical=categorical,
         missing=missing,

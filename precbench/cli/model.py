@@ -5,16 +5,19 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from precbench.cli.quality import describe_quality, held_out_quality, held_out_splits
-from precbench.data.own.read import read_new_blocks, read_own_file
+from precbench.data.own.encoding import Column, Encoding
+from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.files import replacing
@@ -35,6 +38,7 @@ class FitOptions:
     positive: str | None
     groups: str | None
     time: str | None
+    weight: str | None
     drop: Sequence[str]
     categorical: Any
     missing: Any
@@ -59,7 +63,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         positive=options.positive,
         groups=options.groups,
         time=options.time,
-        drop=options.drop,
+        drop=[*options.drop, *([options.weight] if options.weight else [])],
         categorical=options.categorical,
         missing=options.missing,
     )
@@ -71,6 +75,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     how: dict[str, Any] = {"solver": options.solver, "scaling": scaling, **params}
     if options.fourier is not None:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
+    weights = None if options.weight is None else _weights(file, options.weight, encoding)
     splits = held_out_splits(dataset, options.splits, options.seed)
     fewest = min(len(split.test) for split in splits)
     if isinstance(k, int) and k > fewest:
@@ -78,10 +83,10 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
             f"--k {k}: the quality is measured on {fewest} held-out rows, which are fewer; "
             f'give the share of all rows instead: --k "{100 * k / len(y):.3g} %"'
         )
-    quality = held_out_quality(dataset, splits, k, how)
+    quality = held_out_quality(dataset, splits, k, how, weights)
     with _plain_warnings():
-        fitted = Model.fit(X, y, encoding=encoding, **how)
-    fitted.about.update(quality)
+        fitted = Model.fit(X, y, encoding=encoding, sample_weight=weights, **how)
+    fitted.about.update(quality | {"weight": options.weight})
     fitted.save(save)
     about = fitted.about
     if as_json:
@@ -93,6 +98,19 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         print(f"dates count in days: {', '.join(dates)}")
     print(*describe_quality(about), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
+
+
+def _weights(file: Path, column: str, encoding: Encoding) -> NDArray[np.float64]:
+    """Read the weights of the rows of a table."""
+    alone = replace(encoding, n_features=1, columns=(Column(column),))
+    weights = np.asarray(read_new_rows(file, alone, encoding.format))[:, 0]
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise InputError(
+            f"{file}: column {column!r}, row {row + 1}: a weight is at least 0, found "
+            f"{weights[row]:g}"
+        )
+    return weights
 
 
 def check_target(save: Path, file: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
@@ -61,7 +62,11 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
 
 
 def held_out_quality(
-    dataset: Dataset, splits: Sequence[RowSplit], k: TopK, how: Mapping[str, Any]
+    dataset: Dataset,
+    splits: Sequence[RowSplit],
+    k: TopK,
+    how: Mapping[str, Any],
+    weights: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Measure models that are fitted as the whole will be.
 
@@ -72,6 +77,8 @@ def held_out_quality(
     k : int, float or str
     how : mapping
         Arguments of `Model.fit`.
+    weights : ndarray of shape (n_samples,), optional
+        Of the rows that are fitted to; each row that is measured counts as one.
 
     Returns
     -------
@@ -93,7 +100,9 @@ def held_out_quality(
         for name, options in contestants.items():
             with warnings.catch_warnings():  # the fit to all rows gives them too
                 warnings.simplefilter("ignore")
-                scores = Model.fit(X_train, y_train, **options).decision_function(X_test)
+                of_rows = None if weights is None else weights[split.train]
+                model = Model.fit(X_train, y_train, sample_weight=of_rows, **options)
+                scores = model.decision_function(X_test)
             values[name].append((precision_at_k(y_test, scores, k), auc(y_test, scores)))
 
     labels = [y[split.test] > 0 for split in splits]

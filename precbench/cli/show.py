@@ -50,6 +50,7 @@ class _Making(Fields):
     features: Count | None = None
     positives: Count | None = None
     fitted: Text | None = None
+    weight: Text | None = None
     versions: dict[Text, Text] = Field(default_factory=dict)
 
 
@@ -112,7 +113,8 @@ def _made(making: _Making) -> str:
 def _counted(making: _Making) -> str:
     if making.rows is None or making.positives is None:
         return ""
-    return f"to {making.rows:,} rows, {making.positives:,} positive"
+    weighted = f", weighted by {making.weight}" if making.weight else ""
+    return f"to {making.rows:,} rows, {making.positives:,} positive{weighted}"
 
 
 def _columns(model: Model) -> list[str]:
