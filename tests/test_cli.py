@@ -424,6 +424,10 @@ def test_score_names_columns_without_information(files, table):
     assert summary == "300 rows ranked, 1 listed"
 
 
+def read_rows(path):
+    return pd.read_parquet(path).to_dict("records")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch, suffix):
     """Written to a file, CSV or Parquet, in full or the top; ties at block borders included."""
@@ -431,19 +435,17 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch, suffix):
     new = pd.concat([table.drop(columns="churned")[:50]] * 3)
     new.to_csv("new.csv", index=False)
     new.to_parquet("new.parquet", row_group_size=40)
-    whole = ranked("new.csv", "--id", "id")
+    read = {"csv": lambda name: (files / name).read_text().splitlines(), "parquet": read_rows}
+    invoke("score", "top.npz", "new.csv", "--id", "id", "--out", f"whole.{suffix}")
+    whole = read[suffix](f"whole.{suffix}")
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
-    for top in ([], ["--top", "8"]):
-        options = ["--id", "id", "--out", f"out.{suffix}", *top]
+    for n_rows in (150, 8):
+        options = ["--id", "id", "--out", f"out.{suffix}", "--top", n_rows]
         result = invoke("score", "top.npz", f"new.{suffix}", *options)
         assert result.stdout == ""
-        assert result.stderr.endswith(
-            f"150 rows ranked, {8 if top else 150} listed: out.{suffix}\n"
-        )
-        out = pd.read_csv("out.csv", dtype={"id": "str"}) if suffix == "csv" else None
-        out = pd.read_parquet("out.parquet") if out is None else out
-        pd.testing.assert_frame_equal(out, whole[: 8 if top else 150], check_exact=True)
+        assert result.stderr.endswith(f"150 rows ranked, {n_rows} listed: out.{suffix}\n")
+        assert read[suffix](f"out.{suffix}") == whole[: n_rows + (suffix == "csv")]
     assert sorted(path.name for path in files.glob("*out*")) == [f"out.{suffix}"]
 
 
