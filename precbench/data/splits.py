@@ -305,9 +305,16 @@ def _by_time(
         train, test = _past_and_next(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(f"split {index} of {dataset.name}: {error}") from error
-    if dataset.groups is not None:
-        train = train[~np.isin(dataset.groups[train], dataset.groups[test])]
-    return train, test
+    if dataset.groups is None:
+        return train, test
+    kept = train[~np.isin(dataset.groups[train], dataset.groups[test])]
+    if len(kept) < len(train) / 2:
+        raise InputError(
+            f"split {index} of {dataset.name}: {len(train) - len(kept):,} of {len(train):,} "
+            "earlier rows are of groups that test, so that they cannot train; ignore the groups: a "
+            "split by time trains on no later row anyway"
+        )
+    return kept, test
 
 
 def _past_and_next(
