@@ -8,11 +8,13 @@ import json
 import lzma
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -43,7 +45,7 @@ COMMANDS = [
     "score",
 ]
 COMMANDS += ["show", "data"]
-COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "info")]
+COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "clean", "info")]
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 TABLE_OPTIONS = {
@@ -928,3 +930,52 @@ def test_reproduce_takes_the_part_that_has_claims(isolated, mirror, tmp_path):
 )
 def test_invalid_targets_of_reproduce(target, what):
     assert re.search(what, refused(("reproduce", target)))
+
+
+# --- validate, doctor, data clean ---
+
+
+def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
+    small()
+    shutil.copy(tmp_path / "small.yaml", tmp_path / "other.yaml")
+    small(metrics="[aucc]", protocol="{n_split: 2}")
+    result = invoke("validate", tmp_path / "small.yaml", tmp_path / "other.yaml", "letter")
+    assert result.exit_code == 2
+    assert "protocol.n_split: unknown key (did you mean 'n_splits'?)" in result.stderr
+    assert "metrics[0].aucc: unknown metric 'aucc' (did you mean 'auc'?)" in result.stderr
+    assert result.stdout.splitlines() == [
+        f"{tmp_path / 'other.yaml'}: 6 trials (3 solvers, 2 splits)",
+        "letter: 70 trials (14 solvers, 5 splits)",
+    ]
+    [about] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
+    assert about == {"config": "kar2015/laws", "says": "a study, precision-laws", "mistakes": []}
+
+
+def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch):
+    sound = invoke("doctor")
+    assert sound.exit_code == 0 and sound.stdout.endswith("all of it works\n")
+    assert str(tmp_path) not in sound.stdout and str(Path.home()) not in sound.stdout
+    monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
+    monkeypatch.setitem(sys.modules, "precbench.kernels.push", None)
+    broken = invoke("doctor", "--json")
+    assert broken.exit_code == 1
+    assert json.loads(broken.stdout)["wrong"] == ["kernels", "mirror"]
+
+
+def test_clean_keeps_what_cannot_be_made_again(cache):
+    cache, files = cache.parent, cache / "kdd08"
+    prepared = cache / "prepared" / "toy-0"
+    for folder in (prepared, files):
+        folder.mkdir(parents=True)
+    made = [prepared / "X.npy", files / "Info.txt.rejected", files / ".a.1.tmp"]
+    added = [files / "Info.txt", files / ".Info.txt.json"]
+    for path in (*made, *added):
+        path.write_text("12345")
+    kept = {path for path in cache.rglob("*") if path.is_file()}
+    told = json.loads(invoke("data", "clean", "--dry-run", "--json").stdout)
+    assert told["bytes"] == 15 and kept == {path for path in cache.rglob("*") if path.is_file()}
+    assert invoke("data", "clean").stdout.endswith("3 removed, 15 bytes\n")
+    assert {path for path in cache.rglob("*") if path.is_file()} == set(added)
+    invoke("data", "clean", "kdd08")
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+    assert "did you mean 'letter'" in refused(["data", "clean", "leter"])

@@ -360,6 +360,63 @@ def diff(
     raise typer.Exit(compare_results(first, second, as_json))
 
 
+@app.command(short_help="Check configs without running anything.")
+def validate(
+    configs: Annotated[
+        list[str], typer.Argument(metavar="CONFIG", help="Names (see list configs) or files.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Check configs without running anything, and without their data.
+
+    Every mistake of every config is reported with its line, and what may have been meant.
+
+    Exit code 2: there is a mistake.
+
+    \b
+    Examples:
+      precbench validate churn.yaml
+      precbench validate configs/*.yaml --json
+    """
+    from precbench.cli.validate import validate_configs
+
+    raise typer.Exit(validate_configs(configs, as_json))
+
+
+@app.command(short_help="Print a JSON Schema of configs, for editors.")
+def schema() -> None:
+    """Print a JSON Schema of configs, with which editors complete keys and mark mistakes.
+
+    \b
+    Example, with the first line of a config as many editors read it:
+      precbench schema > precbench.schema.json
+      # yaml-language-server: $schema=precbench.schema.json
+    """
+    import json
+
+    from precbench.experiment.schema import config_schema
+
+    print(json.dumps(config_schema(), indent=1))
+
+
+@app.command(short_help="Say whether everything that precbench needs works here.")
+def doctor(as_json: Json = False) -> None:
+    """Say whether everything that precbench needs works here: text to paste into an issue.
+
+    Compiled kernels, BLAS, versions, extras, the cache, the mirror and free space on the disk.
+    No user name, host name or address is printed.
+
+    Exit code 1: something is missing.
+
+    \b
+    Example:
+      precbench doctor
+    """
+    from precbench.cli.doctor import examine
+
+    raise typer.Exit(examine(as_json))
+
+
 @app.command("list", short_help="List solvers, data sets, metrics, configs, claims or deviations.")
 def list_(
     what: Annotated[
@@ -696,6 +753,29 @@ def verify(
     from precbench.cli.data import verify_data
 
     raise typer.Exit(verify_data(names, as_json))
+
+
+@data_app.command(short_help="Remove files from the cache.")
+def clean(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets whose files go, too [default: none].")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove prepared arrays, rejected files and unfinished downloads from the cache.
+
+    All that goes can be made or fetched again, but for files that you added yourself: these, as
+    the downloaded ones, are only removed for data sets that you name.
+
+    \b
+    Examples:
+      precbench data clean --dry-run
+      precbench data clean covtype
+    """
+    from precbench.cli.data import clean_cache
+
+    clean_cache(names or [], dry_run, as_json)
 
 
 @data_app.command(short_help="Describe a data set and its files.")

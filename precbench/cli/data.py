@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import fill
 
 from precbench.data import DATASETS, find_card, load_dataset
+from precbench.data.cards.clean import clean
 from precbench.data.cards.fetch import FileReport, add_files, info
 
 _WIDTH = 80
@@ -42,6 +43,20 @@ def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
     if "damaged" in statuses:
         return 2
     return 3 if names and "missing" in statuses else 0
+
+
+def clean_cache(names: Sequence[str], dry_run: bool, as_json: bool) -> None:
+    """Remove what can be made again from the cache, and all files of these data sets."""
+    for name in names:
+        find_card(name)
+    removed = clean(names, dry_run=dry_run)
+    total = sum(removed.values())
+    if as_json:
+        print(json.dumps({"removed": removed, "bytes": total, "dry_run": dry_run}))
+        return
+    for path, size in removed.items():
+        print(f"{path}: {size:,} bytes")
+    print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
 def describe_data(name: str, as_json: bool) -> None:

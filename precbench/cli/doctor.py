@@ -1,0 +1,125 @@
+"""``precbench doctor``."""
+
+import importlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.filesize import decimal
+
+from precbench.locations import cache_folder
+
+_KERNELS = Path(__file__).parents[1] / "kernels"
+_EXTRAS = {"parquet": "pyarrow", "trees": "lightgbm"}
+
+
+def examine(as_json: bool) -> int:
+    """Print what works here and what does not, and return the exit code."""
+    found: dict[str, Any] = {}
+    wrong: list[str] = []
+    for name, part in _PARTS.items():
+        try:
+            found[name] = part()
+        except Exception as error:  # whatever is broken, the rest is told
+            found[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
+            wrong.append(name)
+    if as_json:
+        print(json.dumps({**found, "wrong": wrong}, indent=1))
+    else:
+        for name, value in found.items():
+            print(f"{name}: {_written(value)}")
+        print(f"does not work: {', '.join(wrong)}" if wrong else "all of it works")
+    return int(bool(wrong))
+
+
+def _kernels() -> str:
+    names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
+    names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
+    for name in names:
+        importlib.import_module(f"precbench.kernels.{name}")
+    return f"{len(names)} loaded ({', '.join(names)})"
+
+
+def _environment() -> dict[str, Any]:
+    import scipy.linalg  # so that its BLAS is listed
+
+    from precbench.store import environment
+
+    assert scipy.linalg
+    return environment()
+
+
+def _extras() -> dict[str, str]:
+    return {
+        extra: "installed" if find_spec(package) else f"pip install precbench[{extra}]"
+        for extra, package in _EXTRAS.items()
+    }
+
+
+def _cache() -> str:
+    folder = cache_folder()
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        raise PermissionError("the cache cannot be written")
+    free = shutil.disk_usage(existing).free
+    return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {decimal(free)} free on the disk"
+
+
+def _mirror() -> str:
+    mirror = os.environ.get("PRECBENCH_MIRROR", "")
+    if not mirror:
+        return "none ($PRECBENCH_MIRROR is not set)"
+    if "://" in mirror:
+        return "an address"
+    if not Path(mirror).is_dir():
+        raise NotADirectoryError("$PRECBENCH_MIRROR is no folder")
+    return "a folder"
+
+
+def _members() -> str:
+    from precbench.data import DATASETS
+    from precbench.experiment import list_configs
+    from precbench.metrics import METRICS
+    from precbench.solvers import SOLVERS
+
+    return (
+        f"{len(SOLVERS)} solvers, {len(METRICS)} metrics, {len(DATASETS)} data sets, "
+        f"{len(list_configs())} configs"
+    )
+
+
+def _solver() -> str:
+    from precbench.metrics import auc
+    from precbench.solvers import SOLVERS
+
+    X, y = [[float(i % 7), float(i % 3)] for i in range(60)], [i % 7 > 4 for i in range(60)]
+    value = auc(y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X))
+    if value != 1.0:
+        raise ValueError(f"AUC {value} of rows that a line separates")
+    return "separates what a line separates"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        parts = (f"{name} {_written(of)}" for name, of in value.items() if of is not None)
+        return ", ".join(parts)
+    if isinstance(value, list):
+        return "; ".join(map(_written, value))
+    return str(value)
+
+
+_PARTS: dict[str, Callable[[], Any]] = {
+    "kernels": _kernels,
+    "machine": _environment,
+    "extras": _extras,
+    "registries": _members,
+    "solver": _solver,
+    "cache": _cache,
+    "mirror": _mirror,
+}

@@ -1,0 +1,43 @@
+"""``precbench validate``."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from precbench.errors import InputError
+from precbench.experiment import Study, load_config
+from precbench.text import one_line
+
+
+def validate_configs(names: Sequence[str], as_json: bool) -> int:
+    """Check configs, print what they would run or their mistakes, and return the exit code."""
+    found = [_checked(name) for name in names]
+    if as_json:
+        print(json.dumps(found, indent=1))
+    else:
+        for about in found:
+            for mistake in about["mistakes"]:
+                print(f"precbench: {mistake}", file=sys.stderr)
+            if not about["mistakes"]:
+                print(f"{one_line(about['config'])}: {about['says']}")
+    return 2 * any(about["mistakes"] for about in found)
+
+
+def _checked(name: str) -> dict[str, Any]:
+    try:
+        config = load_config(name)
+    except InputError as error:
+        return {"config": name, "says": "", "mistakes": str(error).splitlines()}
+    if isinstance(config, Study):
+        return {"config": name, "says": f"a study, {config.kind}", "mistakes": []}
+    sizes = {
+        "data set": len(config.datasets),
+        "solver": len(config.solvers),
+        "split": len(config.protocol.indices),
+        "point": len(config.sweep_points()),
+    }
+    counted = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in sizes.items() if n > 1)
+    n_trials = len(config.trials())
+    says = f"{n_trials:,} trial{'s' * (n_trials != 1)}{f' ({counted})' if counted else ''}"
+    return {"config": name, "says": says, "mistakes": []}

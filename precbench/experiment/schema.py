@@ -1,0 +1,118 @@
+"""A JSON Schema of config files, with which editors complete keys and names and mark mistakes."""
+
+import inspect
+from typing import Any
+
+from precbench.data import DATASETS
+from precbench.experiment.config import Experiment
+from precbench.experiment.sections import solver_defaults
+from precbench.experiment.study import Study
+from precbench.metrics import METRICS
+from precbench.solvers import SOLVERS
+
+__all__ = ["config_schema"]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_ANY: dict[str, Any] = {}
+_TEXT = {"type": "string"}
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the schema of a config file, of an experiment or a study.
+
+    Returns
+    -------
+    dict
+        JSON Schema, draft 2020-12. Names of solvers, their parameters, metrics and data sets are
+        those of the registries, with installed packages. It accepts whatever `load_config` does;
+        what depends on several keys, or on data, only `load_config` checks.
+    """
+    experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
+    definitions = experiment.pop("$defs")
+    definitions["Metric"] = _metric()
+    definitions["NamedData"]["properties"]["name"] = {"enum": list(DATASETS)}
+    definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
+    for name in ("FileData", "StreamedFile"):
+        definitions[name]["required"].remove("name")  # that of the file, if there is none
+    definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
+    entry = definitions.pop("SolverEntry")
+    shared = {name: of for name, of in entry["properties"].items() if name != "params"}
+    properties = experiment["properties"]
+    properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *_choices(properties)]})
+    properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
+    properties["solvers"] = {
+        "type": "object",
+        "minProperties": 1,
+        "description": "Labels, with the solver (by default the label) and its parameters.",
+        "properties": {name: _solver(name, shared) for name in SOLVERS},
+        "additionalProperties": _labelled(shared),
+    }
+    properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
+    experiment["required"] = []  # they may be in the file that this one extends
+    by_kind = {
+        "if": {"required": ["study"]},
+        "then": study,
+        "else": experiment,
+    }
+    return {"$schema": _DIALECT, "title": "precbench config", "$defs": definitions, **by_kind}
+
+
+def _choices(properties: dict[str, Any]) -> list[dict[str, Any]]:
+    return properties["datasets"]["items"]["anyOf"]
+
+
+def _listed(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": items}
+
+
+def _metric() -> dict[str, Any]:
+    """Return the schema of a metric: a name, or a mapping of the name to parameters."""
+    named = {
+        name: {
+            "type": "object",
+            "properties": {parameter: _default(of) for parameter, of in spec.parameters.items()},
+            "additionalProperties": False,
+            "description": _first_line(spec.function),
+        }
+        for name, spec in METRICS.items()
+    }
+    one = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one}]}
+
+
+def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema below a label that is the name of a solver."""
+    parameters = {param: _default(value) for param, value in solver_defaults(name).items()}
+    return {
+        "description": _first_line(type(SOLVERS[name]())),
+        "if": {"type": "object", "required": ["solver"]},
+        "then": _labelled(shared),
+        "else": _entry(shared | parameters),
+    }
+
+
+def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema below any label: the parameters are those of the solver that is named."""
+    cases = [
+        {
+            "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
+            "then": {"properties": dict.fromkeys((*shared, *solver_defaults(name)), _ANY)}
+            | {"additionalProperties": False},
+        }
+        for name in SOLVERS
+    ]
+    known = shared | {"solver": {"enum": list(SOLVERS)}}
+    return {"type": "object", "properties": known, "required": ["solver"], "allOf": cases}
+
+
+def _entry(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+
+
+def _default(value: Any) -> dict[str, Any]:
+    is_plain = value is None or isinstance(value, str | int | float | bool)
+    return {"default": value} if is_plain else {}
+
+
+def _first_line(member: Any) -> str:
+    return (inspect.getdoc(member) or "").partition("\n")[0]
