@@ -270,8 +270,9 @@ class Kinds:
         self.store = Store(self.folder / "results")
         list(run_plan(self.plan, self.store, to_do(self.plan, self.store)))
         write_results(self.plan, self.store)
-        trials = self.store.folder / "trials"
-        [self.record], [self.arrays] = trials.glob("*.json"), trials.glob("*.npz")
+        [(_, key)] = self.plan.trials  # records of earlier code may lie beside
+        trial = self.store.folder / "trials" / key
+        self.record, self.arrays = trial.with_suffix(".json"), trial.with_suffix(".npz")
         self.results = self.store.folder / "results.csv"
         self.about = self.store.folder / "experiment.json"
 

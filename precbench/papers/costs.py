@@ -3,17 +3,17 @@
 import time
 import tracemalloc
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, model_validator
 from threadpoolctl import threadpool_limits
 
 from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import untraced
-from precbench.yaml.models import Name, Section
+from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
 __all__ = ["STUDIES", "CostCurve", "growing_costs"]
 
@@ -35,6 +35,22 @@ class CostCurve(Section):
     """Whether the cost is compared with powers of ``n log n`` instead of n."""
     exponent: PositiveFloat
     """The stated power."""
+
+    @model_validator(mode="after")
+    def _fits_the_solver(self) -> Self:
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
+        known = SOLVERS[self.solver]().get_params()
+        problems = list[Problem]()
+        for name, value in self.parameters.items():
+            texts = unknown(f"parameter of {self.solver}", name, known)
+            if not texts:
+                try:
+                    SOLVERS[self.solver](**{name: value})._validate_params()
+                except (TypeError, ValueError) as error:
+                    texts = [str(error)]
+            problems += at(("parameters", name), texts)
+        refuse(problems)
+        return self
 
 
 def growing_costs(
