@@ -123,8 +123,8 @@ bench: build  ## Measure speed as ratios, contestants interleaved.
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
 	$(BIN)/precbench run $(SMALL) --jobs $(JOBS)
-	$(BIN)/precbench run top/letter top/magic --seeds 0-4 --jobs $(JOBS)
-	$(BIN)/precbench run top/synthetic --seeds 0-1 --jobs $(JOBS)
+	$(BIN)/precbench run top/letter top/magic --splits 0-4 --jobs $(JOBS)
+	$(BIN)/precbench run top/synthetic --splits 0-1 --jobs $(JOBS)
 	$(BIN)/precbench run kar2015/section-6 --timing
 	$(BIN)/precbench run kar2014/extension kar2014/fig1-pauc kar2014/fig2-prec kar2014/fmeasure --timing
 	$(BIN)/precbench run kar2014/table1-kdd08 --timing --no-stand-in || [ $$? = 3 ]  # without the data

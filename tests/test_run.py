@@ -513,6 +513,15 @@ def test_filters(small, tmp_path):
     assert len(records(tmp_path / "out" / "small")) == 6
 
 
+def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
+    def asked(*options):
+        return run(small(), tmp_path / "out", "--dry-run", *options).stdout
+
+    assert "4 trials" in asked("--solver", "*-avg", "--dataset", "mi*")
+    chosen = asked("--solver", "*-avg", "--skip", "sgd-*", "--splits", "0")
+    assert "1 trials" in chosen and chosen.endswith("mine split 0 perceptron-avg\n")
+
+
 def test_dry_run_writes_nothing(small, tmp_path):
     result = run(small(), tmp_path / "out", "--dry-run")
     assert result.exit_code == 0 and "sgd-avg" in result.output
@@ -528,7 +537,11 @@ def test_dry_run_writes_nothing(small, tmp_path):
         (["reproduce", "letter", "--jobs", "0"], "--jobs"),
         (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
         (["run", "letter", "--dataset", "leter"], "letter"),
-        (["run", "letter", "--seeds", "a-b"], "--seeds"),
+        (["run", "letter", "--splits", "a-b"], "--splits"),
+        (["run", "letter", "--skip", "*"], "letter: --skip leaves no solver to run"),
+        (["run", "letter", "--skip", "sgd-agv"], "(did you mean 'sgd-avg'?)"),
+        (["run", "letter", "--solver", "sdg-*"], "letter: unknown solver 'sdg-*'"),
+        (["run", "kar2015/laws", "--skip", "sgd-*"], "is a study: --solver, --skip, --dataset"),
         (["run", "letter", "--seeds", "7"], "7"),
         (["plot", "nowhere"], "results.csv"),
         (["list", "solver"], "solvers"),
@@ -593,6 +606,8 @@ def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     folder = tmp_path / "kdd08-smoke"
     table = pd.read_csv(folder / "results.csv")
     assert table["stand_in"].all() and table["title"].str.contains("stand-in").all()
+    found = table.query("metric == 'precision_at_k(k=0.25)' and final")["value"]
+    assert found.gt(0).sum() > len(found) / 2  # of rare positives enough are kept
     assert "stand-in" in (folder / "summary.md").read_text()
     assert all(record["stand_in"] for record in Store(folder).records())
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from precbench.data import Dataset
 from precbench.data.preprocess import Scaler
 from precbench.experiment import load_config
-from precbench.experiment.samples import sample, training
+from precbench.experiment.samples import _at_most, sample, training
 from precbench.experiment.sections import Fourier
 
 RNG = np.random.default_rng(0)
@@ -91,3 +91,14 @@ def test_one_copy_of_each_part(trials):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.95 * X.nbytes  # the training part is 0.7 of it
+
+
+@pytest.mark.parametrize(
+    ("n_pos", "rows", "kept"),
+    [(500, 200, 100), (30, 200, 6), (6, 200, 4), (3, 400, 3), (990, 100, 98), (995, 200, 196)],
+)
+def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kept):
+    y = np.where(np.arange(1000) < n_pos, 1.0, -1.0)
+    cut = _at_most(Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows)
+    assert (cut.n_pos, len(cut.y)) == (kept, rows)
+    assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))

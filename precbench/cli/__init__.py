@@ -138,13 +138,20 @@ def run(
         list[str], typer.Argument(metavar="CONFIG", help="Names (see list configs) or files.")
     ],
     solver: Annotated[
-        list[str] | None, typer.Option(help="Run only the solver with this label; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable."
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Leave these solvers out, likewise; repeatable.")
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Run only this data set; repeatable.")
+        list[str] | None, typer.Option(help="Run only these data sets, likewise; repeatable.")
     ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="Run only these splits, for example 0,2 or 0-4.")
+    splits: Annotated[
+        str | None,
+        typer.Option("--splits", "--seeds", help="Run only these splits, for example 0,2 or 0-4."),
     ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of trials to run at a time.")
@@ -182,7 +189,7 @@ def run(
     \b
     Examples:
       precbench run configs/letter.yaml --jobs 2
-      precbench run letter --solver sgd-avg --seeds 0-1
+      precbench run letter --solver 'sgd-*' --splits 0-1
       precbench run kdd08 --timing --mirror ~/mirror
     """
     from precbench.cli.run import RunOptions, run_configs, split_numbers
@@ -190,7 +197,8 @@ def run(
     options = RunOptions(
         solvers=solver,
         datasets=dataset,
-        seeds=split_numbers(seeds),
+        skip=skip or [],
+        splits=split_numbers(splits),
         jobs=jobs,
         smoke=smoke,
         dry_run=dry_run,

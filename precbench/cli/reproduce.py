@@ -152,11 +152,11 @@ def _planned(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],
         datasets=available,
-        seeds=None if labels else [0],  # any trial counts the rows
+        splits=None if labels else [0],  # any trial counts the rows
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    part = config.select(options.solvers, available, options.seeds)
+    part = config.select(options.solvers, available, options.splits)
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)

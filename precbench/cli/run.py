@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ class RunOptions:
     as_json: bool
     solvers: Sequence[str] | None = None
     datasets: Sequence[str] | None = None
-    seeds: Sequence[int] | None = None
+    skip: Sequence[str] = ()
+    splits: Sequence[int] | None = None
     smoke: bool = False
     dry_run: bool = False
     timing: bool = False
@@ -71,13 +73,38 @@ def has_failed(summary: dict[str, Any]) -> bool:
 def prepared(config: Experiment | Study, options: RunOptions) -> Callable[[], dict[str, Any]]:
     """Check the options against a config and return a function that runs it."""
     if isinstance(config, Experiment):
-        part = config.select(options.solvers, options.datasets, options.seeds)
+        part = config.select(*_chosen(config, options), options.splits)
         return partial(_run, config, part, options)
-    if options.solvers or options.datasets or options.seeds is not None:
+    if options.solvers or options.datasets or options.skip or options.splits is not None:
         raise InputError(
-            f"{config.name} is a study: --solver, --dataset and --seeds do not apply to it"
+            f"{config.name} is a study: --solver, --skip, --dataset and --splits do not apply to it"
         )
     return partial(_run_study, config, options)
+
+
+def _chosen(
+    config: Experiment, options: RunOptions
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Return the labels and the data sets that the options name, None for all."""
+    labels, names = list(config.solvers), [entry.name for entry in config.datasets]
+    solvers = options.solvers and _matching(options.solvers, labels)
+    skipped = _matching(options.skip, labels)
+    if missing := [label for label in skipped if label not in labels]:
+        config.select(solvers=missing)  # refuses them
+    if skipped:
+        solvers = [label for label in solvers or labels if label not in skipped]
+        if not solvers:
+            raise InputError(f"{config.name}: --skip leaves no solver to run")
+    return solvers, options.datasets and _matching(options.datasets, names)
+
+
+def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the known names that match; a pattern that matches none stays, to be refused."""
+    found: list[str] = []
+    for pattern in patterns:
+        exact = [pattern] if pattern in known else []
+        found += exact or [name for name in known if fnmatchcase(name, pattern)] or [pattern]
+    return list(dict.fromkeys(found))
 
 
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
@@ -205,7 +232,7 @@ def split_numbers(text: str | None) -> list[int] | None:
             chosen += splits
         return chosen
     except ValueError:
-        raise InputError(f"--seeds {text!r}: expected numbers such as 0,2 or 0-4") from None
+        raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
 
 
 def _announce(plan: Plan, console: Console) -> None:

@@ -191,7 +191,7 @@ def _changed(trial: _Trial) -> list[str]:
 def _command(store: Store, trial: _Trial) -> str:
     """Return the command that repeats the trial; where its config is not a shipped one, CONFIG."""
     configs = [name for name in list_configs() if name.replace("/", "-") == trial.experiment]
-    options = {"--dataset": trial.dataset, "--solver": trial.label, "--seeds": str(trial.split)}
+    options = {"--dataset": trial.dataset, "--solver": trial.label, "--splits": str(trial.split)}
     given = [f"{option} {shlex.quote(value)}" for option, value in options.items()]
     given += ["--smoke"] if store.folder.name.endswith("-smoke") else []
     given += [f"--out {shlex.quote(str(store.folder.parent))}"]

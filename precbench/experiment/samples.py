@@ -23,6 +23,7 @@ from precbench.solvers.rows import Rows, as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23
+_LEAST_SHARE = 0.02  # of a rare class, so that something can be measured
 
 
 def read_data(
@@ -43,8 +44,8 @@ def read_data(
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
         Keep at most this many rows: a random choice, always the same, with the classes in their
-        proportions and at least two rows of each. Of a streamed file about so many rows, each
-        chosen for itself.
+        proportions, but at least two rows, and 2 % if it has so many, of each. Of a streamed file
+        about so many rows, each chosen for itself.
 
     Returns
     -------
@@ -319,11 +320,16 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
-    kept = []
-    for label in (-1.0, 1.0):
-        members = np.flatnonzero(dataset.y == label)
-        share = max(2, round(rows * len(members) / len(dataset.y)))
-        kept.append(rng.choice(members, min(share, len(members)), replace=False))
+    members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
+    sizes = [max(2, round(rows * len(of) / len(dataset.y))) for of in members]
+    rare, least = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
+    if sizes[rare] <= least:
+        sizes[rare] = min(least, len(members[rare]))
+        sizes[1 - rare] = rows - sizes[rare]
+    kept = [
+        rng.choice(of, min(size, len(of)), replace=False)
+        for of, size in zip(members, sizes, strict=True)
+    ]
     chosen = np.sort(np.concatenate(kept))
     return replace(
         dataset,
