@@ -8,7 +8,7 @@ import pytest
 
 from precbench import sources
 from precbench.experiment import load_config
-from precbench.experiment.code import _code, describe
+from precbench.experiment.code import code_behind, describe
 from precbench.solvers import SOLVERS
 from precbench.sources import code_of
 from tests.helpers import refused, run
@@ -16,7 +16,7 @@ from tests.helpers import refused, run
 
 def forget():
     """Forget the hashes of this process."""
-    for cached in (sources._hash, sources._imports, _code):
+    for cached in (sources._hash, sources._imports, code_behind):
         cached.cache_clear()
 
 
