@@ -59,8 +59,9 @@ run: build  ## Run the headline experiment: table on the screen, plots in result
 
 TEST = $(BIN)/python -m pytest -m "$(1) and not measured" --junitxml
 
+# One thread of the BLAS for each process of the tests, as for each worker of a run.
 test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside them.
-	$(call TEST,not alone) build/tests.xml --numprocesses auto --maxprocesses 4 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(call TEST,not alone) build/tests.xml --numprocesses auto --maxprocesses 4 --dist worksteal
 	$(call TEST,alone) build/alone.xml $$(grep -rl --include='*.py' 'mark\.alone' tests)
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
@@ -99,12 +100,12 @@ lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/lint-imports
 
 regression: build  ## Compare every solver and metric on small data with the values of an earlier run.
-	$(BIN)/precbench run $(REGRESSION) --jobs $(JOBS) > /dev/null
+	$(BIN)/precbench run $(REGRESSION) --no-plots --jobs $(JOBS) > /dev/null
 	$(BIN)/python scripts/regression.py results
 
 check: regression  ## Compare what takes minutes with earlier values and with the published numbers.
-	$(BIN)/precbench run $(CHECKED_STUDIES) > /dev/null & studies=$$!; \
-	$(BIN)/precbench run $(CHECKED) --jobs $(JOBS) > /dev/null; \
+	$(BIN)/precbench run $(CHECKED_STUDIES) --no-plots > /dev/null & studies=$$!; \
+	$(BIN)/precbench run $(CHECKED) --no-plots --jobs $(JOBS) > /dev/null; \
 	status=$$?; wait $$studies && exit $$status
 	$(COMPARE)
 

@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from precbench.cli import app
 from precbench.data.cards.card import Card
+from precbench.experiment import list_configs, load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run"]
@@ -19,6 +21,20 @@ def peak():  # in KiB; ru_maxrss would begin at that of the parent process
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 """
 TOY_SVM = b"1 1:1\n-1 2:1\n" * 50
+
+
+shipped_config = cache(load_config)
+
+
+def shipped_configs(kind):
+    """Return the names of the shipped configs of experiments or of studies."""
+    return [name for name in list_configs() if isinstance(shipped_config(name), kind)]
+
+
+@cache
+def smoke_table(name):
+    """Return the table of a study at its smoke size, to be read only."""
+    return shipped_config(name).smoke_size().compute()
 
 
 def invoke(*arguments):

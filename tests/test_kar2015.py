@@ -16,7 +16,7 @@ from precbench.papers import kar2015, kar2015_laws
 from precbench.papers.kar2015_minima import is_least_at_zero
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
-from tests.helpers import run
+from tests.helpers import run, shipped_config, smoke_table
 
 
 def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_path):
@@ -47,7 +47,7 @@ def test_appendix_a_on_the_ball(isolated):
 
 @pytest.fixture(scope="module")
 def theorems():
-    return load_config("kar2015/bounds").smoke_size().compute()
+    return smoke_table("kar2015/bounds")
 
 
 def quantities(table, theorem):
@@ -77,16 +77,16 @@ def test_open_constants_are_the_smallest_that_suffice(theorems):
 def test_mistakes_are_those_of_the_solver(theorems):
     """Along the rows of the first split, in batches that partial_fit takes one by one."""
     data = load_dataset("margin-noisy")
-    stream = kar2015._stream(data, 0.25, 100, 0, 1)
-    assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 140
+    stream = kar2015._stream(data, 0.25, 200, 0, 1)
+    assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 70
     assert [k for *_, k in stream.batches] == [
         resolve_k(0.25, n_pos) if (n_pos := int(np.sum(y > 0))) else 0 for _, y, _ in stream.batches
     ]
-    solver = PerceptronAtK("max", k=0.25, batch_size=100, shuffle=False)
+    solver = PerceptronAtK("max", k=0.25, batch_size=200, shuffle=False)
     for X, y, _ in stream.batches:
         solver.partial_fit(X, y, classes=[-1, 1])
     found = quantities(theorems, "Theorem 9").set_index(["dataset", "batch_size"])
-    assert found["measured"]["margin-noisy", 100] == solver.n_mistakes_ > 0
+    assert found["measured"]["margin-noisy", 200] == solver.n_mistakes_ > 0
 
 
 def test_deviation_falls_with_the_sample(theorems):
@@ -114,7 +114,8 @@ def test_limits_of_all_slopes_have_a_joint_level(monkeypatch):
     """Of resamples 1, ..., 1000 the limit is the quantile at 0.05 over the number of slopes."""
     resampled = np.arange(1, 1001.0)
     monkeypatch.setattr(kar2015, "_bootstrapped_slope", lambda *_: (2000.0, resampled))
-    table = load_config("kar2015/bounds").smoke_size().compute()
+    few = shipped_config("kar2015/bounds").smoke_size().arguments() | {"batch_sizes": [500]}
+    table = kar2015.precision_bounds(**few)
     slopes = table[table["quantity"] == "slope"]
     limits = table[table["quantity"] == "slope, lower limit"]
     assert len(slopes) == len(limits) > 1 and (slopes["value"] == 2000).all()
@@ -140,7 +141,7 @@ def test_constants_that_grow_are_seen(monkeypatch):
 
 
 def test_rates_use_the_constants_of_the_theorems():
-    table = load_config("kar2015/rates").smoke_size().compute()
+    table = smoke_table("kar2015/rates")
     constants = table[table["quantity"] == "constant"]
     assert len(constants) == 4 * 2 and (constants["value"] >= 0).all()
     assert table["quantity"].value_counts().to_dict() == {
@@ -169,7 +170,7 @@ def test_data_have_the_stated_margin(isolated):
 
 
 def test_laws_hold_and_their_controls_do_not():
-    table = load_config("kar2015/laws").smoke_size().compute()
+    table = smoke_table("kar2015/laws")
     largest = table.groupby(["place", "law", "quantity"])["value"].max().unstack()
     assert len(largest) == 13 and (largest["excess"] <= 1e-12).all()
     assert (largest["control"] > 0.05).all() and (largest["vectors"] > 0).all()
@@ -250,7 +251,7 @@ def test_where_zero_is_a_minimiser(surrogate, k):
 
 
 def test_the_surrogates_at_the_learnt_weights():
-    table = load_config("kar2015/minima").smoke_size().compute()
+    table = smoke_table("kar2015/minima")
     least = table[table["quantity"] == "w = 0 is a minimiser"]
     assert set(least["value"]) <= {0.0, 1.0}
     learnt = table[table["quantity"] == "relative to w = 0"]

@@ -22,6 +22,7 @@ from precbench.report.studies import PRESENTATIONS
 from precbench.report.studies.result import Result
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.ball import minimise_over_ball
+from tests.helpers import smoke_table
 
 # --- the distribution ---
 
@@ -198,7 +199,7 @@ def test_risk_and_auc_do_not_depend_on_the_axes():
 
 @pytest.fixture(scope="module")
 def figure():
-    return load_config("gultekin/fig1").smoke_size().compute()
+    return smoke_table("gultekin/fig1")
 
 
 def cell(table, **where):
@@ -425,7 +426,7 @@ def test_probabilities_of_coins_are_exact():
 
 @pytest.fixture(scope="module")
 def bounds():
-    return load_config("gultekin/bound").smoke_size().compute()
+    return smoke_table("gultekin/bound")
 
 
 def test_bounds_hold(bounds):

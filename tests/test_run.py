@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
-from precbench.experiment import Experiment, list_configs, load_config
+from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
 from precbench.locations import shipped
 from precbench.results import read_run
@@ -29,7 +30,16 @@ from precbench.score import _sizes, _test_share
 from precbench.solvers import SGDAtK
 from precbench.store import Store
 from precbench.yaml.document import load
-from tests.helpers import invoke, numbers, records, refused, run, session
+from tests.helpers import (
+    invoke,
+    numbers,
+    records,
+    refused,
+    run,
+    session,
+    shipped_config,
+    shipped_configs,
+)
 
 
 def test_a_run_writes_tables_and_figures(small, tmp_path):
@@ -151,10 +161,23 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     assert 0.3 <= table["wall_seconds"].max() < 2
 
 
+@pytest.fixture(scope="module")
+def of_slow_trials(tmp_path_factory):
+    return tmp_path_factory.mktemp("undisturbed")
+
+
+@pytest.fixture
+def undisturbed(small, of_slow_trials):
+    """Results of the slow trials, run once."""
+    if not (of_slow_trials / "small").exists():
+        assert run(small(solvers=SLOW), of_slow_trials).exit_code == 0
+    return of_slow_trials
+
+
 @pytest.mark.promise("R3")
-def test_finished_trials_survive_a_repetition_interrupted_twice(small, tmp_path, size):
+def test_finished_trials_survive_a_repetition_interrupted_twice(small, tmp_path, size, undisturbed):
     config, out = small(solvers=SLOW), tmp_path / "out"
-    assert run(config, out, "--jobs", "2").exit_code == 0
+    shutil.copytree(undisturbed, out)
     before = numbers(out / "small")
     for option, delay in size([("--force", 0.02)], [("--force", 0.02), ("--timing", 0.1)]):
         process = subprocess.Popen(command(config, out, option), stderr=subprocess.PIPE, text=True)
@@ -390,8 +413,8 @@ def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
 
 
-# Some 0.3 s a trial, long beside the 20 ms between two looks of `wait_for`.
-SLOW = "{perceptron-avg: {epochs: 6000}, sgd-avg: {epochs: 6001}, perceptron-max: {epochs: 6002}}"
+# Some 0.15 s a trial, long beside the 20 ms between two looks of `wait_for`.
+SLOW = "{perceptron-avg: {epochs: 3000}, sgd-avg: {epochs: 3001}, perceptron-max: {epochs: 3002}}"
 
 
 def wait_for(condition, seconds=60):
@@ -401,17 +424,10 @@ def wait_for(condition, seconds=60):
         time.sleep(0.02)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return tmp_path_factory.mktemp("undisturbed")
-
-
 @pytest.mark.promise("R1", "R2", "R3", "R4", "R28")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
     config, out = small(solvers=SLOW), tmp_path / "out"
-    if not (undisturbed / "small").exists():
-        assert run(config, undisturbed).exit_code == 0
     process = subprocess.Popen(
         command(config, out), stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -619,17 +635,13 @@ def extends_another(name):
 @pytest.mark.promise("R33")
 @pytest.mark.parametrize(
     "name",
-    [
-        name
-        for name in list_configs()
-        if isinstance(load_config(name), Experiment) and not extends_another(name)
-    ],
+    [name for name in shipped_configs(Experiment) if not extends_another(name)],
 )
 def test_every_experiment_runs_at_smoke_size(name, isolated, tmp_path):
     result = run(name, tmp_path, "--smoke")
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
-    assert bool(list(folder.glob("figures/*.png"))) == bool(load_config(name).plots)
+    assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)
     table = pd.read_csv(folder / "results.csv")
     assert set(table["status"]) == {"ok"}
     assert table["value"].notna().all()

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-import scikit_posthocs
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,6 +181,8 @@ def test_signed_ranks_by_brute_force(values):
 
 
 def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
+    import scikit_posthocs  # imports pyplot and more
+
     rng = np.random.default_rng(3)
     values = rng.standard_normal((12, 5)) + np.linspace(0, 2, 5)
     expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")

@@ -24,7 +24,7 @@ from precbench.papers import STUDIES, kar2014, rudin2009, rudin2009_theorems
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.results import read_values
 from precbench.solvers import FTRL, PNormPush
-from tests.helpers import invoke
+from tests.helpers import invoke, shipped_config, shipped_configs, smoke_table
 
 TIMED = [
     "gultekin/fig1",
@@ -232,7 +232,7 @@ def test_pushes_need_rows_to_test_on_and_other_positives():
 
 @pytest.fixture(scope="module")
 def theorems():
-    return load_config("rudin2009/theorems").smoke_size().compute()
+    return smoke_table("rudin2009/theorems")
 
 
 def test_theorems_of_the_push_hold_at_smoke_size(theorems):
@@ -287,8 +287,8 @@ def test_too_few_successes_are_reported():
 @pytest.fixture(scope="module")
 def smoke_tables():
     """The tables of kar2014 at their smoke size, by name of the config."""
-    configs = [load_config(f"kar2014/{name}") for name in ("regret", "uniform-convergence")]
-    return {config.name: config.smoke_size().compute() for config in configs}
+    names = [f"kar2014/{name}" for name in ("regret", "uniform-convergence")]
+    return {shipped_config(name).name: smoke_table(name) for name in names}
 
 
 def test_bounds_hold_at_smoke_size(smoke_tables):
@@ -422,7 +422,7 @@ def test_too_few_rows_are_reported():
 
 
 def test_every_study_is_configured_and_drawn():
-    loaded = [load_config(name) for name in list_configs()]
+    loaded = [shipped_config(name) for name in list_configs()]
     studies = [config for config in loaded if isinstance(config, Study)]
     assert {config.kind for config in studies} == set(STUDIES) == set(PRESENTATIONS)
     assert len({config.name for config in loaded}) == len(loaded)
@@ -501,16 +501,14 @@ def test_parameters_invalid_together_are_reported(complaints):
 
 
 @pytest.mark.promise("R35")
-@pytest.mark.parametrize(
-    "name", [name for name in list_configs() if isinstance(load_config(name), Study)]
-)
+@pytest.mark.parametrize("name", shipped_configs(Study))
 def test_every_study_runs_and_is_repeated_identically(
     name, isolated, tmp_path, drawn_without_fonts
 ):
     result = invoke("run", name, "--smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
-    config = load_config(name).smoke_size()
+    config = shipped_config(name).smoke_size()
     assert folder.name == f"{config.name}-smoke"
     about = json.loads((folder / "illustration.json").read_text())
     assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
@@ -528,7 +526,7 @@ def test_every_study_runs_and_is_repeated_identically(
     assert table.columns[-1] == "value" and np.isfinite(table["value"]).all()
     assert not table.duplicated(list(table.columns[:-1])).any()
     if name not in TIMED:
-        again = config.compute().to_csv(index=False, lineterminator="\n")
+        again = smoke_table(name).to_csv(index=False, lineterminator="\n")
         assert (folder / "values.csv").read_text() == again
 
 
