@@ -332,6 +332,9 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
         assert f"column 'w', row 3: {what}" in refused(["fit", "mine.csv", *weighted])
     assert "no column 'v'" in refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"])
     table.assign(w=1).to_csv("mine.csv", index=False)
+    (files / "mine.svm").write_text("1 1:1\n0 1:2\n")
+    message = refused(["fit", "mine.svm", "--weight", "w", "--save", "t"])
+    assert "mine.svm: --weight names a column of a table" in message
     assert "SGDAtK takes no sample_weight" in refused(
         ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"]
     )

@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from precbench.cli.quality import describe_quality, held_out_quality, held_out_splits
 from precbench.data.own.encoding import Column, Encoding
-from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.read import is_table, read_new_blocks, read_new_rows, read_own_file
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.files import replacing
@@ -56,6 +56,8 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     k = check_k(plain_value(options.k))
     params = _params(options, k)
     check_target(save, file)
+    if options.weight is not None and not is_table(file, options.format):
+        raise InputError(f"{file}: --weight names a column of a table, and this file has none")
     dataset, encoding = read_own_file(
         file,
         format=options.format,

@@ -161,6 +161,27 @@ def read_own_file(
     return dataset, own.encoding
 
 
+def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool:  # noqa: A002
+    """Return whether a file has named columns: CSV, TSV or Parquet.
+
+    Parameters
+    ----------
+    path : path
+    format : str, optional
+        By default known from the suffix.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or its format is unknown.
+    """
+    return _format(Path(path), format) in _TABLES
+
+
 def read_new_rows(
     path: str | os.PathLike[str],
     encoding: Encoding,
