@@ -561,27 +561,27 @@ def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeyp
     def draws(figures="changed"):
         before = len(drawn)
         files = [path.name for path in write_report(small, figures).files[3:]]
-        assert files == [f"accuracy-time-{name}" for name in names if figures != "none"]
+        suffixes = () if figures == "none" else ("csv", "pdf", "png")
+        assert files == [f"accuracy-time-letter.{suffix}" for suffix in suffixes]
         return len(drawn) - before
 
-    names = [f"{name}.{suffix}" for name in ("letter", "ppi") for suffix in ("csv", "pdf", "png")]
     monkeypatch.setattr("precbench.report.figures.save_figure", draw)
     about = small / "experiment.json"
-    about.write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
-    assert [draws("none"), draws(), draws(), draws("all")] == [0, 2, 0, 2]
+    about.write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"], "datasets": ["letter"]}))
+    assert [draws("none"), draws(), draws(), draws("all")] == [0, 1, 0, 1]
     about.write_text(about.read_text().replace("A small", "Another"))
-    assert draws() == 2
+    assert draws() == 1
     results = small / "results.csv"
     results.write_text(results.read_text().replace("0.6", "0.61", 1))
-    assert draws() == 2
-    (small / "figures" / "accuracy-time-ppi.png").unlink()
-    assert draws() == 2
+    assert draws() == 1
+    (small / "figures" / "accuracy-time-letter.png").unlink()
+    assert draws() == 1
     mark = small / "figures" / "drawn.json"
-    for edited in ("{}", mark.read_text().replace("accuracy-time-ppi", "../results")):
+    for edited in ("{}", mark.read_text().replace("accuracy-time-letter", "../results")):
         mark.write_text(edited)
-        assert draws() == 2
+        assert draws() == 1
     monkeypatch.setattr("precbench.report.folder.version", lambda _: "another matplotlib")
-    assert [draws(), draws()] == [2, 0]
+    assert [draws(), draws()] == [1, 0]
 
 
 def test_results_without_any_finished_trial(small):

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -92,8 +92,16 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
 def _hash_of_inputs(folder: Path) -> str:
     """Hash the results of a folder, and the code that draws."""
     results = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".json"))
-    code = sorted(Path(__file__).parents[1].rglob("*.py"))
-    digest = hashlib.sha256(version("matplotlib").encode())
-    for path in (*results, *code):
-        digest.update(hashlib.sha256(path.read_bytes()).digest() + path.name.encode())
+    return _hash(results, version("matplotlib") + _hash_of_code())
+
+
+@cache
+def _hash_of_code() -> str:
+    return _hash(sorted(Path(__file__).parents[1].rglob("*.py")), "")
+
+
+def _hash(files: Iterable[Path], more: str) -> str:
+    digest = hashlib.sha256(more.encode())
+    for path in files:
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
