@@ -47,7 +47,7 @@ PROMISES = {
     "R24": "YAML runs no code and exhausts no memory: a bomb ends in a short message.",
     "R25": "A mistake in a config is found before any work, with its line and what was meant.",
     "R26": "No pickle is read from results, models or the cache.",
-    "R27": "Names and labels steer no terminal and are escaped in tables (HTML: planned).",
+    "R27": "Names and labels steer no terminal and are escaped in tables; pages load nothing.",
     "R28": "Exit codes are those of the help, also for results that were edited by hand.",
     "R29": "Standard output is clean for machines: JSON parses, and no colour enters a pipe.",
     "R30": "Help appears without loading anything heavy.",

@@ -36,6 +36,7 @@ COMMANDS = [
     "run",
     "status",
     "plot",
+    "report",
     "check",
     "reproduce",
     "list",

@@ -19,7 +19,7 @@ from precbench.report.figures import (
     value_against_time,
     write_figures,
 )
-from precbench.report.folder import write_report
+from precbench.report.folder import PAGE, write_report
 from precbench.report.tables import (
     console_table,
     make_tables,
@@ -66,6 +66,7 @@ ABOUT = {
     "data": {},
     "smoke": False,
 }
+KINDS = ("csv", "pdf", "png", "svg")
 TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
 
 
@@ -414,7 +415,7 @@ def test_special_characters_are_escaped(tmp_path):
     assert r"| a\|b \& \$x\$ \[red\]\<i\> |" in markdown.read_text()
     assert r"a|b \& \$x\$ [red]$<$i$>$ &" in latex.read_text()
     assert "| never run | – | – | – | – | – |" in markdown.read_text()
-    assert len(figures_of(folder)) == 6  # no ROC for these solvers
+    assert len(figures_of(folder)) == 8  # no ROC for these solvers
     table = console_table(tables_of(folder)[0])
     assert [str(cell) for cell in table.columns[0].cells] == about["solvers"]
 
@@ -501,7 +502,7 @@ def test_figures_and_their_numbers(small):
         f"{kind}-{dataset}.{suffix}"
         for kind in ABOUT["plots"]
         for dataset in TITLES
-        for suffix in ("csv", "pdf", "png")
+        for suffix in KINDS
     ]
     drawn = pd.read_csv(small / "figures" / "accuracy-time-letter.csv")
     assert drawn["solver"].unique().tolist() == LABELS
@@ -537,7 +538,7 @@ def test_figure_of_a_sweep_over_strings(tmp_path):
     about["sweep"] |= {"metrics": labels, "written": written}
     results.loc[results["metric"] == PREC_AT[0.05].label, "metric"] = PREC
     folder = write(tmp_path / "words", results, about)
-    assert len(figures_of(folder)) == 6
+    assert len(figures_of(folder)) == 8
 
 
 def test_figures_without_results_are_removed(small):
@@ -546,8 +547,8 @@ def test_figures_without_results_are_removed(small):
     results = small_results()
     results = results[(results["dataset"] == "letter") | (results["status"] != "ok")]
     results.to_csv(small / "results.csv", index=False)
-    assert figures_of(small) == before[:3]
-    assert [path.exists() for path in before] == [True] * 3 + [False] * 3
+    assert figures_of(small) == before[:4]
+    assert [path.exists() for path in before] == [True] * 4 + [False] * 4
 
 
 def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeypatch):
@@ -560,9 +561,11 @@ def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeyp
 
     def draws(figures="changed"):
         before = len(drawn)
-        files = [path.name for path in write_report(small, figures).files[3:]]
-        suffixes = () if figures == "none" else ("csv", "pdf", "png")
+        report = write_report(small, figures)
+        files = [path.name for path in report.files[3:]]
+        suffixes = () if figures == "none" else KINDS
         assert files == [f"accuracy-time-letter.{suffix}" for suffix in suffixes]
+        assert (report.page is None) == (figures == "none")
         return len(drawn) - before
 
     monkeypatch.setattr("precbench.report.figures.save_figure", draw)
@@ -671,7 +674,8 @@ def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     """Whatever the process, the time and the user's own matplotlib settings."""
     about = ABOUT | {"plots": ["roc"], "datasets": ["letter"]}  # a figure takes a second
     (small / "experiment.json").write_text(json.dumps(about))
-    once = {path: path.read_bytes() for path in write_report(small).files}
+    files = [*write_report(small).files, small / PAGE]
+    once = {path: path.read_bytes() for path in files}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")
     monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")

@@ -68,9 +68,11 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     assert run(small(plots="[roc]"), out, "--no-plots").exit_code == 0
     before = records(out / "small")
     assert (out / "small" / "summary.md").exists() and not (out / "small" / "figures").exists()
+    assert not (out / "small" / "report.html").exists()
     result = run(small(plots="[roc]"), out)
     assert "6 of them done already" in result.output
     assert "figures/roc-mine.png" in result.output
+    assert f"report: {out / 'small' / 'report.html'}\n" in result.output
     assert records(out / "small") == before
     changed = small(solvers="{perceptron-avg: {epochs: 4}, cutting-plane: }", title="Another title")
     result = run(changed, out)

@@ -122,6 +122,7 @@ def about(
       precbench list configs         show the experiments
       precbench run letter           run one; tables and figures in results/letter
       precbench run kdd08 --smoke    try one out in seconds
+      precbench report results/      pages to read, to print or to mail
       precbench plot results/        redraw tables and figures
       precbench check results/       compare with the published numbers
       precbench reproduce letter     decide all claims about a data set
@@ -222,6 +223,27 @@ def plot(
     from precbench.cli.plot import plot_results
 
     plot_results(results, as_json)
+
+
+@app.command(short_help="Write finished runs as HTML pages, to read or to mail.")
+def report(
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    as_json: Json = False,
+) -> None:
+    """Write finished runs as HTML pages, to read or to mail.
+
+    report.html in each folder of results holds tables, figures, protocol, verdicts on the published
+    numbers, and the trials behind each number with the command that repeats it. It is one file that
+    loads nothing. A folder of several gets an index.html.
+
+    \b
+    Examples:
+      precbench report results/letter
+      precbench report results/
+    """
+    from precbench.cli.report import write_pages
+
+    write_pages(results, as_json)
 
 
 @app.command(short_help="Compare results with the published numbers.")

@@ -12,12 +12,7 @@ _MARKS = ("results.csv", "illustration.json")
 
 def plot_results(results: Path, as_json: bool) -> None:
     """Draw the tables and figures of one folder of results, or of every such folder in it."""
-    folders = _in(results, "") or _in(results, "*/")
-    if not folders:
-        raise InputError(
-            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
-            "run an experiment first, for example precbench run letter"
-        )
+    folders = result_folders(results)
     for folder in folders:
         Store(folder).refuse_newer()
     reports = {str(folder): write_report(folder) for folder in folders}
@@ -27,6 +22,23 @@ def plot_results(results: Path, as_json: bool) -> None:
     else:
         for paths in written.values():
             print("\n".join(paths))
+
+
+def result_folders(results: Path) -> list[Path]:
+    """Return the folder if it holds results, or those in it that do.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    folders = _in(results, "") or _in(results, "*/")
+    if not folders:
+        raise InputError(
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
+            "run an experiment first, for example precbench run letter"
+        )
+    return folders
 
 
 def _in(results: Path, pattern: str) -> list[Path]:

@@ -17,7 +17,7 @@ from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
-from precbench.report.folder import Figures, Report, write_report
+from precbench.report.folder import PAGE, Figures, Report, write_report
 from precbench.report.tables import console_table
 from precbench.runner import code_changes, run_plan, to_do
 from precbench.runner.study import run_study
@@ -261,3 +261,5 @@ def _present(store: Store, report: Report, console: Console) -> None:
     for path in report.files:
         if path.suffix == ".png":
             console.print(f"figure: {path}")
+    if report.page:
+        console.print(f"report: {store.folder / PAGE}")

@@ -1,8 +1,8 @@
 """Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
 
-Each is written as PNG and PDF, with its numbers as CSV. Curves are medians over the splits, bands
-reach from the lower to the upper quartile. A built-in solver looks the same in all figures, any
-other label in those of an experiment.
+Each is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the splits,
+bands reach from the lower to the upper quartile. A built-in solver looks the same in all figures,
+any other label in those of an experiment.
 """
 
 import itertools
@@ -79,6 +79,8 @@ _RC_PARAMS: dict[str, Any] = {
     "grid.color": "#E0E0E0",
     "grid.linewidth": 0.6,
     "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "precbench",
     "savefig.dpi": 150,
 }
 
@@ -235,8 +237,8 @@ def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        A CSV, a PDF and a PNG for each figure; the same results give the same bytes. A data set
-        without any finished trial has no figure.
+        A CSV, a PDF, a PNG and an SVG for each figure; the same results give the same bytes. A
+        data set without any finished trial has no figure.
 
     Raises
     ------
@@ -571,29 +573,43 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
     parts = (page.kind, page.dataset, page.sweep)
     plain = (part.replace("%", "percent") for part in parts if part)
     stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in plain)
-    table, pdf, png = (
-        run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png")
+    table, *drawings = (
+        run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
     )
     if page.data.empty:
-        for path in (table, pdf, png):  # left by earlier results
+        for path in (table, *drawings):  # left by earlier results
             path.unlink(missing_ok=True)
         return []
     table.parent.mkdir(exist_ok=True)
     page.data.to_csv(table, index=False, lineterminator="\n")
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-    save_figure(partial(_draw, page, run, here), pdf, png)
-    return [table, pdf, png]
+    save_figure(partial(_draw, page, run, here), *drawings)
+    return [table, *drawings]
 
 
-def save_figure(draw: Callable[[], "Figure"], pdf: Path, png: Path) -> None:
-    """Draw a figure in the style of the package and write it; equal figures give equal bytes."""
+_METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"Creator": "precbench", "CreationDate": None},
+    ".png": {"Software": "precbench"},
+    ".svg": {"Creator": "precbench", "Date": None},
+}
+
+
+def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
+    """Draw a figure in the style of the package and write it; equal figures give equal bytes.
+
+    Parameters
+    ----------
+    draw : callable
+    *paths : pathlib.Path
+        Files that end in ``.pdf``, ``.png`` or ``.svg``.
+    """
     from matplotlib import style
 
     with style.context(["default", _RC_PARAMS]):
         figure = draw()
-        figure.savefig(pdf, metadata={"Creator": "precbench", "CreationDate": None})
-        figure.set_layout_engine("none")  # it is laid out by now
-        figure.savefig(png, metadata={"Software": "precbench"})
+        for path in paths:
+            figure.savefig(path, metadata=_METADATA[path.suffix])
+            figure.set_layout_engine("none")  # it is laid out by now
 
 
 def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":

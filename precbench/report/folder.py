@@ -1,19 +1,22 @@
-"""All tables and figures of a results folder, of an experiment or a study."""
+"""All tables and figures of a results folder, of an experiment or a study, and its page."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from precbench.claims import Evidence, LedgerRow
+from precbench.claims.evidence import Outcomes
 from precbench.files import write_whole
 from precbench.report.figures import write_figures
+from precbench.report.html import Page, experiment_page, ledger_about, study_page
 from precbench.report.studies import draw_study, is_study, study_tables, write_study_tables
 from precbench.report.tables import Table, make_tables, summarise, write_tables
-from precbench.results import read_run
+from precbench.results import read_run, read_values
 from precbench.strict_json import Fields, checked, load
 
 __all__ = ["Figures", "Report", "write_report"]
@@ -22,14 +25,22 @@ Figures = Literal["all", "changed", "none"]
 
 
 class Report(NamedTuple):
-    """The tables of a results folder, and the files in which they and the figures are."""
+    """The tables of a results folder, the files in which they and the figures are, and the page."""
 
     tables: list[Table]
     files: list[Path]
+    page: Page | None = None
 
 
-def write_report(folder: str | os.PathLike[str], figures: Figures = "all") -> Report:
-    """Write all tables and figures of a results folder.
+PAGE = "report.html"
+
+
+def write_report(
+    folder: str | os.PathLike[str],
+    figures: Figures = "all",
+    ledger: Mapping[str, Sequence[LedgerRow]] | None = None,
+) -> Report:
+    """Write all tables and figures of a results folder, and the page that shows them.
 
     Parameters
     ----------
@@ -37,7 +48,10 @@ def write_report(folder: str | os.PathLike[str], figures: Figures = "all") -> Re
         ``results/<experiment>``.
     figures : {"all", "changed", "none"}, default="all"
         Which figures to draw; "changed" leaves those that were drawn from the same results by the
-        same code.
+        same code; "none" writes no page either.
+    ledger : mapping of str to sequence of LedgerRow, optional
+        The verdicts on what was printed about the results, by name of the experiment; by default
+        those of this folder alone.
 
     Returns
     -------
@@ -50,19 +64,40 @@ def write_report(folder: str | os.PathLike[str], figures: Figures = "all") -> Re
         If a file is missing or malformed.
     """
     folder = Path(folder)
-    draw: Callable[[], list[Path]]
     if is_study(folder):
         tables, files = study_tables(folder), write_study_tables(folder)
-        draw = partial(draw_study, folder)
+        if figures == "none":
+            return Report(tables, files)
+        drawn = _drawn(folder, partial(draw_study, folder), keep=figures == "changed")
+        about, values = read_values(folder)
+        rows = _about(
+            about["name"], ledger, Evidence(values={about["name"]: values}), about["smoke"]
+        )
+        page = study_page(folder, about, tables, drawn, rows)
     else:
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)
         tables = make_tables(run, summary)
         files = write_tables(run, summary, tables)
-        draw = partial(write_figures, run, summary)
-    if figures != "none":
-        files = files + _drawn(folder, draw, keep=figures == "changed")
-    return Report(tables, files)
+        if figures == "none":
+            return Report(tables, files)
+        drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
+        rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
+        page = experiment_page(run, summary, tables, drawn, rows)
+    write_whole({folder / PAGE: page.html.encode()})
+    return Report(tables, files + drawn, page)
+
+
+def _about(
+    name: str,
+    ledger: Mapping[str, Sequence[LedgerRow]] | None,
+    evidence: Evidence,
+    smoke: bool,
+) -> Sequence[LedgerRow]:
+    """Return the verdicts about one folder; the smoke size decides nothing."""
+    if smoke:
+        return []
+    return (ledger_about(evidence) if ledger is None else ledger).get(name, [])
 
 
 class _Drawn(Fields):

@@ -39,6 +39,7 @@ _GROUP = ["dataset", "sweep", "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _EMPTY = "–"
 _STAND_IN = "stand-in: synthetic data"
+_TIMES = ("seconds", "relative_time", "seconds_to_99")
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
     f"≈: not told apart from the best (paired t test at {100 * LEVEL:g} %, its variance corrected "
@@ -67,6 +68,11 @@ class Table:
         Sentences below the table.
     stand_in : bool
         Whether the data are synthetic.
+    dataset : str
+        Empty where it is not of the trials on one data set.
+    columns : list of tuple of str
+        Then, for each column but the first, the label of a metric or the name of a time in
+        `summarise`, and the point of the sweep.
     """
 
     title: str
@@ -74,6 +80,8 @@ class Table:
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
     stand_in: bool = False
+    dataset: str = ""
+    columns: list[tuple[str, str]] = field(default_factory=list)
 
 
 def text_table(
@@ -314,7 +322,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
     cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
-    cells += [_times(main, column) for column in ("seconds", "relative_time", "seconds_to_99")]
+    cells += [_times(main, column) for column in _TIMES]
     about = [
         *_means_over(run, dataset, summary),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
@@ -324,7 +332,8 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    return [_assemble(run, dataset, "", header, cells, about)]
+    places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
+    return [_assemble(run, dataset, "", header, cells, about, places)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -339,9 +348,10 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         about = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         about += notes(summary, times=False)
-        tables.append(_assemble(run, dataset, run.metric_name(metric), header, cells, about))
-    about = [_SECONDS, *notes(summary)]
-    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about)]
+        of = run.metric_name(metric)
+        tables.append(_assemble(run, dataset, of, header, cells, about, points))
+    about, places = [_SECONDS, *notes(summary)], [("seconds", sweep) for sweep in run.sweep_points]
+    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about, places)]
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
@@ -357,6 +367,7 @@ def _assemble(
     header: list[str],
     columns: list[list[Cell]],
     about: list[str],
+    places: list[tuple[str, str]],
 ) -> Table:
     title = run.dataset_title(dataset)
     return Table(
@@ -365,6 +376,8 @@ def _assemble(
         header=header,
         rows=[[Cell(solver), *cells] for solver, *cells in zip(run.solvers, *columns, strict=True)],
         notes=[run.protocol_sentence, *about],
+        dataset=dataset,
+        columns=places,
     )
 
 

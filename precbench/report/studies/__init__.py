@@ -87,7 +87,7 @@ def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``figures/<kind>.pdf`` and ``.png``.
+    """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
         As for `study_tables`.
     """
     folder, result = Path(folder), _read(folder)
-    paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png")]
+    paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png", "svg")]
     paths[0].parent.mkdir(exist_ok=True)
     with _showing(folder):
         save_figure(partial(_drawn, result), *paths)

@@ -1,0 +1,29 @@
+"""``precbench report``."""
+
+import json
+from pathlib import Path
+
+from precbench.claims import read_evidence
+from precbench.cli.plot import result_folders
+from precbench.files import write_whole
+from precbench.report.folder import PAGE, write_report
+from precbench.report.html import index_page, ledger_about
+from precbench.store import Store
+
+
+def write_pages(results: Path, as_json: bool) -> None:
+    """Write the page of one folder of results, or of every such folder in it with an index."""
+    folders = result_folders(results)
+    for folder in folders:
+        Store(folder).refuse_newer()
+    ledger = ledger_about(read_evidence([results]))
+    reports = [write_report(folder, "changed", ledger) for folder in folders]
+    written = [folder / PAGE for folder in folders]
+    if folders != [results]:
+        entries = [report.page for report in reports]
+        write_whole({results / "index.html": index_page(entries).encode()})
+        written.insert(0, results / "index.html")
+    if as_json:
+        print(json.dumps([str(path) for path in written], indent=1))
+    else:
+        print("\n".join(map(str, written)))

@@ -1,0 +1,403 @@
+"""What the page of an experiment or of a study shows, and in which order."""
+
+import base64
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
+from precbench.claims.verdicts import Verdict
+from precbench.errors import InputError
+from precbench.locations import shipped
+from precbench.report.choice import choose_method
+from precbench.report.html.templates import render
+from precbench.report.html.trials import Trial, machines, trials_of
+from precbench.report.tables import Table, text_table, three_digits, tuned
+from precbench.results import Run
+
+__all__ = ["Page", "experiment_page", "ledger_about", "study_page"]
+
+_KINDS = {
+    "accuracy-time": "Quality against training time",
+    "accuracy-rows": "Quality of the iterates",
+    "accuracy-share": "Quality against the share of the rows",
+    "accuracy-sweep": "Quality against the swept parameter",
+    "roc": "ROC curves",
+    "roc-counts": "ROC curves in counts of rows",
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report, and what an index says of it.
+
+    Attributes
+    ----------
+    html, folder, title : str
+    source : str or None
+    facts : list of str
+        Sizes, and the best method.
+    marks : list of str
+        Warnings.
+    verdicts : str
+        How many of the printed numbers were decided, and how.
+    """
+
+    html: str
+    folder: str
+    title: str
+    source: str | None
+    facts: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    verdicts: str = ""
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A drawing, as an address that contains it."""
+
+    name: str
+    data: str
+
+
+def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
+    """Judge the claims that are about some results.
+
+    Parameters
+    ----------
+    evidence : Evidence
+
+    Returns
+    -------
+    dict of str to list of LedgerRow
+        By name of the experiment or study.
+    """
+    measured = evidence.outcomes.keys() | evidence.values.keys()
+    if not measured & set(_configs()):
+        return {}  # nobody has printed anything about them
+    of = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
+    found: dict[str, list[LedgerRow]] = {}
+    for row in make_ledger(list(of.values()), evidence):
+        found.setdefault(of[row.id].experiment, []).append(row)
+    return found
+
+
+def _configs() -> dict[str, str]:
+    """Return the names of the shipped configs, by that of the experiment."""
+    folder = shipped("configs")
+    names = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
+    return {name.replace("/", "-"): name for name in names}
+
+
+def experiment_page(
+    run: Run,
+    summary: pd.DataFrame,
+    tables: Sequence[Table],
+    figures: Iterable[Path],
+    ledger: Sequence[LedgerRow],
+) -> Page:
+    """Return the page of an experiment.
+
+    Parameters
+    ----------
+    run : Run
+    summary : pandas.DataFrame
+        From `precbench.report.tables.summarise`.
+    tables : sequence of Table
+        From `precbench.report.tables.make_tables`.
+    figures : iterable of pathlib.Path
+        Of which the SVG files are shown.
+    ledger : sequence of LedgerRow
+        The verdicts on what was printed about these results.
+
+    Returns
+    -------
+    Page
+    """
+    trials = trials_of(run)
+    marks = ["smoke size: says nothing about the methods"] * run.smoke
+    marks += [
+        f"{dataset}: synthetic data stand in for the real ones"
+        for dataset in run.datasets
+        if run.is_stand_in(dataset)
+    ]
+    by_solver = _by_solver(run, trials)
+    html = render(
+        "experiment.html.j2",
+        run=run,
+        marks=marks,
+        choices=_choices(run),
+        tables=[_shown(run, table, summary) for table in tables],
+        values=[_values(run, table, trials) for table in tables],
+        figures=_figures(figures, run),
+        ledger=_by_verdict(ledger),
+        decided=_counted(ledger),
+        data=_data_table(run),
+        tuning=_tuning_tables(run, summary),
+        failures=_failures(trials),
+        stopped=_stopped(trials),
+        trials=by_solver,
+        ids={of["id"] for of in by_solver},
+        config=_config(run),
+        machines=machines(run.folder, trials),
+    )
+    n = len(run.solvers)
+    facts = [f"{n} method{'s' * (n != 1)} on {', '.join(run.datasets)}"]
+    facts += [f"{dataset}: best {best}" for dataset, best in _best(run, summary).items()]
+    return Page(html, run.folder.name, run.title, run.source, facts, marks, _counted(ledger))
+
+
+def study_page(
+    folder: Path,
+    about: dict[str, Any],
+    tables: Sequence[Table],
+    figures: Iterable[Path],
+    ledger: Sequence[LedgerRow],
+) -> Page:
+    """Return the page of a study.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    about : dict
+        From `precbench.results.read_description`.
+    tables : sequence of Table
+    figures : iterable of pathlib.Path
+        Of which the SVG files are shown.
+    ledger : sequence of LedgerRow
+
+    Returns
+    -------
+    Page
+    """
+    marks = ["smoke size"] * about["smoke"]
+    rows = [(name, str(value)) for name, value in about["parameters"].items()]
+    html = render(
+        "study.html.j2",
+        about=about,
+        marks=marks,
+        tables=tables,
+        figures=_figures(figures),
+        ledger=_by_verdict(ledger),
+        decided=_counted(ledger),
+        parameters=text_table("Parameters", ["parameter", "value"], rows),
+        config=_configs().get(about["name"]),
+    )
+    return Page(
+        html, folder.name, about["title"], about["source"], ["a study"], marks, _counted(ledger)
+    )
+
+
+def _choices(run: Run) -> list[tuple[str, str]]:
+    """Say for each data set which method to take, where its splits can tell methods apart."""
+    found = []
+    for dataset in run.datasets:
+        if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
+            continue
+        try:
+            found.append((run.dataset_title(dataset), choose_method(run, dataset).text))
+        except InputError:  # of other metrics, or without a result
+            continue
+    return found
+
+
+def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
+    """Return a table with the notes that no other part of the page repeats."""
+    here = summary[summary["dataset"] == table.dataset]
+    elsewhere = {run.protocol_sentence, *tuned(here)}
+    notes = [note for note in table.notes if note not in elsewhere]
+    points = run.sweep_points
+    return {
+        "table": table,
+        "notes": notes,
+        "dataset": run.datasets.index(table.dataset),
+        "places": [(_quantity(run, *of), points.index(of[1])) for of in table.columns],
+    }
+
+
+def _quantity(run: Run, name: str, sweep: str) -> str:
+    """Return ``m0`` for the first metric, whatever its label there, or the name of a time."""
+    labels = [run.metric_at(metric, sweep) for metric in run.metrics]
+    return f"m{labels.index(name)}" if name in labels else name
+
+
+def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float | None]]]:
+    """Return for each solver and column the values of the trials, in the order of the splits."""
+    here = [trial for trial in trials if trial.dataset == table.dataset]
+    splits = sorted({(trial.split, trial.seed) for trial in here})
+    of = {(trial.solver, trial.sweep, trial.split, trial.seed): trial for trial in here}
+    alone = {trial.sweep for trial in here if trial.timing == "sequential"}
+
+    def number(quantity: str, trial: Trial | None) -> float | None:
+        if trial is None:
+            return None
+        is_metric = quantity.startswith("m")
+        comparable = is_metric or trial.timing == "sequential" or trial.sweep not in alone
+        return trial.number(quantity) if comparable else None
+
+    return [
+        [
+            [
+                number(_quantity(run, name, sweep), of.get((solver, sweep, *split)))
+                for split in splits
+            ]
+            for name, sweep in table.columns
+        ]
+        for solver in run.solvers
+    ]
+
+
+def _figures(paths: Iterable[Path], run: Run | None = None) -> list[_Figure]:
+    drawings = [path for path in paths if path.suffix == ".svg" and path.is_file()]
+    return [_Figure(_name(path.stem, run), _data(path.read_bytes())) for path in drawings]
+
+
+def _data(svg: bytes) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
+
+
+def _name(stem: str, run: Run | None) -> str:
+    for kind in sorted(_KINDS, key=len, reverse=True):
+        if run is not None and stem.startswith(kind):
+            of = stem.removeprefix(kind).strip("-")
+            return f"{_KINDS[kind]}{': ' * bool(of)}{of}"
+    return stem
+
+
+def _by_verdict(ledger: Sequence[LedgerRow]) -> list[tuple[bool, list[LedgerRow]]]:
+    """Return the rows that results have settled, and the others."""
+    settled = [row for row in ledger if row.verdict.is_settled]
+    others = [row for row in ledger if not row.verdict.is_settled]
+    return [(True, settled), (False, others)]
+
+
+def _counted(ledger: Sequence[LedgerRow]) -> str:
+    counts = Counter(row.verdict for row in ledger)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+
+
+def _data_table(run: Run) -> Table:
+    rows = []
+    for dataset in run.datasets:
+        of = run.data.get(dataset)
+        n_splits = run.n_splits(dataset)
+        sizes = ["–"] * 4
+        if of is not None:
+            share = of["positives"] / of["rows"]
+            sizes = [f"{of[name]:,}" for name in ("rows", "features", "positives")]
+            sizes.append(f"{100 * share:.2f} %")
+        rows.append([run.dataset_title(dataset), *sizes, str(n_splits)])
+    header = ["data set", "rows", "features", "positives", "share", "splits run"]
+    return text_table("Data", header, rows)
+
+
+def _tuning_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
+    tables = []
+    main = summary.drop_duplicates(["dataset", "sweep", "solver"])
+    for dataset in run.datasets:
+        chose = main[(main["dataset"] == dataset) & (main["chosen"] != "")]
+        rows = []
+        for row in chose.itertuples():
+            grid = run.grids.get(str(row.solver), {})
+            tried = "; ".join(f"{name}: {', '.join(map(_plain, of))}" for name, of in grid.items())
+            seconds = float(str(row.tuning_seconds))
+            took = three_digits(seconds) if np.isfinite(seconds) else "–"
+            rows.append([str(row.solver), str(row.sweep), tried, str(row.chosen), took])
+        header = ["solver", "at", "candidates", "chosen (trials)", "seconds"]
+        if rows:
+            tables.append(_without_empty(run.dataset_title(dataset), header, rows))
+    return tables
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return "none" if value is None else str(value)
+
+
+def _failures(trials: list[Trial]) -> Table:
+    counts = Counter(
+        (trial.dataset, trial.solver, trial.sweep, trial.status, trial.reason)
+        for trial in trials
+        if trial.status != "ok"
+    )
+    header = ["data set", "solver", "at", "trials", "status", "because"]
+    rows = [[*of[:3], str(n), *of[3:]] for of, n in counts.items()]
+    return _without_empty("Without a result", header, rows)
+
+
+def _stopped(trials: list[Trial]) -> Table:
+    counts = Counter(
+        (trial.dataset, trial.solver, trial.sweep, trial.stopped)
+        for trial in trials
+        if trial.stopped
+    )
+    header = ["data set", "solver", "at", "trials", "stopped by"]
+    rows = [[*of[:3], str(n), of[3]] for of, n in counts.items()]
+    return _without_empty("Stopped by a limit; the last iterate counts", header, rows)
+
+
+def _without_empty(title: str, header: list[str], rows: list[list[str]]) -> Table:
+    """Lay out the columns that are not empty."""
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    shown = [[row[i] for i in kept] for row in rows]
+    return text_table(title, [header[i] for i in kept], shown)
+
+
+def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
+    """Return the trials of each data set and solver, with the command that repeats the first."""
+    found = []
+    for number, dataset in enumerate(run.datasets):
+        here = [trial for trial in trials if trial.dataset == dataset]
+        for i, solver in enumerate(run.solvers):
+            its = [trial for trial in here if trial.solver == solver]
+            if not its:
+                continue
+            ok = sum(trial.status == "ok" for trial in its)
+            found.append(
+                {
+                    "id": f"d{number}s{i}",
+                    "dataset": dataset,
+                    "solver": solver,
+                    "ok": f"{ok} of {len(its)} ok",
+                    "trials": its,
+                    "command": _command(run, its[0]),
+                    "chosen": any(trial.chosen for trial in its),
+                }
+            )
+    return found
+
+
+def _config(run: Run) -> str | None:
+    return _configs().get(run.name)
+
+
+def _command(run: Run, trial: Trial) -> list[str]:
+    """Return the command that repeats a trial, before and after the number of its split."""
+    parts = ["precbench", "run", _config(run) or f"{run.name}.yaml"]
+    parts += ["--solver", trial.solver, "--dataset", trial.dataset]
+    parts += ["--smoke"] * run.smoke
+    return [f"{shlex.join(parts)} --seeds ", " --force"]
+
+
+def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
+    """Return the best method by the first metric on each data set, with its mean."""
+    if run.sweep is not None or len(run.datasets) > 8:
+        return {}
+    metric = run.metrics[0]
+    main = summary[(summary["metric"] == metric) & (summary["sweep"] == "")]
+    found = {}
+    for dataset, rows in groupby(main.to_dict("records"), key=lambda row: row["dataset"]):
+        whole = [row for row in rows if row["n"] and np.isfinite(row["mean"])]
+        if whole:
+            sign = 1 if metric in run.losses else -1
+            best = min(whole, key=lambda row: sign * row["mean"])
+            found[str(dataset)] = f"{best['solver']}, {run.written(metric)} {best['mean']:.3f}"
+    return found

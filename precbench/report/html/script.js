@@ -1,0 +1,159 @@
+"use strict";
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const one = (id) => document.getElementById(id);
+  const make = (name, text, more = {}) =>
+    Object.assign(document.createElement(name), { textContent: text }, more);
+
+  // Numbers before texts, and what has no number last.
+  const numberIn = (text) => {
+    const found = /^[+×]?(-?[\d.]+(e[+-]?\d+)?)/.exec(text.trim().replace(/[,\s]/g, "").replace("−", "-"));
+    return found ? Number(found[1]) : NaN;
+  };
+  const compare = (a, b, sign) => {
+    const [x, y] = [numberIn(a), numberIn(b)];
+    if (!isNaN(x) && !isNaN(y)) return sign * (x - y);
+    if (isNaN(x) !== isNaN(y)) return isNaN(x) ? 1 : -1;
+    return sign * a.localeCompare(b, "en");
+  };
+
+  const sortBy = (table, head) => {
+    const place = head.cellIndex;
+    const isDown = head.getAttribute("aria-sort") === "descending";
+    const descends = !isDown && (place > 0 || head.getAttribute("aria-sort") === "ascending");
+    all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", descends ? "descending" : "ascending");
+    const rows = [...table.tBodies[0].rows];
+    rows.sort((a, b) =>
+      compare(a.cells[place].textContent, b.cells[place].textContent, descends ? -1 : 1));
+    table.tBodies[0].append(...rows);
+  };
+
+  for (const table of all("table.sortable")) {
+    for (const head of table.tHead.rows[0].cells) {
+      const button = make("button", "", { type: "button" });
+      button.append(...head.childNodes);
+      button.addEventListener("click", () => sortBy(table, head));
+      head.append(button);
+    }
+  }
+
+  // One figure at a time.
+  const figures = all("figure");
+  if (figures.length > 1) {
+    const choice = make("div", "", { className: "choice" });
+    choice.setAttribute("role", "group");
+    choice.setAttribute("aria-label", "Figure");
+    const show = (chosen) => figures.forEach((figure, i) => {
+      figure.hidden = i !== chosen;
+      choice.children[i].setAttribute("aria-pressed", i === chosen);
+    });
+    figures.forEach((figure, i) => {
+      const button = make("button", figure.querySelector("figcaption").textContent, { type: "button" });
+      button.addEventListener("click", () => show(i));
+      choice.append(button);
+    });
+    figures[0].before(choice);
+    show(0);
+  }
+
+  const tables = all("table.results");
+  if (!tables.length) return;
+  const values = JSON.parse(one("values").textContent);
+  one("filter").form.hidden = false;
+  one("filter").form.addEventListener("submit", (event) => event.preventDefault());
+
+  one("filter").addEventListener("input", () => {
+    const wanted = one("filter").value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of tables.flatMap((table) => [...table.tBodies[0].rows])) {
+      row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+      shown += !row.hidden;
+    }
+    one("said").textContent = wanted ? `${shown} rows` : "";
+  });
+
+  const median = (of) => {
+    const sorted = [...of].sort((a, b) => a - b);
+    const middle = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  };
+  const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
+  const against = (own, other, isMetric) => {
+    const pairs = own.map((x, i) => [x, other[i]]).filter(([x, y]) => x !== null && y !== null);
+    if (!pairs.length) return "–";
+    if (!isMetric) return "×" + (median(pairs.map(([x]) => x)) / median(pairs.map(([, y]) => y))).toPrecision(3);
+    const gaps = pairs.map(([x, y]) => x - y);
+    const mean = gaps.reduce((a, b) => a + b) / gaps.length;
+    const squares = gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0);
+    const spread = gaps.length > 1 ? " ± " + Math.sqrt(squares / (gaps.length - 1)).toFixed(4) : "";
+    return signed(mean) + spread;
+  };
+
+  const texts = new Map(all("table.results td").map((cell) => [cell, [...(cell.firstElementChild || cell).childNodes]]));
+  one("relative").addEventListener("change", () => {
+    const chosen = one("relative").value;
+    tables.forEach((table, t) => {
+      const heads = table.tHead.rows[0].cells;
+      for (const row of table.tBodies[0].rows) {
+        for (const cell of [...row.cells].slice(1)) {
+          const { quantity } = heads[cell.cellIndex].dataset;
+          const place = cell.firstElementChild || cell;
+          const isShown = chosen === "" || row.dataset.row === chosen || quantity === "relative_time";
+          const column = cell.cellIndex - 1;
+          place.replaceChildren(...(isShown ? texts.get(cell) : [against(
+            values[t][row.dataset.row][column], values[t][chosen][column], quantity.startsWith("m"))]));
+        }
+      }
+    });
+    const name = one("relative").selectedOptions[0].textContent;
+    one("said").textContent = chosen === "" ? "" :
+      `Mean difference to ${name} ± standard deviation over the same splits; times as multiples`;
+  });
+
+  // The trials behind a cell.
+  const behind = (link) => {
+    const [cell, row] = [link.closest("td"), link.closest("tr")];
+    const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
+    const { quantity, place } = head.dataset;
+    const source = one(link.hash.slice(1));
+    const code = source.querySelector("code").cloneNode(true);
+    const kept = [...source.querySelector("thead").rows[0].cells]
+      .map((of, i) => (of.dataset.quantity && of.dataset.quantity !== quantity && of.dataset.quantity !== "seconds" ? -1 : i))
+      .filter((i) => i >= 0);
+    const copy = (of) => {
+      const clone = of.cloneNode();
+      clone.append(...kept.map((i) => of.cells[i].cloneNode(true)));
+      return clone;
+    };
+    const table = document.createElement("table");
+    const body = table.createTBody();
+    table.createTHead().append(copy(source.querySelector("thead tr")));
+    for (const trial of all("tbody tr", source).filter((of) => of.dataset.place === place)) {
+      const clone = copy(trial);
+      const split = trial.cells[0].textContent;
+      const button = make("button", "command", { type: "button" });
+      button.setAttribute("aria-label", `Command that repeats split ${split}`);
+      button.addEventListener("click", () => {
+        code.textContent = code.dataset.before + split + code.dataset.after;
+      });
+      const last = clone.cells[clone.cells.length - 1];
+      last.append(" ", button);
+      body.append(clone);
+    }
+    const wrap = make("div", "", { className: "scroll", tabIndex: 0 });
+    wrap.append(table);
+    const command = make("pre", "", { tabIndex: 0 });
+    command.append(code);
+    one("cell-title").textContent = `${row.cells[0].textContent}, ${head.textContent}`;
+    one("cell-body").replaceChildren(wrap, make("p", "To repeat it:"), command);
+    one("cell").showModal();
+  };
+  one("content").addEventListener("click", (event) => {
+    const link = event.target.closest("table.results a");
+    if (!link || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    behind(link);
+  });
+  one("close").addEventListener("click", () => one("cell").close());
+})();

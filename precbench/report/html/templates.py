@@ -1,0 +1,91 @@
+"""The templates, whose texts are escaped, and the style and the script that a page contains."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from precbench.report.tables import Table
+from precbench.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["index_page", "render"]
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill in a template.
+
+    Parameters
+    ----------
+    template : str
+        Its name.
+    **values
+        Texts in it may come from a stranger.
+
+    Returns
+    -------
+    str
+        A page whose policy lets the browser run its own script, and load nothing.
+    """
+    from markupsafe import Markup
+
+    parts = {name: _file(f"{name}.{ending}") for name, ending in _PARTS.items()}
+    hashes = {
+        f"{name}_hash": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for name, text in parts.items()
+    }
+    inlined = {name: Markup(text) for name, text in parts.items()}
+    return _templates().get_template(template).render(**inlined, **hashes, **values)
+
+
+_PARTS = {"style": "css", "script": "js"}
+
+
+def _file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent, encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    templates.filters["columns_of_words"] = _columns_of_words
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return templates
+
+
+_NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?[ ≈‡†]*|[–]?")
+
+
+def _columns_of_words(table: Table) -> set[int]:
+    """Return the places of the columns that hold more than numbers."""
+    columns = enumerate(zip(*table.rows, strict=True))
+    return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}
+
+
+def index_page(entries: Sequence[Any]) -> str:
+    """Return the page that leads to the reports of several folders.
+
+    Parameters
+    ----------
+    entries : sequence
+        Of each report ``folder``, ``title``, ``source``, ``facts``, ``marks`` and ``verdicts``.
+
+    Returns
+    -------
+    str
+    """
+    return render("index.html.j2", entries=entries)
