@@ -13,6 +13,7 @@ from precbench.contest import fit_best, prepare
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
+from precbench.report.folder import PAGE
 from precbench.report.tables import console_table
 from precbench.results import read_run
 from precbench.text import one_line
@@ -67,6 +68,7 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     console.print(console_table(choice_table(choice, experiment.title)))
     console.print(choice.text)
     console.print(f"tables and records: {summary['folder']}")
+    console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save:
         fit_best(data, contest, summary["folder"], choice).save(options.save)
         console.print(f"{choice.best}, fitted to all rows: {options.save}")
