@@ -14,6 +14,7 @@ import pytest
 from precbench.claims import load_claims
 from precbench.report.folder import write_report
 from precbench.report.html import ledger_about
+from precbench.report.html.drawings import as_address
 from precbench.store import Store
 from tests.helpers import ROOT, invoke, run
 
@@ -56,9 +57,22 @@ class Page(HTMLParser):
         return [address for address in found if not address.startswith(("#", "data:image/svg"))]
 
 
+@pytest.fixture(autouse=True)
+def sketched(monkeypatch, request):
+    """Empty drawings, which need no time."""
+
+    def save(_, *paths):
+        for path in paths:
+            path.write_text("<svg></svg>\n")
+
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("precbench.report.figures.save_figure", save)
+        monkeypatch.setattr("precbench.report.studies.save_figure", save)
+
+
 @pytest.fixture
 def past(tmp_path):
-    """Results of three solvers and two splits, one of which has failed, with records."""
+    """Results of two solvers on two splits, with records."""
     return Path(shutil.copytree(PAST / "schema-1" / "small", tmp_path / "small"))
 
 
@@ -80,14 +94,14 @@ def with_odd_names(folder):
 
 
 @pytest.mark.promise("R27")
-def test_names_of_strangers_are_texts_of_the_page(past, monkeypatch):
-    monkeypatch.setattr("precbench.report.figures.save_figure", lambda *_: None)
+def test_names_of_strangers_are_texts_of_the_page(past):
     for path in (past / "environments").glob("*.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": ODD}))
     with_odd_names(past)
     write_report(past)
     page = Page(past / "report.html")
-    assert len(page.of("script")) == 2 and page.of("img") == [] and page.loads == []
+    assert len(page.of("script")) == 2 and page.loads == []
+    assert all(of["src"].startswith("data:image/svg+xml;base64,") for of in page.of("img"))
     assert not any(name.startswith("on") for _, of in page.elements for name in of)
     for name in ("title", "h1", "th", "caption", "option", "summary"):
         assert any(SHOWN in text for text in page.text(name)), name
@@ -97,8 +111,17 @@ def test_names_of_strangers_are_texts_of_the_page(past, monkeypatch):
     assert "\x1b" not in html and "\u202e" not in html
 
 
+def test_a_drawing_loses_digits_but_no_corner():
+    svg = (
+        b'<path d="M 1.26 2 \nL 1.2 5.99999 \nL 1.2 7 \nL 8.5 7 \nL 8.5 7 \nz\n"/><text>1.26</text>'
+    )
+    _, _, data = as_address(svg).partition("base64,")
+    drawn = b'<path d="M 1.2 2\nL 1.2 7\nL 8.5 7\nz\n"/><text>1.26</text>'
+    assert base64.b64decode(data) == drawn
+
+
 @pytest.mark.promise("R27")
-def test_the_policy_of_the_page_allows_its_own_script_and_style_only(past, drawn):
+def test_the_policy_of_the_page_allows_its_own_script_and_style_only(past):
     write_report(past)
     html = (past / "report.html").read_text()
     page = Page(past / "report.html")
@@ -133,8 +156,7 @@ def test_behind_every_number_are_its_trials(past):
 
 
 @pytest.mark.parametrize("name", ["first", "sweep"])
-def test_the_page_of_former_versions(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("precbench.report.figures.save_figure", lambda *_: None)
+def test_the_page_of_former_versions(tmp_path, name):
     folder = shutil.copytree(PAST / name, tmp_path / name)
     tables = write_report(folder).tables
     page = Page(folder / "report.html")
@@ -181,3 +203,88 @@ def test_results_that_nobody_has_printed_have_no_ledger(past, monkeypatch):
 
     monkeypatch.setattr("precbench.report.html.page.load_claims", None)
     assert ledger_about(read_evidence([past])) == {}
+
+
+# In a browser
+
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = [
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+BEHAVES = """
+const all = (selector) => [...document.querySelectorAll(selector)];
+const one = (selector) => document.querySelector(selector);
+const first = () => all(".results tbody tr:not([hidden]) th").map((of) => of.textContent);
+const seen = {};
+const head = one(".results thead th:nth-child(2)");
+head.querySelector("button").click();
+seen.sort = head.getAttribute("aria-sort");
+seen.column = all(".results tbody td:nth-child(2)").map((of) => parseFloat(of.textContent));
+const type = (selector, value, name) => {
+  one(selector).value = value;
+  one(selector).dispatchEvent(new Event(name));
+};
+type("#filter", "SGD", "input");
+seen.filtered = [first(), one("#said").textContent];
+type("#filter", "", "input");
+const texts = (selector) => all(selector).map((of) => of.textContent);
+const before = texts(".results td");
+type("#relative", "0", "change");
+seen.relative = texts(".results tbody tr:not([data-row='0']) td:nth-child(2)");
+type("#relative", "", "change");
+seen.restored = before.join() === texts(".results td").join();
+const figures = () => all("figure").map((of) => of.hidden);
+seen.figures = [figures()];
+all(".choice button")[1].click();
+seen.figures.push(figures());
+all(".results tbody a")[0].click();
+seen.open = one("#cell").open;
+seen.trials = all("#cell tbody tr").length;
+all("#cell tbody button")[1].click();
+seen.command = one("#cell code").textContent;
+seen.wide = document.documentElement.scrollWidth > innerWidth;
+return seen;
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.promise("R27")
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver")
+def test_the_page_in_a_browser(past, tmp_path, drawn):
+    axe_core_python = pytest.importorskip("axe_core_python")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    write_report(past)
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    try:
+        address = (past / "report.html").as_uri()
+        browser.get(address)
+        axe = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
+        browser.execute_script(axe)
+        check = "axe.run().then(arguments[0])"
+        violations = browser.execute_async_script(check)["violations"]
+        seen = browser.execute_script(BEHAVES)
+        violations += browser.execute_async_script(check)["violations"]
+        console = browser.get_log("browser")
+        messages = [json.loads(of["message"])["message"] for of in browser.get_log("performance")]
+    finally:
+        browser.quit()
+    assert violations == [] and console == []
+    sent = [of["params"] for of in messages if of["method"] == "Network.requestWillBeSent"]
+    asked = {of["request"]["url"] for of in sent if of["documentURL"] == address}
+    assert {url for url in asked if not url.startswith("data:image/svg")} == {address}
+    assert seen["sort"] == "descending"
+    assert seen["column"] == sorted(seen["column"], reverse=True)
+    assert seen["filtered"] == [["sgd-avg"], "1 rows"]
+    assert all(re.match(r"[+−]0\.\d{4} ± 0\.\d{4}$", text) for text in seen["relative"])
+    assert seen["restored"] and not seen["wide"]
+    assert seen["figures"] == [[False, True], [True, False]]
+    assert seen["open"] and seen["trials"] == 2
+    assert seen["command"].startswith("precbench run small.yaml --solver ")
+    assert seen["command"].endswith(" --seeds 1 --force")

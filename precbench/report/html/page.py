@@ -1,6 +1,5 @@
 """What the page of an experiment or of a study shows, and in which order."""
 
-import base64
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.locations import shipped
 from precbench.report.choice import choose_method
+from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
 from precbench.report.tables import Table, text_table, three_digits, tuned
@@ -256,11 +256,7 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
 
 def _figures(paths: Iterable[Path], run: Run | None = None) -> list[_Figure]:
     drawings = [path for path in paths if path.suffix == ".svg" and path.is_file()]
-    return [_Figure(_name(path.stem, run), _data(path.read_bytes())) for path in drawings]
-
-
-def _data(svg: bytes) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
+    return [_Figure(_name(path.stem, run), as_address(path.read_bytes())) for path in drawings]
 
 
 def _name(stem: str, run: Run | None) -> str:
