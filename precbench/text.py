@@ -32,3 +32,10 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `visible` text without tabs and newlines, and with single spaces."""
     return " ".join(visible(text).split())
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, about: ``40 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

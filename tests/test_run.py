@@ -531,6 +531,31 @@ def test_filters(small, tmp_path):
     assert len(records(tmp_path / "out" / "small")) == 6
 
 
+def test_json_has_the_final_values_and_events_each_step(small, tmp_path):
+    events = tmp_path / "events.jsonl"
+    result = run(small(), tmp_path / "out", "--json", "--events", events, "--verbose")
+    [summary] = json.loads(result.stdout)
+    rows = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("final")
+    means = rows.groupby(["solver", "metric"])["value"].mean()
+    found = {(of["solver"], of["metric"]): of["mean"] for of in summary["values"]}
+    assert found == pytest.approx(means.to_dict())
+    told = [json.loads(line) for line in events.read_text().splitlines()]
+    assert [of["event"] for of in told] == ["run", *["trial"] * 6, "measuring", "end"]
+    assert {of["key"] for of in told[1:7]} == set(Store(tmp_path / "out" / "small").keys())
+    assert told[-1]["values"] == summary["values"]
+    assert result.stderr.count(": ok: ") == 6
+
+
+def test_quiet_prints_what_went_wrong_only(small, tmp_path):
+    result = run(small(), tmp_path / "out", "--quiet")
+    assert result.exit_code == 0 and result.output == ""
+    said = run(
+        small(timeout="0.000001"), tmp_path / "out", "-q", "--solver", "cutting-plane", "--force"
+    )
+    assert said.exit_code == 1 and said.stdout == ""
+    assert said.stderr.count("\n") == said.stderr.count("cutting-plane: timeout") == 2
+
+
 def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
     def asked(*options):
         return run(small(), tmp_path / "out", "--dry-run", *options).stdout

@@ -120,7 +120,9 @@ def test_a_run_at_work_says_how_far_it_is(results):
         found = status(results / "small")
         said = invoke("status", results).stdout
     assert (found["done"], found["left"], found["outcomes"]["failed"]) == (2, 2, 1)
-    assert found["running"] == [{"trial": "mine/sgd-avg/1", "share": 0.25, "seconds": 2.0}]
+    assert found["running"] == [
+        {"trial": "mine/sgd-avg/1", "share": 0.25, "seconds": 2.0, "tuning": False}
+    ]
     assert found["seconds_left"] > 0 and found["process"] > 0
     for text in ("2 of 4", "1 failed", "running (process", " left", "mine/sgd-avg/1: 2.0 s, 25%"):
         assert text in said

@@ -180,12 +180,24 @@ def run(
         ),
     ] = False,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print trials that are not ok, and nothing else.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")
+    ] = False,
+    events: Annotated[
+        Path | None,
+        typer.Option(help="File to which a line of JSON is added at each step of the run."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run experiments: train the missing trials, then write tables and figures.
 
     A run that was stopped resumes; after a change to a config only the affected trials run again.
     Figures are drawn again only if the results have changed; plot draws them in any case.
+
+    With --json the final values are printed, means over the splits.
 
     \b
     Examples:
@@ -209,6 +221,9 @@ def run(
         mirror=mirror,
         stand_ins=not no_stand_in,
         plots=not no_plots,
+        quiet=quiet,
+        verbose=verbose,
+        events=events,
         as_json=as_json,
     )
     raise typer.Exit(run_configs(configs, options))

@@ -22,7 +22,7 @@ from precbench.report.ledger import claims_table
 from precbench.report.tables import console_table
 from precbench.runner import to_do
 from precbench.store import Store
-from precbench.text import one_line
+from precbench.text import duration, one_line
 
 _REGRESSED = 4
 _WIDTH_IN_A_PIPE = 190
@@ -53,7 +53,7 @@ class _Run:
         how = "one at a time, as times are compared" if self.options.timing else ""
         parts = (
             f"{self.n_trials} trial{'s' * (self.n_trials != 1)} to run",
-            _duration(self.seconds),
+            f"about {duration(self.seconds)}",
             how,
         )
         return f"{self.name}, {data}: {claims}; {', '.join(filter(None, parts))}"
@@ -73,7 +73,7 @@ def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     for name, why in missing.items():
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     seconds = sum(run.seconds or 0.0 for run in runs)
-    console.print(f"in all {_duration(seconds)}, judged by the sizes or by earlier trials")
+    console.print(f"in all about {duration(seconds)}, judged by the sizes or by earlier trials")
     if options.dry_run:
         return 0
     summaries = [prepared(run.config, run.options)() for run in runs]
@@ -203,9 +203,3 @@ def _by_size(plan: Plan, trial: Trial) -> float:
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
     """Return the value of a parameter; of a tuned one, the largest candidate."""
     return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

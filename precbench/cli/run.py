@@ -2,11 +2,13 @@
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from precbench.cli.screen import Progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
+from precbench.files import writing
 from precbench.report.folder import PAGE, Figures, Report, write_report
 from precbench.report.tables import console_table
 from precbench.runner import code_changes, run_plan, to_do
@@ -24,6 +27,8 @@ from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
 from precbench.text import one_line
+
+_TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,9 @@ class RunOptions:
     force: bool = False
     stand_ins: bool = False
     plots: bool = True
+    quiet: bool = False
+    verbose: bool = False
+    events: Path | None = None
 
     @property
     def figures(self) -> Figures:
@@ -108,7 +116,7 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
-    console = screen(quiet=options.as_json)
+    console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
     plan = make_plan(
@@ -129,18 +137,23 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
         store.note_asked(wanted, options.jobs)
+        about = {"experiment": experiment.name, "folder": str(store.folder)}
+        _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
         _train(plan, store, trials, options)
+        _tell(options, "measuring", **about)
         console.print("measuring the stored results")
         results = write_results(plan, store)
         report = Report([], [])
         if len(results):
             report = write_report(store.folder, options.figures)
     _present(store, report, console)
-    return _summary(plan, store, wanted, trials) | {"not_ok": _not_ok(results, part)}
+    found = {"not_ok": _not_ok(results, part), "values": _values(results)}
+    _tell(options, "end", **about, **found)
+    return _summary(plan, store, wanted, trials) | found
 
 
 def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
-    console = screen(quiet=options.as_json)
+    console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (study.name + "-smoke" * options.smoke))
     console.print(f"{study.title} (a study)")
     summary = {
@@ -192,12 +205,14 @@ def _summary(
 
 def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptions) -> None:
     n_workers = 1 if options.timing else options.jobs
-    done = 0
-    with Progress(len(trials), store.running) as progress:
+    done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
+    with Progress(len(trials), store.running, **verbosity) as progress:
         finished = run_plan(plan, store, trials, n_workers=n_workers)
         try:
             for job, status in finished:
-                progress.finished(job, status, store.read(job.key) or {})
+                record = store.read(job.key) or {}
+                progress.finished(job, status, record)
+                _tell(options, "trial", **{name: record.get(name) for name in _TOLD})
                 done += 1
         except KeyboardInterrupt:
             finished.close()
@@ -207,6 +222,24 @@ def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptio
                 file=sys.stderr,
             )
             raise
+
+
+def _tell(options: RunOptions, event: str, **facts: Any) -> None:
+    """Append a line of JSON to the file of events, if there is one."""
+    if options.events is None:
+        return
+    line = json.dumps({"event": event, "time": time.time(), **facts})
+    with writing(options.events, refused=InputError), options.events.open("a") as stream:
+        stream.write(f"{line}\n")
+
+
+def _values(results: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the mean of each final value over the splits."""
+    final = results[results["final"].eq(True) & results["value"].notna()]
+    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
+    means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
+    records: list[dict[Any, Any]] = means.to_dict("records")
+    return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
 
 
 def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:

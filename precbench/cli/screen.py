@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from precbench.text import one_line, visible
+from precbench.text import duration, one_line, visible
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
@@ -62,18 +63,24 @@ class Progress:
         Number of trials to run.
     running : Path
         Folder of the marks.
+    quiet : bool, default=False
+        Only lines of trials that are not ok.
+    verbose : bool, default=False
+        A line for each trial.
     """
 
-    def __init__(self, total: int, running: Path):
+    def __init__(self, total: int, running: Path, *, quiet: bool = False, verbose: bool = False):
         self._total = total
-        self._done = 0
+        self._done = self._failed = 0
+        self._started = time.monotonic()
+        self._quiet, self._verbose = quiet, verbose
         self._running = running
         self._closed = threading.Event()
         self._console = Screen(stderr=True)
         self._bars: Bars | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal and self._total:
+        if self._console.is_terminal and self._total and not self._quiet:
             self._bars = Bars(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
@@ -100,19 +107,29 @@ class Progress:
     def finished(self, job: "Job", status: str, record: dict[str, Any]) -> None:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
         self._done += 1
+        self._failed += status not in ("ok", "skipped")
         name = job.trial.title
         outcome = (
             f"{record.get('seconds') or 0:.3g} s"
             if status == "ok"
             else one_line(record.get("reason") or "")
         )
+        is_told = status != "ok" or self._verbose
         if self._bars is not None:
-            self._bars.update(self._overall, completed=self._done)
-            if status != "ok":
+            self._bars.update(self._overall, completed=self._done, note=self._outlook())
+            if is_told:
                 self._bars.console.print(f"{name}: {status}: {outcome}")
-        elif status != "ok" or self._done % (1 + self._total // _MOST_LINES) == 0:
-            text = f"[{self._done}/{self._total}] {name}: {status}: {outcome}"
-            print(text, file=sys.stderr, flush=True)
+        elif is_told or not (self._quiet or self._done % (1 + self._total // _MOST_LINES)):
+            outlook = self._outlook()
+            text = f"[{self._done}/{self._total}{', ' * bool(outlook)}{outlook}] {name}: {status}"
+            print(f"{text}: {outcome}", file=sys.stderr, flush=True)
+
+    def _outlook(self) -> str:
+        """Return how many trials failed, and about how long the others will take."""
+        left = (time.monotonic() - self._started) / self._done * (self._total - self._done)
+        parts = [f"{self._failed} failed"] * bool(self._failed)
+        parts += [f"some {duration(left)} left"] * (left > 1)
+        return ", ".join(parts)
 
     def _follow(self) -> None:
         assert self._bars is not None
@@ -126,7 +143,7 @@ class Progress:
                 name = f"{mark['dataset']} split {mark['split']} {mark['label']}"
                 if key not in self._lines:
                     self._lines[key] = self._bars.add_task(name, total=mark["total"], note="")
-                note = f"{mark['seconds']:.1f} s"
+                note = "tuning" if mark.get("tuning") else f"{mark['seconds']:.1f} s"
                 self._bars.update(self._lines[key], completed=mark["rows_seen"], note=note)
 
 

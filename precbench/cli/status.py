@@ -12,6 +12,7 @@ from precbench.errors import InputError
 from precbench.report.tables import Cell, Table, console_table
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.text import duration
 
 _DONE = ("ok", "skipped", "diverged")
 
@@ -23,6 +24,7 @@ class _Mark(Fields):
     rows_seen: Count = 0
     total: Count | None = None
     seconds: Number = 0.0
+    tuning: bool = False
 
 
 class _Asked(Fields):
@@ -48,7 +50,8 @@ class Status:
     outcomes : dict of str to int
         Those with a record, by status.
     running : list of dict
-        What workers are at: ``trial``, ``share`` of its rows (None if unknown) and ``seconds``.
+        What workers are at: ``trial``, ``share`` of its rows (None if unknown), ``seconds``, and
+        whether it is ``tuning``.
     seconds_left : float or None
         Estimate from the trials that this run has finished; None before the first.
     """
@@ -80,7 +83,8 @@ def show_status(results: Path, as_json: bool) -> None:
     for of in found:
         for running in of.running:
             share = "" if running["share"] is None else f", {running['share']:.0%} of its rows"
-            console.print(f"running: {running['trial']}: {running['seconds']:.1f} s{share}")
+            state = "tuning" if running["tuning"] else f"{running['seconds']:.1f} s{share}"
+            console.print(f"running: {running['trial']}: {state}")
 
 
 def _status(store: Store) -> Status:
@@ -122,7 +126,8 @@ def _running(store: Store) -> list[dict[str, Any]]:
             continue
         share = min(1.0, mark.rows_seen / mark.total) if mark.total else None
         trial = f"{mark.dataset}/{mark.label}/{mark.split}"
-        found.append({"trial": trial, "share": share, "seconds": mark.seconds})
+        state = {"share": share, "seconds": mark.seconds, "tuning": mark.tuning}
+        found.append({"trial": trial, **state})
     return found
 
 
@@ -139,17 +144,9 @@ def _table(results: Path, found: list[Status]) -> Table:
     for of in found:
         state = "" if of.process is None else f"running (process {of.process})"
         if of.seconds_left is not None:
-            state += f", some {_duration(of.seconds_left)} left"
+            state += f", some {duration(of.seconds_left)} left"
         wrong = {name: n for name, n in of.outcomes.items() if name != "ok"}
         texts = [f"{of.done:,} of {of.asked:,}", f"{of.left:,}" if of.left else ""]
         texts += [", ".join(f"{n} {name}" for name, n in wrong.items()), state]
         rows.append([Cell(of.experiment), *map(Cell, texts)])
     return Table(str(results), ["experiment", "done", "left", "not ok", ""], rows)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

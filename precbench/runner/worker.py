@@ -104,7 +104,7 @@ def run_job(job: Job) -> str:
 
     After an interruption (Ctrl-C) or the death of the process there is a mark and no record.
     """
-    _write_mark(job)
+    _write_mark(job, tuning=bool(job.trial.candidates))
     record, arrays = base_record(job), None
     try:
         with _hard_limit(job.trial.timeout):
@@ -313,7 +313,12 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _write_mark(
-    job: Job, rows_seen: int = 0, seconds: float = 0.0, total: int | None = None
+    job: Job,
+    rows_seen: int = 0,
+    seconds: float = 0.0,
+    total: int | None = None,
+    *,
+    tuning: bool = False,
 ) -> None:
     state = {
         "label": job.trial.label,
@@ -322,6 +327,7 @@ def _write_mark(
         "rows_seen": rows_seen,
         "total": total,
         "seconds": seconds,
+        "tuning": tuning,
     }
     with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
