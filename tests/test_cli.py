@@ -20,7 +20,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from typer.testing import CliRunner
 
+from precbench.cli import app
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.experiment import load_config
@@ -983,3 +985,21 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     invoke("data", "clean", "kdd08")
     assert not [path for path in cache.rglob("*") if path.is_file()]
     assert "did you mean 'letter'" in refused(["data", "clean", "leter"])
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("run lett", {"letter"}),
+        ("run kar2015/se", {"kar2015/section-6"}),
+        ("run top/adult letter --skip sgd-avg,", {"sgd-avg, k = 1", "sgd-avg, random features"}),
+        ("fit rows.csv --solver hist", {"hist-gradient-boosting"}),
+        ("data info cov", {"covtype"}),
+    ],
+)
+def test_a_shell_completes_names(words, found):
+    line = f"precbench {words}"
+    shell = {"_PRECBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}
+    result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
+    said = re.findall(r'"([^"]+)"', result.output)
+    assert {text.replace("\\", "") for text in said} == found

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from precbench.cli import completion
 from precbench.cli.streams import harmless_streams
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
@@ -136,19 +137,33 @@ def about(
 @app.command(short_help="Run experiments.")
 def run(
     configs: Annotated[
-        list[str], typer.Argument(metavar="CONFIG", help="Names (see list configs) or files.")
+        list[str],
+        typer.Argument(
+            metavar="CONFIG",
+            help="Names (see list configs) or files.",
+            autocompletion=completion.configs,
+        ),
     ],
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable."
+            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
+            autocompletion=completion.labels,
         ),
     ] = None,
     skip: Annotated[
-        list[str] | None, typer.Option(help="Leave these solvers out, likewise; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Leave these solvers out, likewise; repeatable.",
+            autocompletion=completion.labels,
+        ),
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Run only these data sets, likewise; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Run only these data sets, likewise; repeatable.",
+            autocompletion=completion.datasets,
+        ),
     ] = None,
     splits: Annotated[
         str | None,
@@ -408,7 +423,12 @@ def diff(
 @app.command(short_help="Check configs without running anything.")
 def validate(
     configs: Annotated[
-        list[str], typer.Argument(metavar="CONFIG", help="Names (see list configs) or files.")
+        list[str],
+        typer.Argument(
+            metavar="CONFIG",
+            help="Names (see list configs) or files.",
+            autocompletion=completion.configs,
+        ),
     ],
     as_json: Json = False,
 ) -> None:
@@ -509,7 +529,8 @@ def compare(
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare this method; repeatable [default: those of configs/compare.yaml]."
+            help="Compare this method; repeatable [default: those of configs/compare.yaml].",
+            autocompletion=completion.solvers,
         ),
     ] = None,
     splits: Annotated[
@@ -588,7 +609,12 @@ def fit(
     categorical: Categorical = "error",
     missing: Missing = "error",
     form: Form = None,
-    solver: Annotated[str, typer.Option(help="Name of the solver, see list solvers.")] = "sgd-avg",
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="Name of the solver, see list solvers.", autocompletion=completion.solvers
+        ),
+    ] = "sgd-avg",
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -753,7 +779,10 @@ def show(
 
 @data_app.command(short_help="Download data sets into the cache and verify them.")
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Data sets, see list datasets.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Data sets, see list datasets.", autocompletion=completion.datasets),
+    ],
     mirror: Mirror = None,
     as_json: Json = False,
 ) -> None:
@@ -770,7 +799,12 @@ def fetch(
 
 @data_app.command(short_help="Copy files you obtained yourself (kdd08, ppi) into the cache.")
 def add(
-    name: Annotated[str, typer.Argument(help="Data set that the files belong to.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Data set that the files belong to.", autocompletion=completion.datasets
+        ),
+    ],
     files: Annotated[
         list[Path], typer.Argument(help="Files that you obtained yourself; data info lists them.")
     ],
@@ -788,7 +822,10 @@ def add(
 
 @data_app.command(short_help="Check cached files against their checksums.")
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets [default: all].")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check the cached files of data sets against their checksums.
@@ -825,7 +862,9 @@ def clean(
 
 @data_app.command(short_help="Describe a data set and its files.")
 def info(
-    name: Annotated[str, typer.Argument(help="Data set, see list datasets.")],
+    name: Annotated[
+        str, typer.Argument(help="Data set, see list datasets.", autocompletion=completion.datasets)
+    ],
     as_json: Json = False,
 ) -> None:
     """Describe a data set: its card, and which of its files are in the cache."""
