@@ -191,11 +191,24 @@ def test_verdicts_stand_on_the_page_they_are_about(past):
     write_report(past)
     page = Page(past / "report.html")
     assert any(claim.where in text for text in page.text("th"))
+    assert claim.id in page.text("span")
     assert "no data" in page.text("span")
     assert any(text.startswith("precbench run letter ") for text in page.text("code"))
     about.write_text(json.dumps(json.loads(about.read_text()) | {"smoke": True}))
     write_report(past)
     assert "no data" not in Page(past / "report.html").text("span")
+
+
+def test_data_sets_that_were_not_run_have_no_table(past):
+    about = past / "experiment.json"
+    known = json.loads(about.read_text())
+    about.write_text(json.dumps(known | {"datasets": ["absent", *known["datasets"]]}))
+    assert len(write_report(past).tables) == 2
+    page = Page(past / "report.html")
+    assert "Each number leads to its trials. Not run: absent." in page.text("p")
+    assert len([of for of in page.of("table") if of.get("class") == "results sortable"]) == 1
+    links = {of["href"][1:] for of in page.of("a") if of["href"].startswith("#d")}
+    assert links and links <= {of.get("id") for _, of in page.elements}
 
 
 def test_results_that_nobody_has_printed_have_no_ledger(past, monkeypatch):

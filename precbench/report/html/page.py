@@ -4,6 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     return found
 
 
+@cache
 def _configs() -> dict[str, str]:
     """Return the names of the shipped configs, by that of the experiment."""
     folder = shipped("configs")
@@ -129,10 +131,13 @@ def experiment_page(
         if run.is_stand_in(dataset)
     ]
     by_solver = _by_solver(run, trials)
+    missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
+    tables = [table for table in tables if table.dataset not in missing]
     html = render(
         "experiment.html.j2",
         run=run,
         marks=marks,
+        missing=missing,
         choices=_choices(run),
         tables=[_shown(run, table, summary) for table in tables],
         values=[_values(run, table, trials) for table in tables],
@@ -284,6 +289,8 @@ def _data_table(run: Run) -> Table:
     for dataset in run.datasets:
         of = run.data.get(dataset)
         n_splits = run.n_splits(dataset)
+        if not n_splits:
+            continue
         sizes = ["–"] * 4
         if of is not None:
             share = of["positives"] / of["rows"]
@@ -391,7 +398,8 @@ def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
     main = summary[(summary["metric"] == metric) & (summary["sweep"] == "")]
     found = {}
     for dataset, rows in groupby(main.to_dict("records"), key=lambda row: row["dataset"]):
-        whole = [row for row in rows if row["n"] and np.isfinite(row["mean"])]
+        known = [row for row in rows if row["n"] and np.isfinite(row["mean"])]
+        whole = [row for row in known if row["n"] == max(each["n"] for each in known)]
         if whole:
             sign = 1 if metric in run.losses else -1
             best = min(whole, key=lambda row: sign * row["mean"])
