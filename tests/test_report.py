@@ -579,6 +579,8 @@ def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeyp
     assert draws() == 1
     (small / "figures" / "accuracy-time-letter.png").unlink()
     assert draws() == 1
+    (small / "asked.json").write_text("{}")  # what no figure shows
+    assert draws() == 0
     mark = small / "figures" / "drawn.json"
     for edited in ("{}", mark.read_text().replace("accuracy-time-letter", "../results")):
         mark.write_text(edited)

@@ -23,6 +23,11 @@ __all__ = ["Figures", "Report", "write_report"]
 
 Figures = Literal["all", "changed", "none"]
 
+_INPUTS = (
+    *("experiment.json", "results.csv", "roc.csv", "roc-counts.csv"),
+    *("illustration.json", "values.csv"),
+)
+
 
 class Report(NamedTuple):
     """The tables of a results folder, the files in which they and the figures are, and the page."""
@@ -126,7 +131,7 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
 
 def _hash_of_inputs(folder: Path) -> str:
     """Hash the results of a folder, and the code that draws."""
-    results = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".json"))
+    results = [folder / name for name in _INPUTS if (folder / name).is_file()]
     return _hash(results, version("matplotlib") + _hash_of_code())
 
 
