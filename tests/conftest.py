@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from precbench.data.cards import registry
+from precbench.report.html.page import Page
 from tests.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -149,7 +150,14 @@ def add_card(monkeypatch):
 
 
 @pytest.fixture
-def small(tmp_path, isolated):
+def no_page(monkeypatch):
+    """No page of a run, which takes longer than the run of a small experiment."""
+    page = Page(html="", folder="", title="", source=None, facts=[], marks=[], verdicts="")
+    monkeypatch.setattr("precbench.report.folder.experiment_page", lambda *_: page)
+
+
+@pytest.fixture
+def small(tmp_path, isolated, no_page):
     """A config beside its CSV file; returns a function that rewrites the config."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 4))

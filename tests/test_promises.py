@@ -55,8 +55,10 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
     small, tmp_path, size, figure
 ):
     """Every second time the parent alone is killed, which its workers must not outlive."""
+    epochs = size(500, 1500)
     config = small(
-        solvers="{perceptron-avg: {epochs: 1500}, sgd-avg: {epochs: 1501}, cutting-plane: }",
+        solvers=f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs: {epochs + 1}}}, "
+        "cutting-plane: }",
         protocol="{n_splits: 4}",
         plots=size("[]", "[accuracy-time]"),
     )
@@ -109,7 +111,7 @@ def test_every_solver_hears_an_interrupt(size, figure):
             rung.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-        timer = threading.Timer(0.3, ring)
+        timer = threading.Timer(size(0.1, 0.3), ring)
         timer.start()
         try:
             solver.fit(X, y)
