@@ -32,7 +32,7 @@ PROMISES = {
     "R9": "Numbers do not depend on `--jobs` or on which other trials are selected.",
     "R10": "Kernels give the same bits whatever features the CPU has, and whatever BLAS.",
     "R11": "float32 and float64, dense and CSR, 32- and 64-bit indices give the same weights.",
-    "R12": "Every solver keeps the contract of scikit-learn's estimators, the linear SVM as its LinearSVC.",
+    "R12": "Every solver keeps the contract of scikit-learn's estimators; linear-svm as LinearSVC.",
     "R13": "NaN, wrong shapes, one class, k out of range, empty data: errors with a sentence.",
     "R14": "Solvers reach what brute force, slow twins and general solvers reach.",
     "R15": "No bytes crash a reader of data, models or records, make it hang or take all memory.",
