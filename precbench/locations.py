@@ -21,6 +21,13 @@ def shipped(folder: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
+def config_names() -> list[str]:
+    """Return the names of the shipped configs, sorted: their places without the suffix."""
+    folder = shipped("configs")
+    names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+    return sorted(name for name in names if not name.endswith(".published"))
+
+
 def cache_folder() -> Path:
     """Return the cache: ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
     configured = os.environ.get("PRECBENCH_CACHE")

@@ -139,9 +139,9 @@ class Store:
         """The folder of the marks of trials that are being worked on."""
         return self.folder / "running"
 
-    def note_asked(self, keys: Iterable[str], jobs: int) -> None:
+    def note_asked(self, keys: Iterable[str]) -> None:
         """Note what a run was asked for, for `precbench status`."""
-        asked = {"keys": sorted(keys), "jobs": jobs, "started": time.time()}
+        asked = {"keys": sorted(keys), "started": time.time()}
         self.write_text("asked.json", json.dumps(asked) + "\n")
 
     def holder(self) -> int | None:

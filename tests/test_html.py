@@ -146,7 +146,7 @@ def test_behind_every_number_are_its_trials(past):
     table, results = report.tables[0], pd.read_csv(past / "results.csv")
     label, split = results["solver"][0], results["split"][0]
     command = f"precbench run small.yaml --solver {label} --dataset {results['dataset'][0]}"
-    assert f"{command} --seeds {split} --force" in page.text("code")
+    assert f"{command} --splits {split} --force" in page.text("code")
     [[of_table, *_]] = [json.loads(text) for text in page.text("script") if text.startswith("[")]
     values = of_table[0][0]
     finals = results[results["final"] & (results["solver"] == table.rows[0][0].text)]
@@ -300,4 +300,4 @@ def test_the_page_in_a_browser(past, tmp_path, drawn):
     assert seen["figures"] == [[False, True], [True, False]]
     assert seen["open"] and seen["trials"] == 2
     assert seen["command"].startswith("precbench run small.yaml --solver ")
-    assert seen["command"].endswith(" --seeds 1 --force")
+    assert seen["command"].endswith(" --splits 1 --force")

@@ -138,7 +138,7 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(results):
         "of 0.1, 1.0",
         "the same now: the trial is not repeated without --force",
         f"{key}.json",
-        "precbench run CONFIG --dataset mine --solver sgd-avg --splits 1 --out ",
+        "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force --out ",
     ):
         assert line in said
     about = json.loads(invoke("show", key, "--results", results, "--json").stdout)

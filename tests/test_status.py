@@ -128,6 +128,14 @@ def test_a_run_at_work_says_how_far_it_is(results):
         assert text in said
 
 
+def test_a_key_of_a_stranger_leads_to_no_other_file(results):
+    path = results / "small" / "asked.json"
+    outside = results / "secret.json"
+    outside.write_text("{}")
+    path.write_text(json.dumps({"keys": ["../../secret"], "started": 0}))
+    assert status(results)["asked"] == 4  # as without the file
+
+
 def test_results_of_earlier_versions_count_what_they_hold(results):
     (results / "small" / "asked.json").unlink()
     assert status(results)["asked"] == 4

@@ -53,12 +53,13 @@ class CheckOptions:
 
 def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     """Judge the results in these folders, compare with the reference, return the exit code."""
-    _refuse_unknown(options)
+    claims = load_claims()
+    _refuse_unknown(options, claims)
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference creates one")
     reference = read_ledger(path) if path.exists() else []
-    claims, evidence = load_claims(), read_evidence(folders)
+    evidence = read_evidence(folders)
     measured = {*evidence.outcomes, *evidence.values}
     evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
@@ -95,8 +96,8 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     return _REGRESSED if worse else 0
 
 
-def _refuse_unknown(options: CheckOptions) -> None:
-    papers = sorted({claim.paper for claim in load_claims()}) if options.paper else []
+def _refuse_unknown(options: CheckOptions, claims: Sequence[Claim]) -> None:
+    papers = sorted({claim.paper for claim in claims})
     wanted = (("paper", options.paper, papers), ("verdict", options.verdict, [*map(str, Verdict)]))
     for name, value, known in wanted:
         if value is not None and value not in known:
@@ -124,7 +125,8 @@ def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: Check
         print("no published number is about these results")
     others = len(ledger) - len(shown)
     if others:
-        decided = sum(row.verdict.rank is not None for row in ledger if row not in shown)
+        seen = {row.id for row in shown}
+        decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
         print(
             f"{others:,} other claims, {decided:,} of them decided without a run: see --all, "
             "--paper, --verdict, or precbench reproduce"

@@ -136,7 +136,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
     with store.lock():
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
-        store.note_asked(wanted, options.jobs)
+        store.note_asked(wanted)
         about = {"experiment": experiment.name, "folder": str(store.folder)}
         _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
         _train(plan, store, trials, options)

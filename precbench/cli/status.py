@@ -5,7 +5,9 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from precbench.cli.screen import screen
 from precbench.errors import InputError
@@ -30,8 +32,7 @@ class _Mark(Fields):
 class _Asked(Fields):
     """What the last run of an experiment was asked for."""
 
-    keys: list[Text]
-    jobs: Count = 1
+    keys: list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
     started: Number = 0.0
 
 

@@ -10,15 +10,15 @@ from typing import Any
 from pydantic import Field
 
 from precbench.errors import InputError
-from precbench.experiment import list_configs
 from precbench.experiment.code import code_behind
+from precbench.report.repeat import repeat_command
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked
 from precbench.text import one_line
 
-__all__ = ["find_trials", "show_trial"]
+__all__ = ["find_trial", "show_trial"]
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 _PLACE = re.compile(r"(?P<dataset>[^/]+)/(?P<label>.+)/(?P<split>\d{1,9})")
@@ -61,7 +61,7 @@ class _Trial(Fields):
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
     """Describe the one trial that an argument names, and say how to repeat it."""
-    [(store, record)] = find_trials(what, results)
+    store, record = find_trial(what, results)
     trial = _checked(store, record)
     metrics = _metrics(store, trial)
     machine = _machine(store, trial.environment)
@@ -93,7 +93,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
             print(f"  {name}: {one_line(text)}")
 
 
-def find_trials(what: str, results: Path) -> list[tuple[Store, dict[str, Any]]]:
+def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
     """Return the one record that a key, the beginning of one, or DATASET/SOLVER/SPLIT names.
 
     Parameters
@@ -104,8 +104,8 @@ def find_trials(what: str, results: Path) -> list[tuple[Store, dict[str, Any]]]:
 
     Returns
     -------
-    list of (Store, dict)
-        With one element.
+    store : Store
+    record : dict
 
     Raises
     ------
@@ -125,7 +125,7 @@ def find_trials(what: str, results: Path) -> list[tuple[Store, dict[str, Any]]]:
             f"{len(found)} trials are {what} ({shown}): give a longer key, or the folder of one "
             "experiment (--results)"
         )
-    return found
+    return found[0]
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, dict[str, Any]]]:
@@ -189,13 +189,9 @@ def _changed(trial: _Trial) -> list[str]:
 
 
 def _command(store: Store, trial: _Trial) -> str:
-    """Return the command that repeats the trial; where its config is not a shipped one, CONFIG."""
-    configs = [name for name in list_configs() if name.replace("/", "-") == trial.experiment]
-    options = {"--dataset": trial.dataset, "--solver": trial.label, "--splits": str(trial.split)}
-    given = [f"{option} {shlex.quote(value)}" for option, value in options.items()]
-    given += ["--smoke"] if store.folder.name.endswith("-smoke") else []
-    given += [f"--out {shlex.quote(str(store.folder.parent))}"]
-    return " ".join(["precbench run", *(configs or ["CONFIG"]), *given, "--force"])
+    is_smoke = store.folder.name.endswith("-smoke")
+    before, after = repeat_command(trial.experiment, trial.label, trial.dataset, smoke=is_smoke)
+    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"
 
 
 def _outcome(trial: _Trial) -> str:

@@ -37,7 +37,7 @@ from precbench.experiment.sections import (
 )
 from precbench.experiment.study import STUDY_KEYS, Study
 from precbench.experiment.trial import Split, Trial
-from precbench.locations import shipped
+from precbench.locations import config_names, shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
 from precbench.yaml.document import Document, Keys, extended, load
@@ -376,9 +376,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 def list_configs() -> list[str]:
     """Return the names of the shipped configs, sorted."""
-    folder = shipped("configs")
-    names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
-    return sorted(name for name in names if not name.endswith(".published"))
+    return config_names()
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:

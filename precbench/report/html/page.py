@@ -1,10 +1,8 @@
 """What the page of an experiment or of a study shows, and in which order."""
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,11 @@ import pandas as pd
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
-from precbench.locations import shipped
 from precbench.report.choice import choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
+from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.tables import Table, text_table, three_digits, tuned
 from precbench.results import Run
 
@@ -81,21 +79,13 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
         By name of the experiment or study.
     """
     measured = evidence.outcomes.keys() | evidence.values.keys()
-    if not measured & set(_configs()):
+    if not any(map(shipped_config, measured)):
         return {}  # nobody has printed anything about them
     of = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
     found: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(of.values()), evidence):
         found.setdefault(of[row.id].experiment, []).append(row)
     return found
-
-
-@cache
-def _configs() -> dict[str, str]:
-    """Return the names of the shipped configs, by that of the experiment."""
-    folder = shipped("configs")
-    names = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
-    return {name.replace("/", "-"): name for name in names}
 
 
 def experiment_page(
@@ -150,7 +140,7 @@ def experiment_page(
         stopped=_stopped(trials),
         trials=by_solver,
         ids={of["id"] for of in by_solver},
-        config=_config(run),
+        config=shipped_config(run.name),
         machines=machines(run.folder, trials),
     )
     n = len(run.solvers)
@@ -193,7 +183,7 @@ def study_page(
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
         parameters=text_table("Parameters", ["parameter", "value"], rows),
-        config=_configs().get(about["name"]),
+        config=shipped_config(about["name"]),
     )
     return Page(
         html, folder.name, about["title"], about["source"], ["a study"], marks, _counted(ledger)
@@ -371,23 +361,11 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
                     "solver": solver,
                     "ok": f"{ok} of {len(its)} ok",
                     "trials": its,
-                    "command": _command(run, its[0]),
+                    "command": repeat_command(run.name, solver, dataset, smoke=run.smoke),
                     "chosen": any(trial.chosen for trial in its),
                 }
             )
     return found
-
-
-def _config(run: Run) -> str | None:
-    return _configs().get(run.name)
-
-
-def _command(run: Run, trial: Trial) -> list[str]:
-    """Return the command that repeats a trial, before and after the number of its split."""
-    parts = ["precbench", "run", _config(run) or f"{run.name}.yaml"]
-    parts += ["--solver", trial.solver, "--dataset", trial.dataset]
-    parts += ["--smoke"] * run.smoke
-    return [f"{shlex.join(parts)} --seeds ", " --force"]
 
 
 def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:

@@ -12,7 +12,7 @@ from precbench.errors import InputError
 from precbench.report.tables import Table, final_values, text_table, three_digits
 from precbench.results import Run
 from precbench.store import Store
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, Text, checked
 
 __all__ = ["Trial", "machines", "trials_of"]
 
@@ -131,8 +131,6 @@ def trials_of(run: Run) -> list[Trial]:
 
 def _keys(run: Run) -> dict[tuple[Any, ...], str]:
     """Return the keys of the records that the results name."""
-    if "key" not in run.results:
-        return {}
     rows = run.results.drop_duplicates(["dataset", "solver", "split", "sweep"])
     places = zip(rows["dataset"], rows["solver"], rows["split"], rows["sweep"], strict=True)
     return {
@@ -185,14 +183,15 @@ def machines(folder: Path, trials: list[Trial]) -> Table:
     -------
     Table
     """
-    known = {path.stem: path for path in (folder / "environments").glob("*.json")}
+    known = Store(folder).environments()
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
     for name, n in sorted(counts.items()):
         try:
-            of = checked(load(known[name].read_bytes()), _Machine)
+            of = checked(known[name], _Machine)
         except ValueError as error:
-            raise InputError(f"{known[name]}: {error}; remove it") from None
+            path = folder / "environments" / f"{name}.json"
+            raise InputError(f"{path}: {error}; remove it") from None
         memory = "" if of.memory_gib is None else f"{of.memory_gib:g} GiB"
         cores = "" if of.cores is None else f"{of.cores}"
         packages = ", ".join(f"{package} {version}" for package, version in of.packages.items())

@@ -1,0 +1,40 @@
+"""The command that repeats a trial."""
+
+import shlex
+from functools import cache
+
+from precbench.locations import config_names
+
+__all__ = ["repeat_command", "shipped_config"]
+
+
+def shipped_config(experiment: str) -> str | None:
+    """Return the name of the shipped config of an experiment or study, None for one's own."""
+    return _by_experiment().get(experiment)
+
+
+@cache
+def _by_experiment() -> dict[str, str]:
+    return {name.replace("/", "-"): name for name in config_names()}
+
+
+def repeat_command(
+    experiment: str, solver: str, dataset: str, *, smoke: bool = False
+) -> tuple[str, str]:
+    """Return the command that repeats a trial.
+
+    Parameters
+    ----------
+    experiment, solver, dataset : str
+        Its name, the label, and the name of the data set.
+    smoke : bool, default=False
+
+    Returns
+    -------
+    before, after : str
+        What stands before and after the number of the split. ``<experiment>.yaml`` stands for a
+        config that is not shipped.
+    """
+    parts = ["precbench", "run", shipped_config(experiment) or f"{experiment}.yaml"]
+    parts += ["--solver", solver, "--dataset", dataset, *["--smoke"] * smoke]
+    return f"{shlex.join(parts)} --splits ", " --force"
