@@ -477,6 +477,11 @@ parameters:
         ("labels:", "llabels:", "7:7: parameters.lists.a.llabels: unknown key (did you mean 'lab"),
         ("[2, 1]", "[2, x]", "8:19: parameters.lists.a.scores[1]: should be a valid number"),
         ("[2, 1]", "[2]", "4:1: parameters: pnorm_risk(p=2) of a: there are 2 labels and 1 sco"),
+        (
+            "{p: 2}",
+            "{p: 2}\nsmoke: {lists: {aa: {labels: [1, -1], scores: [2, 1]}}}",
+            "12:17: smoke.lists.aa: unknown entry 'aa' (did you mean 'a'?)",
+        ),
         ("[1, -1]", "[1, 1]", "4:1: parameters: pnorm_risk(p=2) of a: all 2 labels are 1"),
         ("[1]", "[]", "9:3: parameters.scales: "),
         ("pnorm_risk:", "pnorm_risks:", "11:7: parameters.measures[0].pnorm_risks: unknown metric"),

@@ -68,7 +68,15 @@ class Study(Section):
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if {"kind", "parameters"} <= set(info.data):
-            _arguments(info.data["kind"], {**info.data["parameters"], **smoke})
+            parameters = info.data["parameters"]
+            _arguments(info.data["kind"], {**parameters, **smoke})
+            refuse(
+                problem
+                for name, few in smoke.items()
+                if isinstance(few, dict)
+                for key in few
+                for problem in at((name, key), unknown("entry", key, parameters.get(name, few)))
+            )
         return smoke
 
     @model_validator(mode="after")
