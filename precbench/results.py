@@ -24,14 +24,14 @@ __all__ = ["Run", "read_csv", "read_description", "read_run", "read_values"]
 
 _TEXT = (
     *("experiment", "dataset", "title", "solver", "sweep", "part"),
-    *("metric", "status", "reason", "stopped", "timing", "run", "chosen", "key"),
+    *("metric", "status", "reason", "stopped", "timing", "run", "machine", "chosen", "key"),
 )
 _NUMBERS = (
     *("split", "seed", "checkpoint", "rows_seen"),
     *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
 )
 _FLAGS = ("stand_in", "final")
-_LATER = ("run", "chosen", "tuning_seconds", "key")
+_LATER = ("run", "machine", "chosen", "tuning_seconds", "key")
 """Columns that the first versions did not write."""
 
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"

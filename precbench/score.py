@@ -53,6 +53,7 @@ COLUMNS = [
     "stopped",
     "timing",
     "run",
+    "machine",
     "chosen",
     "tuning_seconds",
     "final",
@@ -82,10 +83,12 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     counts: list[pd.DataFrame] = []
     experiment = plan.experiment
     plots = experiment.plots or ()
+    kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
             about = _trial_columns(plan, trial, record)
+            about["machine"] = kinds.get(record.get("environment", ""), "")
             if record["status"] != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})

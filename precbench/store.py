@@ -26,6 +26,7 @@ from precbench.errors import InputError
 from precbench.files import refuse_links, write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.text import one_line
 
 SCHEMA = 1
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
@@ -80,6 +81,7 @@ class _Record(Fields):
     description: _Description | None = None
     reason: Text = ""
     timing: Text = ""
+    environment: Text = ""
     run: Text = ""
     stopped: Text = ""
     limit: dict[Text, Number | None] | None = None
@@ -91,6 +93,27 @@ class _Record(Fields):
     chosen: dict[Text, bool | Number | Text | None] = Field(default_factory=dict)
     tuning_seconds: Number | None = None
     arrays: tuple[Text, ...] = Field(default=(), strict=False)
+
+
+class Machine(Fields):
+    """What is read of a machine record (see `environment`); former versions wrote less."""
+
+    os: Text = ""
+    machine: Text = ""
+    cpu: Text = ""
+    cores: Count | None = None
+    memory_gib: Number | None = None
+    python: Text = ""
+    packages: dict[Text, Text | None] = Field(default_factory=dict)
+    commit: Text | None = None
+    dirty: bool | None = None
+
+    @property
+    def kind(self) -> str:
+        """What times depend on, in words: those of machines of one kind may be compared."""
+        cores = "unknown" if self.cores is None else self.cores
+        memory = "unknown" if self.memory_gib is None else f"{self.memory_gib:g} GiB"
+        return one_line(f"{cores} cores of {self.cpu} with {memory} under {self.os} {self.machine}")
 
 
 class Store:
@@ -172,6 +195,23 @@ class Store:
                 about = load(path.read_bytes())
                 if isinstance(about, dict):
                     found[path.stem] = about
+        return found
+
+    def machines(self) -> dict[str, Machine]:
+        """Return the machines on which trials ran, by id, see `environments`.
+
+        Raises
+        ------
+        InputError
+            If one was edited to something else.
+        """
+        found = {}
+        for name, about in self.environments().items():
+            try:
+                found[name] = checked(about, Machine)
+            except ValueError as error:
+                path = self.folder / "environments" / f"{name}.json"
+                raise InputError(f"{path}: {error}; remove it") from None
         return found
 
     def write_text(self, name: str, content: str) -> None:

@@ -90,6 +90,7 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
         "stopped": "",
         "timing": "sequential",
         "run": "1a",
+        "machine": "",
         **other,
     }
     rows = [
@@ -255,6 +256,29 @@ def test_parallel_times_are_not_compared_with_sequential_ones(small):
     assert np.isnan(row["relative_time"])
     results = read_run(small).results.assign(timing="parallel")
     assert summarise(results)["relative_time"].notna().all()
+
+
+@pytest.mark.promise("R31")
+def test_times_of_several_machines_are_told_and_compared_within_a_split_only():
+    def summary(machine):
+        rows = [
+            row
+            for solver in ("x", "y")
+            for i in range(2)
+            for row in trial("letter", solver, i, (0, 2 + i), (0, 1), machine=machine(solver, i))
+        ]
+        return summarise(pd.DataFrame(rows))
+
+    one = summary(lambda *_: "2 cores")
+    assert (one["machines"] == "2 cores").all() and not notes(one)
+    by_split = summary(lambda _, i: f"{i + 2} cores")
+    assert by_split["relative_time"].notna().all()
+    told = "Timed on different machines, each split on one: 2 cores; 3 cores."
+    assert notes(by_split) == [told] and not notes(by_split, times=False)
+    by_solver = summary(lambda solver, _: f"{solver} cores")
+    assert by_solver["relative_time"].isna().all()
+    told = "Timed on different machines, so not comparable: x cores; y cores."
+    assert notes(by_solver) == [told]
 
 
 def test_time_to_99_percent_of_a_loss_uses_its_minimum():

@@ -107,6 +107,31 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     assert "6 of them done already" in run(small(), out, "--timing").output
 
 
+@pytest.mark.promise("R31")
+def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp_path):
+    config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
+    run(config, out, "--timing")
+    store = Store(out / "small")
+    [here] = store.environments().values()
+    elsewhere = store.add_environment({**here, "cpu": "Another"})
+    first, *others = sorted(store.records(), key=lambda record: (record["split"], record["label"]))
+
+    def moved(record):
+        store.write({**record, "environment": elsewhere}, store.arrays(record["key"]))
+
+    moved(first)
+    assert "4 of them done already" in run(config, out, "--no-plots").output
+    table = pd.read_csv(out / "small" / "results.csv")
+    assert table.groupby("split")["machine"].nunique().tolist() == [2, 1]
+    page = (out / "small" / "summary.md").read_text()
+    assert "Timed on different machines, so not comparable: " in page
+    assert "3 of them done already" in run(config, out, "--timing", "--no-plots").output
+    for record in (first, others[0]):  # a whole split may stay there
+        moved(record)
+    assert "4 of them done already" in run(config, out, "--timing", "--no-plots").output
+    assert "each split on one: " in (out / "small" / "summary.md").read_text()
+
+
 def test_a_failed_trial_does_not_affect_others(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     result = run(config, tmp_path / "out")

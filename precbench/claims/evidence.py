@@ -97,6 +97,10 @@ class Outcomes:
         """Return the ids of the runs that trained these solvers."""
         return {run for solver in solvers for run in self._trials(dataset, solver)["run"]}
 
+    def machines(self, dataset: str, solvers: Iterable[str]) -> set[str]:
+        """Return the kinds of machine on which these solvers were trained."""
+        return {kind for solver in solvers for kind in self._trials(dataset, solver)["machine"]}
+
     def sweep(
         self,
         dataset: str,

@@ -181,7 +181,9 @@ def run(
     timing: Annotated[
         bool,
         typer.Option(
-            "--timing", help="Run one trial at a time; repeat trials that ran in parallel."
+            "--timing",
+            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
+            "machine than others of their split.",
         ),
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),

@@ -17,7 +17,6 @@ from precbench.store import Store
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
-_MACHINE = ("cpu", "cores", "machine", "memory_gib", "os")
 _MOST_ROWS = 40
 
 
@@ -141,20 +140,15 @@ def _json_number(value: float) -> float | None:
 
 
 def _time_ratio(first: Run, second: Run, both: pd.DataFrame) -> float | None:
-    machines = [_machines(run.folder) for run in (first, second)]
+    machines = [
+        {machine.kind for machine in Store(run.folder).machines().values()}
+        for run in (first, second)
+    ]
     alone = both[(both["timing_first"] == "sequential") & (both["timing_second"] == "sequential")]
     if machines[0] != machines[1] or len(machines[0]) != 1 or alone.empty:
         return None
     ratio = float((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
     return _json_number(ratio)
-
-
-def _machines(folder: Path) -> set[str]:
-    """Return the kinds of machine on which the trials of a folder ran."""
-    return {
-        json.dumps([environment.get(name) for name in _MACHINE])
-        for environment in Store(folder).environments().values()
-    }
 
 
 def _sentence(of: Difference) -> str:

@@ -35,7 +35,8 @@ __all__ = [
     "write_tables",
 ]
 
-_GROUP = ["dataset", "sweep", "metric", "solver"]
+_POINT = ["dataset", "sweep"]
+_GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _EMPTY = "–"
 _STAND_IN = "stand-in: synthetic data"
@@ -104,7 +105,7 @@ def text_table(
     return Table(title, [*header], [[*map(Cell, row)] for row in rows], [*notes])
 
 
-_TOLD = ["stand_in", "status", "reason", "stopped", "timing", "chosen"]
+_TOLD = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_TOLD, "tuning_seconds"]
 
 
@@ -139,20 +140,25 @@ def summarise(
         - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
           of the trial's own curve;
         - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
-          trials are never related to those of sequential ones, so they have none beside them;
+          trials are never related to those of sequential ones, so they have none beside them, nor
+          times of several machines, unless the trials of each split ran on one;
         - ``chosen``: the tuned parameters, with how many trials chose them, and
           ``tuning_seconds``, the median wall time that it took to choose;
         - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
-          ``timing`` ("parallel" if any trial was) and ``stand_in``.
+          ``timing`` ("parallel" if any trial was) and ``stand_in``;
+        - ``machines``: the kinds of machine on which the trials ran, and ``same_machine``, whether
+          all solvers' trials on a split ran on one.
     """
     trials = final_values(results, losses)
     groups = trials.groupby(_GROUP, sort=False)
     summary = pd.DataFrame([_summary_of(*group, test_shares) for group in groups])
+    summary = summary.join(_same_machine(trials), on=_POINT)
     p_best = _against_the_best(trials, losses, test_shares)
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
-    where = [summary["dataset"], summary["sweep"]]
+    where = [summary[name] for name in _POINT]
     alone = summary["seconds"].where(summary["timing"] == "sequential")
     comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
+    comparable = comparable.where(summary["same_machine"])
     fastest = comparable.groupby(where).transform("min")
     return summary.assign(relative_time=comparable / fastest)
 
@@ -187,6 +193,13 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
         seconds=final["wall_seconds"].last(),
         seconds_to_99=reached.groupby(of_trial)["wall_seconds"].first(),
     ).reset_index()
+
+
+def _same_machine(trials: pd.DataFrame) -> pd.Series:
+    """Return for each data set and point whether each split's trials ran on one machine."""
+    timed = trials["machine"].where(trials["seconds"].notna())
+    machines = timed.groupby([trials[name] for name in [*_POINT, *_TRIAL]]).nunique()
+    return (machines <= 1).groupby(level=_POINT).all().rename("same_machine")
 
 
 def _against_the_best(
@@ -241,6 +254,7 @@ def _summary_of(
         "failed": sum(status != "ok" for status in told["status"]),
         "outcomes": _outcomes(told["status"], told["reason"]),
         "timing": "parallel" if "parallel" in told["timing"] else "sequential",
+        "machines": "; ".join(sorted(set(told["machine"]) - {""})),
     }
 
 
@@ -390,7 +404,7 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences about trials that failed, were stopped, or were timed in parallel.
+    """Return the sentences about trials that failed or were stopped, and about how times are meant.
 
     Parameters
     ----------
@@ -417,6 +431,10 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
         sentences.append(
             "† Timed while other trials ran in parallel: not comparable with sequential times."
         )
+    machines = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
+    if times and len(machines) > 1:
+        how = "each split on one" if summary["same_machine"].all() else "so not comparable"
+        sentences.append(f"Timed on different machines, {how}: {'; '.join(machines)}.")
     return sentences
 
 

@@ -10,7 +10,8 @@ from precbench.experiment import Trial
 from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
-from precbench.store import Store, environment, key_of
+from precbench.store import Machine, Store, environment, key_of
+from precbench.strict_json import checked
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
@@ -37,7 +38,8 @@ def to_do(
     wanted : collection of str, optional
         Keys; None means all.
     timing : bool, default=False
-        Whether records of trials that ran in parallel are unusable.
+        Whether records of trials that ran in parallel are unusable, and those of other machines
+        unless all trials of a split ran there.
     force : bool, default=False
         Whether all records are unusable.
 
@@ -47,8 +49,9 @@ def to_do(
         In the order of the plan.
     """
     missing: dict[str, Trial] = {}
+    done: dict[str, tuple[Trial, str]] = {}
     for trial, key in plan.trials:
-        if key in missing or (wanted is not None and key not in wanted):
+        if key in missing or key in done or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
         if (
@@ -58,7 +61,29 @@ def to_do(
             or _limit_has_changed(plan, trial, record)
         ):
             missing[key] = trial
+        else:
+            done[key] = trial, record.get("environment", "")
+    if timing and done:
+        missing |= _timed_elsewhere(store, missing, done)
+        missing = {key: missing[key] for _, key in plan.trials if key in missing}
     return missing
+
+
+def _timed_elsewhere(
+    store: Store, missing: Mapping[str, Trial], done: Mapping[str, tuple[Trial, str]]
+) -> dict[str, Trial]:
+    """Return what ran on another machine than this one, where not all trials of the split did."""
+    kinds = {name: machine.kind for name, machine in store.machines().items()}
+    here = checked(environment(), Machine).kind
+    ran_on = {key: (trial, kinds.get(name, "")) for key, (trial, name) in done.items()}
+    machines: dict[tuple[str, int], set[str]] = {}
+    for trial, kind in [*ran_on.values(), *((trial, here) for trial in missing.values())]:
+        machines.setdefault((trial.dataset.name, trial.split.index), set()).add(kind)
+    return {
+        key: trial
+        for key, (trial, kind) in ran_on.items()
+        if kind != here and len(machines[trial.dataset.name, trial.split.index]) > 1
+    }
 
 
 def code_changes(plan: Plan, store: Store, trials: Collection[Trial]) -> Counter[str]:

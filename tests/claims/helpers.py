@@ -78,6 +78,7 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             "stopped": "",
             "timing": "sequential",
             "run": "1a",
+            "machine": "",
             "chosen": "",
             "tuning_seconds": 0.0,
             "final": True,

@@ -412,6 +412,9 @@ def test_times_must_be_of_one_sequential_run(tmp_path, timed):
     runs = write_results(tmp_path / "b", cells, seconds=TIMED, run=lambda s: s)
     [row] = judged([timed], runs)
     assert row.verdict is Verdict.NO_DATA and "timed in different runs" in row.reason
+    machines = write_results(tmp_path / "m", cells, seconds=TIMED, machine=lambda s: s)
+    [row] = judged([timed], machines)
+    assert row.verdict is Verdict.NO_DATA and "timed on different machines" in row.reason
     [row] = judged([order()], runs)  # values may come from two runs
     assert row.verdict is Verdict.NOT_REPRODUCED
     third = write_results(

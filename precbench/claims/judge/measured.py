@@ -220,6 +220,8 @@ def _refuse_different_runs(dataset: str, solvers: Sequence[str], outcomes: Outco
     runs = outcomes.runs(dataset, solvers)
     if len(runs) > 1 or "" in runs:  # the first versions did not note the run
         raise MissingError("timed in different runs: run it again with --timing --force")
+    if len(outcomes.machines(dataset, solvers)) > 1:
+        raise MissingError("timed on different machines: run it again with --timing --force")
 
 
 def judge_ratio(claim: RatioClaim, evidence: Evidence) -> LedgerRow:

@@ -229,13 +229,18 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
     splits = sorted({(trial.split, trial.seed) for trial in here})
     of = {(trial.solver, trial.sweep, trial.split, trial.seed): trial for trial in here}
     alone = {trial.sweep for trial in here if trial.timing == "sequential"}
+    machines = {(trial.machine, trial.sweep, trial.split) for trial in here if trial.seconds > 0}
+    places = Counter((sweep, split) for _, sweep, split in machines)
+    mixed = {sweep for (sweep, _), n in places.items() if n > 1}
 
     def number(quantity: str, trial: Trial | None) -> float | None:
         if trial is None:
             return None
+        beside_others = trial.timing != "sequential" and trial.sweep in alone
         is_metric = quantity.startswith("m")
-        comparable = is_metric or trial.timing == "sequential" or trial.sweep not in alone
-        return trial.number(quantity) if comparable else None
+        if not is_metric and (beside_others or trial.sweep in mixed):
+            return None
+        return trial.number(quantity)
 
     return [
         [

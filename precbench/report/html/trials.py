@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from precbench.errors import InputError
 from precbench.report.tables import Table, final_values, text_table, three_digits
 from precbench.results import Run
 from precbench.store import Store
-from precbench.strict_json import Count, Fields, Number, Text, checked
+from precbench.strict_json import Count, Fields, Text, checked
 
 __all__ = ["Trial", "machines", "trials_of"]
 
@@ -31,6 +30,7 @@ class Trial:
     reason: str
     stopped: str
     timing: str
+    machine: str
     chosen: str
     values: tuple[float, ...]  # in the order of the metrics
     seconds: float
@@ -64,7 +64,10 @@ class Trial:
         return f"ok, stopped by a {self.stopped}" if self.stopped else "ok"
 
 
-_TEXTS = ("dataset", "solver", "sweep", "status", "reason", "stopped", "timing", "chosen")
+_TEXTS = (
+    *("dataset", "solver", "sweep", "status", "reason", "stopped"),
+    *("timing", "machine", "chosen"),
+)
 
 
 class _Record(Fields):
@@ -159,18 +162,6 @@ def _records(folder: Path) -> tuple[dict[str, _Record], dict[tuple[Any, ...], st
     return by_key, {place: keys[0] for place, keys in places.items() if len(keys) == 1}
 
 
-class _Machine(Fields):
-    os: Text = ""
-    machine: Text = ""
-    cpu: Text = ""
-    cores: Count | None = None
-    memory_gib: Number | None = None
-    python: Text = ""
-    packages: dict[Text, Text | None] = Field(default_factory=dict)
-    commit: Text | None = None
-    dirty: bool | None = None
-
-
 def machines(folder: Path, trials: list[Trial]) -> Table:
     """Lay out the machines on which trials ran.
 
@@ -183,15 +174,11 @@ def machines(folder: Path, trials: list[Trial]) -> Table:
     -------
     Table
     """
-    known = Store(folder).environments()
+    known = Store(folder).machines()
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
     for name, n in sorted(counts.items()):
-        try:
-            of = checked(known[name], _Machine)
-        except ValueError as error:
-            path = folder / "environments" / f"{name}.json"
-            raise InputError(f"{path}: {error}; remove it") from None
+        of = known[name]
         memory = "" if of.memory_gib is None else f"{of.memory_gib:g} GiB"
         cores = "" if of.cores is None else f"{of.cores}"
         packages = ", ".join(f"{package} {version}" for package, version in of.packages.items())
