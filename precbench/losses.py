@@ -218,7 +218,7 @@ def _augmented_top_less(
     scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray
 ) -> Evaluation:
     """Evaluate the sum of the k highest ``s_i + 1[y_i = 0]`` minus the scores of some rows."""
-    top = top_rows(scores + ~positive, np.arange(len(scores)), k)
+    top = top_rows(scores + ~positive, None, k)
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[rows] -= 1
@@ -513,7 +513,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    return int(np.count_nonzero(~positive[top_rows(checked, np.arange(checked.size), count)]))
+    return int(np.count_nonzero(~positive[top_rows(checked, None, count)]))
 
 
 @dataclass(frozen=True)

@@ -282,15 +282,15 @@ def cut_below(scores: NDArray, count: int) -> float:
     return float(np.partition(scores, place)[place])
 
 
-def top_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+def top_rows(scores: NDArray, rows: NDArray[np.intp] | None, count: int) -> NDArray[np.intp]:
     """Return the highest scored of the given rows, in linear time.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_samples,)
         Finite.
-    rows : ndarray of intp
-        Indices into `scores`, ascending.
+    rows : ndarray of intp or None
+        Indices into `scores`, ascending; None for all rows.
     count : int
         At most the number of rows.
 
@@ -300,8 +300,9 @@ def top_rows(scores: NDArray, rows: NDArray[np.intp], count: int) -> NDArray[np.
         In any order. Of rows with equal scores those with the lower index come first.
     """
     if count == 0:
-        return rows[:0]
-    of_rows = scores[rows]
+        return np.empty(0, dtype=np.intp)
+    of_rows = scores if rows is None else scores[rows]
     threshold = np.partition(of_rows, -count)[-count]
-    above, tied = rows[of_rows > threshold], rows[of_rows == threshold]
-    return np.concatenate((above, tied[: count - above.size]))
+    above, tied = np.flatnonzero(of_rows > threshold), np.flatnonzero(of_rows == threshold)
+    top = np.concatenate((above, tied[: count - above.size]))
+    return top if rows is None else rows[top]
