@@ -172,6 +172,16 @@ def run(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of trials to run at a time.")
     ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
+        ),
+    ] = None,
+    cluster_wait: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds to wait for the scheduler and for workers."),
+    ] = 30.0,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Run at the smoke size of the config.")
     ] = False,
@@ -230,6 +240,8 @@ def run(
         skip=skip or [],
         splits=split_numbers(splits),
         jobs=jobs,
+        cluster=cluster,
+        cluster_wait=cluster_wait,
         smoke=smoke,
         dry_run=dry_run,
         timing=timing,

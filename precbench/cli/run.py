@@ -4,13 +4,14 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.console import Console
@@ -27,6 +28,9 @@ from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
 from precbench.text import one_line
+
+if TYPE_CHECKING:
+    from precbench.runner.cluster import Cluster
 
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
@@ -52,6 +56,8 @@ class RunOptions:
     quiet: bool = False
     verbose: bool = False
     events: Path | None = None
+    cluster: str | None = None
+    cluster_wait: float = 30.0
 
     @property
     def figures(self) -> Figures:
@@ -67,10 +73,25 @@ def run_configs(names: Sequence[str], options: RunOptions) -> int:
     """Run configs one after the other and return the exit code."""
     loaded = [load_config(name) for name in names]  # mistakes are reported before any work
     runs = [prepared(config, options) for config in loaded]
-    summaries = [run() for run in runs]
+    with _cluster(options) as cluster:
+        summaries = [run(cluster) for run in runs]
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(map(has_failed, summaries)))
+
+
+@contextmanager
+def _cluster(options: RunOptions) -> "Iterator[Cluster | None]":
+    """Join the cluster, if trials are to run on one."""
+    if options.cluster is None:
+        yield None
+        return
+    from precbench.runner.cluster import Cluster
+
+    with Cluster(options.cluster, options.cluster_wait) as cluster:
+        quiet = options.as_json or options.quiet
+        screen(quiet=quiet).print(f"{cluster.n_workers} workers; dashboard: {cluster.dashboard}")
+        yield cluster
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
@@ -78,8 +99,8 @@ def has_failed(summary: dict[str, Any]) -> bool:
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
-def prepared(config: Experiment | Study, options: RunOptions) -> Callable[[], dict[str, Any]]:
-    """Check the options against a config and return a function that runs it."""
+def prepared(config: Experiment | Study, options: RunOptions) -> Callable[..., dict[str, Any]]:
+    """Check the options against a config and return a function that runs it, maybe on a cluster."""
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
         return partial(_run, config, part, options)
@@ -115,7 +136,9 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[str, Any]:
+def _run(
+    experiment: Experiment, part: Experiment, options: RunOptions, cluster: "Cluster | None" = None
+) -> dict[str, Any]:
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
@@ -139,7 +162,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
         store.note_asked(wanted)
         about = {"experiment": experiment.name, "folder": str(store.folder)}
         _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
-        _train(plan, store, trials, options)
+        _train(plan, store, trials, options, cluster)
         _tell(options, "measuring", **about)
         console.print("measuring the stored results")
         results = write_results(plan, store)
@@ -152,7 +175,7 @@ def _run(experiment: Experiment, part: Experiment, options: RunOptions) -> dict[
     return _summary(plan, store, wanted, trials) | found
 
 
-def _run_study(study: Study, options: RunOptions) -> dict[str, Any]:
+def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (study.name + "-smoke" * options.smoke))
     console.print(f"{study.title} (a study)")
@@ -203,11 +226,19 @@ def _summary(
     }
 
 
-def _train(plan: Plan, store: Store, trials: dict[str, Trial], options: RunOptions) -> None:
-    n_workers = 1 if options.timing else options.jobs
+def _train(
+    plan: Plan,
+    store: Store,
+    trials: dict[str, Trial],
+    options: RunOptions,
+    cluster: "Cluster | None",
+) -> None:
+    how: dict[str, Any] = {"n_workers": 1 if options.timing else options.jobs}
+    if cluster is not None:
+        how = {"engine": cluster.dispatch, "n_workers": 1 if options.timing else cluster.n_workers}
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
     with Progress(len(trials), store.running, **verbosity) as progress:
-        finished = run_plan(plan, store, trials, n_workers=n_workers)
+        finished = run_plan(plan, store, trials, **how)
         try:
             for job, status in finished:
                 record = store.read(job.key) or {}

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from precbench.strict_json import checked
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
+
+    Engine = Callable[[Sequence[Job]], Iterable[tuple[Job, str]]]
 
 __all__ = ["code_changes", "run_plan", "to_do"]
 
@@ -137,6 +139,7 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
+    engine: "Engine | None" = None,
 ) -> "Generator[tuple[Job, str]]":
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
@@ -148,6 +151,9 @@ def run_plan(
         By key, see `to_do`.
     n_workers : int, default=1
         Number of trials to run at a time. With more than one, times are marked as not comparable.
+    engine : callable, optional
+        What runs them and notes on which machine, as `precbench.runner.cluster.Cluster.dispatch`;
+        by default processes of this one.
 
     Yields
     ------
@@ -156,7 +162,7 @@ def run_plan(
     from precbench.runner.dispatch import dispatch
     from precbench.runner.worker import Job, base_record
 
-    machine = store.add_environment(environment())
+    machine = "" if engine else store.add_environment(environment())
     run = secrets.token_hex(8)
     jobs = []
     for key, trial in trials.items():
@@ -175,7 +181,7 @@ def run_plan(
             )
         )
     try:
-        yield from dispatch(jobs, n_workers)
+        yield from engine(jobs) if engine else dispatch(jobs, n_workers)
     except (KeyboardInterrupt, GeneratorExit):
         for job in jobs:
             if job.mark.exists() and not _is_done(store, job.key):

@@ -63,7 +63,7 @@ def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
     with parallel_config(
         backend="loky",
         inner_max_num_threads=1,
-        initializer=_start_worker,
+        initializer=end_with_parent,
         initargs=(os.getpid(),),
     ):
         pool = Parallel(
@@ -72,13 +72,13 @@ def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
             batch_size=1,
             return_as="generator_unordered",
         )
-        with _no_interrupt():
+        with no_interrupt():
             results = pool(delayed(_run)(job) for job in jobs)
         yield from results
 
 
 @contextmanager
-def _no_interrupt() -> Iterator[None]:
+def no_interrupt() -> Iterator[None]:
     """Hold Ctrl-C back from this thread, and from the processes that it starts for good."""
     resource_tracker.ensure_running()  # which would let it through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -114,8 +114,8 @@ def recorded(job: Job) -> str | None:
     return str(record["status"]) if record is not None and record.get("run") == job.run else None
 
 
-def _start_worker(parent: int) -> None:
-    """End the worker when its parent dies."""
+def end_with_parent(parent: int) -> None:
+    """End this process when its parent dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died while this process was importing

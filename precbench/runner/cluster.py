@@ -1,0 +1,307 @@
+"""Runs jobs on the workers of a Dask cluster; this process alone writes their records."""
+
+import queue
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from precbench.errors import InputError, MissingPackageError, PrecbenchError
+from precbench.experiment.sections import StreamedFile
+from precbench.runner.dispatch import no_interrupt
+from precbench.runner.worker import Job, base_record
+from precbench.store import Store, key_of
+
+try:
+    import distributed
+
+    from precbench.runner import remote
+except ImportError:
+    raise MissingPackageError(
+        "a cluster needs the package distributed: pip install 'precbench[cluster]'"
+    ) from None
+
+__all__ = ["Cluster"]
+
+_AHEAD = 100  # trials sent for each that runs
+_LOOK_SECONDS = 1.0
+_MOST_DEATHS = 2
+
+
+@dataclass
+class _Lane:
+    """Jobs that any worker runs, or those of one machine, one at a time."""
+
+    jobs: deque[Job]
+    host: str | None = None
+    running: int = 0
+
+
+class Cluster:
+    """A Dask cluster as the place where trials run.
+
+    Parameters
+    ----------
+    where : str
+        Address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or ``local:N`` for N
+        processes of this machine.
+    wait : float, default=30
+        Seconds without scheduler, or without workers, after which to give up.
+
+    Raises
+    ------
+    InputError
+        If `where` is none of these.
+    PrecbenchError
+        If the cluster cannot be reached, has no workers, or has other versions than this process.
+    """
+
+    def __init__(self, where: str, wait: float = 30.0):
+        self._where, self._wait = where, wait
+        self._workers: dict[str, int] = {}
+        self._seen, self._next_look = time.monotonic(), 0.0
+        with ExitStack() as opened:
+            options = self._scheduler(opened)
+            try:
+                with no_interrupt():
+                    client = distributed.Client(set_as_default=False, **options)
+                    self._client = opened.enter_context(client)
+            except (OSError, ValueError) as error:
+                raise PrecbenchError(f"no scheduler answers at {where}: {error}") from error
+            self._refuse_others()
+            self._open = opened.pop_all()
+
+    def _scheduler(self, opened: ExitStack) -> dict[str, Any]:
+        """Return how to reach the scheduler; start a local one."""
+        kind, _, number = self._where.partition(":")
+        if kind == "local" and number.isdigit() and int(number):
+            with no_interrupt():
+                cluster = distributed.LocalCluster(
+                    processes=False,  # each thread keeps a process for its trials
+                    n_workers=1,
+                    threads_per_worker=int(number),
+                    dashboard_address="127.0.0.1:0",
+                    worker_dashboard_address="127.0.0.1:0",
+                )
+            return {"address": opened.enter_context(cluster)}
+        if "://" in self._where:
+            return {"address": self._where, "timeout": self._wait}
+        if Path(self._where).is_file():
+            return {"scheduler_file": self._where, "timeout": self._wait}
+        raise InputError(
+            f"--cluster {self._where}: expected the address of a scheduler (tcp://host:8786), its "
+            "file, or local:N for N processes of this machine"
+        )
+
+    def _refuse_others(self) -> None:
+        """Refuse a cluster without workers, or with other versions than here."""
+        self._look()
+        while not self._workers:
+            time.sleep(_LOOK_SECONDS)
+            self._look()
+        here = remote.versions()
+        for worker, there in self._client.run(remote.versions, on_error="return").items():
+            if isinstance(there, Exception):
+                raise PrecbenchError(f"{worker} cannot run precbench ({there}): install it there")
+            for name, version in here.items():
+                if there.get(name) != version:
+                    raise PrecbenchError(
+                        f"{worker} has {name} {there.get(name)}, and here it is {version}: install "
+                        "the same on all machines"
+                    )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster; a local one ends."""
+        self._open.close()
+
+    @property
+    def n_workers(self) -> int:
+        """Number of trials that run at a time, as last seen."""
+        return sum(self._workers.values())
+
+    @property
+    def dashboard(self) -> str:
+        """Address of the page on which Dask shows what the workers do."""
+        return str(self._client.dashboard_link)
+
+    def dispatch(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
+        """Run jobs on the workers and yield each with its status as it ends.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+            Those with sequential timing run one at a time on each machine, and all those of a
+            split on the same one.
+
+        Yields
+        ------
+        job, status : Job, str
+            In the order in which they end. A job whose process or worker dies is repeated; what
+            kills two processes is recorded as crashed.
+
+        Raises
+        ------
+        PrecbenchError
+            If the scheduler goes away, or all workers stay away.
+        """
+        for job in {_data_of(job): job for job in jobs}.values():
+            for worker in self.lacking(job):
+                self._send_data(job, worker)
+        lanes = self._lanes(jobs)
+        ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
+        running: dict[distributed.Future, tuple[Job, _Lane]] = {}
+        deaths: Counter[str] = Counter()
+        try:
+            while any(lane.jobs for lane in lanes) or running:
+                for lane in lanes:
+                    while lane.jobs and lane.running < self._most(lane):
+                        job = lane.jobs.popleft()
+                        future = self._submit(job, lane.host, deaths[job.key])
+                        running[future] = job, lane
+                        lane.running += 1
+                        future.add_done_callback(ended.put)
+                self._look()
+                with suppress(queue.Empty):
+                    future = ended.get(timeout=_LOOK_SECONDS)
+                    job, lane = running.pop(future)
+                    lane.running -= 1
+                    status = self._status(job, future, deaths)
+                    if status is None:
+                        lane.jobs.appendleft(job)
+                    else:
+                        yield job, status
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                self._client.cancel(list(running))
+
+    def lacking(self, job: Job) -> list[str]:
+        """Return the workers that do not have the data set of a job."""
+        asked = {
+            worker: self._client.submit(
+                remote.has_data, remote.hollow(job), workers=[worker], pure=False
+            )
+            for worker in self._workers
+        }
+        with suppress(TimeoutError), self._client.as_current():
+            distributed.wait(list(asked.values()), timeout=self._wait)
+        return [worker for worker, future in asked.items() if future.done() and not future.result()]
+
+    def _send_data(self, job: Job, worker: str) -> None:
+        entry = job.trial.dataset
+        if isinstance(entry, StreamedFile):
+            raise InputError(
+                f"{entry.file} is streamed, and {worker} has no such file: put it in the same "
+                "place there"
+            )
+        content = remote.packed(job.dataset)
+        self._client.run(remote.keep_data, remote.hollow(job), content, workers=[worker])
+
+    def _lanes(self, jobs: Sequence[Job]) -> list[_Lane]:
+        if any(job.timing != "sequential" for job in jobs):
+            return [_Lane(deque(jobs))]
+        hosts = sorted({distributed.comm.get_address_host(worker) for worker in self._workers})
+        lanes = [_Lane(deque(), host) for host in hosts]
+        splits: dict[Any, _Lane] = {}
+        for job in jobs:
+            split = job.dataset.name, job.trial.split.index
+            splits.setdefault(split, lanes[len(splits) % len(lanes)]).jobs.append(job)
+        return lanes
+
+    def _most(self, lane: _Lane) -> int:
+        """Return how many jobs of a lane the scheduler may know at a time."""
+        return _AHEAD * self.n_workers if lane.host is None else 1
+
+    def _submit(self, job: Job, host: str | None, n_deaths: int) -> distributed.Future:
+        key = f"trial-{job.key}" + f"-{n_deaths}" * bool(n_deaths)
+        place = {} if host is None else {"workers": [host]}
+        return self._client.submit(remote.run_remote, remote.hollow(job), key=key, **place)
+
+    def _status(self, job: Job, future: distributed.Future, deaths: Counter[str]) -> str | None:
+        """Write the record of a job that has ended and return its status; None to repeat it."""
+        try:
+            answer = future.result(timeout=self._wait)
+        except distributed.KilledWorker as error:
+            return self._crashed(job, f"{error.allowed_failures + 1} workers died")
+        except (distributed.CancelledError, OSError) as error:
+            raise self._gone() from error
+        if answer.end == "recorded":
+            return self._recorded(job, answer)
+        if answer.end == "lacks data":
+            self._send_data(job, answer.worker)
+            return None
+        deaths[job.key] += 1
+        if deaths[job.key] < _MOST_DEATHS:
+            return None
+        return self._crashed(job, f"the process died {_MOST_DEATHS} times")
+
+    def _recorded(self, job: Job, answer: remote.Answer) -> str:
+        """Check the record of a worker as any record, and write it."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "trials").mkdir()
+            Path(folder, "trials", f"{job.key}.json").write_bytes(answer.record)
+            Path(folder, "trials", f"{job.key}.npz").write_bytes(answer.arrays)
+            sent = Store(folder)
+            record, arrays = sent.read(job.key), sent.arrays(job.key)
+        assert record is not None
+        if (about := record.get("description")) is not None and key_of(about) != job.key:
+            raise PrecbenchError(
+                f"{answer.worker} has other code or packages than this machine: install the same"
+            )
+        store = Store(job.folder)
+        machine = store.add_environment(answer.environment) if answer.environment else ""
+        store.write(record | base_record(job) | {"environment": machine}, arrays)
+        return str(record["status"])
+
+    def _crashed(self, job: Job, how: str) -> str:
+        reason = f"{how} while working on it"
+        Store(job.folder).write(base_record(job) | {"status": "crashed", "reason": reason})
+        return "crashed"
+
+    def _look(self) -> None:
+        """Note the workers, now and then, and since when there are none.
+
+        Raises
+        ------
+        PrecbenchError
+            If the scheduler is gone, or there have been no workers for too long.
+        """
+        if time.monotonic() < self._next_look:
+            return
+        self._workers = self._asked()
+        now = time.monotonic()
+        self._next_look = now + _LOOK_SECONDS
+        if self._workers:
+            self._seen = now
+        elif now > self._seen + self._wait:
+            raise PrecbenchError(
+                f"the cluster {self._where} has had no workers for {self._wait:g} s: what is "
+                "finished is kept, and the same command goes on from there"
+            )
+
+    def _asked(self) -> dict[str, int]:
+        """Ask the scheduler for the workers, and how many trials each runs at a time."""
+        try:
+            asked = self._client.scheduler.ncores
+            return dict(self._client.sync(asked, workers=None, callback_timeout=self._wait))
+        except OSError as error:  # among them TimeoutError
+            raise self._gone() from error
+
+    def _gone(self) -> PrecbenchError:
+        return PrecbenchError(
+            f"the scheduler at {self._where} has gone: what is finished is kept, and the same "
+            "command goes on from there"
+        )
+
+
+def _data_of(job: Job) -> tuple[str, int | None]:
+    return job.dataset.sha256, job.trial.rows

@@ -1,0 +1,294 @@
+"""Trials on a worker of a Dask cluster: each runs in a process that the worker keeps for it.
+
+A process of its own has signals and clocks to itself, so that a trial ends by its time limit and is
+timed as on one machine; and when it dies, the worker tells, and lives on.
+"""
+
+import functools
+import hashlib
+import io
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module, metadata
+from math import inf
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
+
+import joblib
+import psutil
+from distributed import get_worker
+
+import precbench
+from precbench.data import Dataset
+from precbench.data.cards.fetch import info
+from precbench.errors import PrecbenchError
+from precbench.experiment.samples import read_data
+from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
+from precbench.files import write_whole
+from precbench.runner.dispatch import end_with_parent
+from precbench.runner.worker import Job, base_record, run_job
+from precbench.store import Store, environment
+
+__all__ = ["Answer", "has_data", "hollow", "keep_data", "packed", "run_remote", "versions"]
+
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
+_LOOK_SECONDS = 0.1
+_MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
+
+
+class Answer(NamedTuple):
+    """What a worker sends back for a trial.
+
+    Attributes
+    ----------
+    end : {"recorded", "died", "lacks data"}
+    worker : str
+        Address of the worker.
+    record, arrays : bytes
+        The two files of the record.
+    environment : dict or None
+        The machine, see `precbench.store.environment`.
+    """
+
+    end: Literal["recorded", "died", "lacks data"]
+    worker: str
+    record: bytes = b""
+    arrays: bytes = b""
+    environment: dict[str, Any] | None = None
+
+
+def versions() -> dict[str, str | None]:
+    """Return what must agree between client and workers: precbench, its source, and libraries."""
+    package = Path(precbench.__file__).parent
+    source = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        source.update(str(path.relative_to(package)).encode() + path.read_bytes())
+    for path in sorted(package.glob("kernels/*.so")):
+        module = import_module(f"precbench.kernels.{path.name.partition('.')[0]}")
+        source.update(str(module.SOURCE).encode())
+    return {
+        "Python": platform.python_version(),
+        "precbench": precbench.__version__,
+        "the source of precbench": source.hexdigest()[:12],
+        **{name: _version(name) for name in _LIBRARIES},
+    }
+
+
+def _version(package: str) -> str | None:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return None
+
+
+def hollow(job: Job) -> Job:
+    """Return a job without its rows, to be sent."""
+    nothing: dict[str, Any] = dict.fromkeys(("X", "y", "groups", "time", "feature_names"))
+    return replace(job, dataset=replace(job.dataset, **nothing))
+
+
+# --- in a thread of the worker ---
+
+
+def run_remote(job: Job) -> Answer:
+    """Run a trial whose rows are those that this worker has, and return the files of its record."""
+    worker = get_worker()
+    about: dict[str, Any] = {}
+    with TemporaryDirectory(dir=worker.local_directory) as folder:
+        job = replace(job, folder=folder)
+        started = time.monotonic()
+        try:
+            about = _process().call(_run, job, _kept(job), memory=_memory(worker))
+        except MemoryError as error:
+            _record(job, "failed", str(error))
+        except EOFError:
+            if time.monotonic() - started <= job.trial.timeout:
+                return Answer("died", worker.address)
+            _record(job, "timeout", f"more than {job.trial.timeout:g} s in compiled code")
+        if about is None:
+            return Answer("lacks data", worker.address)
+        record = Path(folder, "trials", f"{job.key}.json")
+        arrays = record.with_suffix(".npz")
+        return Answer(
+            "recorded",
+            worker.address,
+            record.read_bytes(),
+            arrays.read_bytes() if arrays.exists() else b"",
+            about,
+        )
+
+
+def has_data(job: Job) -> bool:
+    """Load the data set of a job, and return whether this worker has it."""
+    return _process().call(_can_load, job, _kept(job))
+
+
+def keep_data(job: Job, content: bytes) -> None:
+    """Keep a data set that this worker lacks."""
+    write_whole({_kept(job): content})
+
+
+def packed(dataset: Dataset) -> bytes:
+    """Return a data set for `keep_data`; its arrays are memory maps once it is loaded."""
+    content = io.BytesIO()
+    joblib.dump(dataset, content)
+    return content.getvalue()
+
+
+def _kept(job: Job) -> Path:
+    """Return where this worker keeps the data set of a job."""
+    rows = "all" if job.trial.rows is None else job.trial.rows
+    return Path(get_worker().local_directory, f"{job.dataset.sha256}-{rows}.joblib")
+
+
+def _record(job: Job, status: str, reason: str) -> None:
+    Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
+
+
+def _memory(worker: Any) -> float:
+    limit = worker.memory_manager.memory_limit or inf
+    return _MOST_OF_THE_MEMORY * limit / worker.state.nthreads
+
+
+_of_thread = threading.local()
+
+
+def _process() -> "_Process":
+    """Return the process of this thread."""
+    if not getattr(_of_thread, "process", None) or not _of_thread.process.is_alive():
+        _of_thread.process = _Process()
+    return _of_thread.process
+
+
+class _Process:
+    """A process that calls functions; it ends with the thread that started it."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = Pipe()
+        program = f"from {__name__} import _serve; _serve({theirs.fileno()}, {os.getpid()})"
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)},
+                pass_fds=[theirs.fileno()],
+                process_group=0,  # Ctrl-C is for the client
+            )
+
+    def call(self, function: Callable[..., Any], *arguments: Any, memory: float = inf) -> Any:
+        """Call a function in the process.
+
+        Raises
+        ------
+        EOFError
+            If the process dies.
+        MemoryError
+            If it takes more bytes; it is ended.
+        """
+        try:
+            self._connection.send((function, arguments))
+            while not self._connection.poll(_LOOK_SECONDS):
+                if (used := self._memory()) > memory:
+                    raise MemoryError(
+                        f"out of memory: {used / 2**30:.2g} GiB, of {memory / 2**30:.2g}"
+                    )
+            result = self._connection.recv()
+        except (EOFError, OSError, MemoryError) as error:
+            self._process.kill()
+            self._process.wait()
+            if isinstance(error, MemoryError):
+                raise
+            raise EOFError from error
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def is_alive(self) -> bool:
+        """Whether it can be called."""
+        return self._process.poll() is None
+
+    def _memory(self) -> int:
+        """Return the bytes that belong to the process alone."""
+        with suppress(psutil.Error):
+            used = psutil.Process(self._process.pid).memory_info()
+            return used.rss - getattr(used, "shared", 0)
+        return 0
+
+
+# --- in its process ---
+
+
+def _serve(descriptor: int, parent: int) -> None:
+    """Call what is asked for, until nobody asks any more."""
+    end_with_parent(parent)
+    with Connection(descriptor) as asked, suppress(EOFError, OSError):
+        while True:
+            function, arguments = asked.recv()
+            try:
+                result = function(*arguments)
+            except Exception as error:
+                result = error
+            asked.send(result)
+
+
+def _run(job: Job, kept: Path) -> dict[str, Any] | None:
+    """Run a trial and return what machine this is; None if there is no such data set here."""
+    dataset = _load(job, kept)
+    if dataset is None:
+        return None
+    run_job(replace(job, dataset=dataset))
+    return _machine()
+
+
+def _can_load(job: Job, kept: Path) -> bool:
+    return _load(job, kept) is not None
+
+
+_machine = functools.cache(environment)
+_loaded: dict[str, Dataset] = {}
+
+
+def _load(job: Job, kept: Path) -> Dataset | None:
+    """Return the data set of a job: the last one, one that was sent, or one of this machine."""
+    if kept.name not in _loaded:
+        dataset = joblib.load(kept, mmap_mode="r") if kept.exists() else _found(job)
+        if dataset is None:
+            return None
+        _loaded.clear()
+        _loaded[kept.name] = dataset
+    return _loaded[kept.name]
+
+
+def _found(job: Job) -> Dataset | None:
+    """Return a data set if this machine has it, in its cache, mirror, or at the same path."""
+    entry = job.trial.dataset
+    if job.dataset.stand_in or not _is_at_hand(entry):
+        return None
+    try:
+        dataset = read_data(entry, rows=job.trial.rows)
+    except (PrecbenchError, OSError):
+        return None
+    return dataset if dataset.sha256 == job.dataset.sha256 else None
+
+
+def _is_at_hand(entry: Data) -> bool:
+    """Whether a data set can be read without the network."""
+    if isinstance(entry, FileData | StreamedFile):
+        return Path(entry.file).exists()
+    card = entry.card if isinstance(entry, StreamedCard) else entry.name
+    return bool(os.environ.get("PRECBENCH_MIRROR")) or all(
+        f.status != "missing" for f in info(card)
+    )
