@@ -171,7 +171,7 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 
 
-@functools.lru_cache(maxsize=8, typed=True)
+@functools.lru_cache(maxsize=32, typed=True)
 def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int32]:
     """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
 

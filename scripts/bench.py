@@ -1,8 +1,8 @@
 """Speed as ratios: contestants interleaved, one thread, float64, medians over the rounds.
 
 Run it through ``make bench``. The yardstick of a pass is ``X @ w`` of NumPy (SciPy for CSR) over
-the same array. Times start when the solver has checked its input, as in every record, and include
-the shuffling where there is any.
+the same array. Times are those of the processor, on which other work weighs least. They start when
+the solver has checked its input, as in every record, and include the shuffling where there is any.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -37,6 +38,7 @@ from precbench.solvers import (
     TwoPMB,
 )
 from precbench.solvers.bbr import ClassMoments
+from precbench.solvers.passes import Fit, fit_together
 from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 from precbench.solvers.rows import as_rows
 
@@ -50,6 +52,8 @@ DENSE = {
 MOST_STORED = {"20,000 x 16": 2.0, "231,806 x 8": 5.0}
 MOST_PAUC = {(102_294, 117, 0.0061): 1.3, (141_691, 22, 0.0957): 1.8}
 CSR = (48_842, 123, 14, 0.2393)
+MOST_TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, "CSR 48,842 x 123": 3.0}
+STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
 
 
 def labelled(X, share: float, rng) -> np.ndarray:
@@ -61,6 +65,18 @@ def labelled(X, share: float, rng) -> np.ndarray:
     return y
 
 
+def synthetic(name: str, rng) -> tuple[Any, np.ndarray]:
+    """Return rows of a shape in `DENSE`, or sparse ones of ones of the shape of a9a."""
+    if name in DENSE:
+        n, d, share = DENSE[name]
+        X = rng.standard_normal((n, d))
+    else:
+        n, d, filled, share = CSR
+        X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
+        X.data[:] = 1.0
+    return X, labelled(X, share, rng)
+
+
 class Clock:
     """A trace that measures the training alone."""
 
@@ -68,8 +84,8 @@ class Clock:
         self.start = None
 
     def __call__(self, _):  # noqa: D102
-        self.seconds = time.perf_counter() - (self.start or time.perf_counter())
-        self.start = self.start or time.perf_counter()
+        self.seconds = time.process_time() - (self.start or time.process_time())
+        self.start = self.start or time.process_time()
 
 
 def training(solver, X, y, order=None) -> Callable[[], float]:
@@ -88,14 +104,25 @@ def training(solver, X, y, order=None) -> Callable[[], float]:
     return contestant
 
 
+def together(solvers, X, y) -> Callable[[], float]:
+    """Return a contestant: one pass of several solvers at once."""
+
+    def contestant() -> float:
+        fits = [Fit(solver, Clock()) for solver in solvers]
+        fit_together(fits, X, y)
+        return max(fit.trace.seconds for fit in fits)
+
+    return contestant
+
+
 def call(function: Callable[[], object], times: int = 1) -> Callable[[], float]:
     """Return a contestant: the whole call, the mean of so many in a row."""
 
     def contestant() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(times):
             function()
-        return (time.perf_counter() - start) / times
+        return (time.process_time() - start) / times
 
     return contestant
 
@@ -131,10 +158,10 @@ def faster(found: dict[str, float], fast: str, slow: str, least: float) -> bool:
 
 def bench_dense(name: str, rounds: int) -> bool:
     """Time passes over dense rows."""
-    n, d, share = DENSE[name]
     rng = np.random.default_rng(0)
-    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
-    y = labelled(X, share, rng)
+    X, y = synthetic(name, rng)
+    n, d = X.shape
+    w = rng.standard_normal(d)
     once = {"epochs": 1, "random_state": 0}
     contestants = {
         "X @ w": call(lambda: X @ w),
@@ -224,11 +251,10 @@ def bench_stream(rounds: int) -> bool:
 
 def bench_csr(rounds: int) -> bool:
     """Time passes over sparse rows."""
-    n, d, filled, share = CSR
+    n, d, filled, _ = CSR
     rng = np.random.default_rng(0)
-    X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
-    X.data[:] = 1.0
-    y, w = labelled(X, share, rng), rng.standard_normal(d)
+    X, y = synthetic("CSR 48,842 x 123", rng)
+    w = rng.standard_normal(d)
     once = {"epochs": 1, "random_state": 0}
     contestants = {
         "SciPy's X @ w": call(lambda: X @ w),
@@ -241,6 +267,28 @@ def bench_csr(rounds: int) -> bool:
     return report(title, medians(contestants, rounds), "SciPy's X @ w", targets)
 
 
+def bench_candidates(rounds: int) -> bool:
+    """Time a pass of five step lengths at once against a pass of one alone."""
+    once = {"epochs": 1, "random_state": 0, "shuffle": False}
+    rules = {
+        "sgd-avg": partial(SGDAtK, **once),
+        "sgd-max": partial(SGDAtK, "max", **once),
+        "1pmb, pauc": partial(OnePMB, "pauc", **once),
+    }
+    met = True
+    for name, most in MOST_TOGETHER.items():
+        X, y = synthetic(name, np.random.default_rng(0))
+        for rule, solver in rules.items():
+            contestants = {
+                f"{rule}, one": training(solver(), X, y),
+                "five at once": together([solver(eta0=eta0) for eta0 in STEPS], X, y),
+            }
+            found = medians(contestants, rounds)
+            targets = {"five at once": most} if rule == "sgd-avg" else {}
+            met &= report(f"candidates, {name}", found, f"{rule}, one", targets)
+    return met
+
+
 def bench_online_auc(rounds: int) -> bool:
     """Time one pass of the online methods for AUC over a9a, or over rows of its shape."""
     from precbench import load_dataset
@@ -250,11 +298,8 @@ def bench_online_auc(rounds: int) -> bool:
         data = load_dataset("a9a")
         X, y, title = data.X, np.asarray(data.y), "a9a"
     except DataUnavailableError:
-        n, d, filled, share = CSR
-        rng = np.random.default_rng(0)
-        X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
-        X.data[:] = 1.0
-        y, title = labelled(X, share, rng), "synthetic rows of the shape of a9a"
+        X, y = synthetic("CSR 48,842 x 123", np.random.default_rng(0))
+        title = "synthetic rows of the shape of a9a"
     contestants = {
         "oam, sequential": training(OAM("sequential", random_state=0), X, y),
         "oam, gradient": training(OAM("gradient", random_state=0), X, y),
@@ -483,12 +528,11 @@ def bench_bbr(rounds: int) -> bool:
     """Time BBR by moments against ``X.T @ X``, and against its pair loop, with LCBR between."""
     met = True
     for name in ("102,294 x 117", "581,012 x 54"):
-        n, d, share = DENSE[name]
         rng = np.random.default_rng(0)
-        X = rng.standard_normal((n, d))
+        X, y = synthetic(name, rng)
         contestants = {
             "X.T @ X": call(lambda X=X: X.T @ X),
-            "bbr": training(BBR(), X, labelled(X, share, rng)),
+            "bbr": training(BBR(), X, y),
             "bbr, as many of each class": training(BBR(), X, labelled(X, 0.5, rng)),
         }
         found = medians(contestants, max(3, rounds // 2))
@@ -553,6 +597,7 @@ def main() -> None:
     benches["pmb"] = lambda: bench_pmb(options.rounds)
     benches["stream"] = lambda: bench_stream(options.rounds)
     benches["csr"] = lambda: bench_csr(options.rounds)
+    benches["candidates"] = lambda: bench_candidates(options.rounds)
     benches["online auc"] = lambda: bench_online_auc(options.rounds)
     benches["reader"] = lambda: bench_reader(options.rounds)
     benches["push evaluation"] = lambda: bench_push_evaluation(options.rounds)

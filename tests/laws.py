@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.errors import InputError
 from precbench.metrics import precision_at_k
 from precbench.solvers import LinearRanker
+from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
 
 QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200, "n_estimators": 30}
 
@@ -326,3 +327,64 @@ INCREMENTAL_LAWS = [
     the_first_call_decides_about_averaging,
     later_pieces_have_the_announced_labels,
 ]
+
+
+# --- solvers that go through rows in passes ------------------------------------------------------
+
+
+class Path:
+    """A trace that keeps what it sees every 100 rows; it may end the fit."""
+
+    def __init__(self, most_rows=np.inf):
+        self.next_rows, self.most_rows, self.seen = 1, most_rows, []
+
+    def __call__(self, solver):
+        found = solver.n_iter_, solver.n_rows_seen_, *weights(solver)
+        self.seen.append((*found, getattr(solver, "n_empty_batches_", 0)))
+        self.next_rows = solver.n_rows_seen_ + 100
+        return solver.n_rows_seen_ >= self.most_rows
+
+
+def _fit(make, change):
+    return Fit(make(**change), Path(change.get("most_rows", np.inf)))
+
+
+CHANGES = [
+    {},
+    {"eta0": 7.0, "C": 0.1, "k": 1, "beta": 0.3, "average": False, "keep": "last"},
+    {"eta0": 1e150, "C": 1e150, "epochs": 2},  # scores overflow
+    {"radius": 0.5, "k": "9 %", "epochs": 1, "keep": "best"},
+    {"eta0": 0.01, "reg": 0.1, "most_rows": 150},
+]
+
+
+def several_learn_together_as_each_alone(make):
+    """Bit for bit, whatever becomes of the others."""
+    X, y = problem()
+    y[100:150] = -1
+    scaled = X * np.where(np.arange(len(y)) < 200, 1.0, 1e70)[:, None]
+    for rows in (X, sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
+        alone, together = ([_fit(make, change) for change in CHANGES] for _ in range(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for solver, trace in alone:
+                solver.fit(rows, y, trace=trace)
+            fit_together(together, rows, y)
+        for one, other in zip(alone, together, strict=True):
+            assert np.array(one.trace.seen).tobytes() == np.array(other.trace.seen).tobytes()
+            assert one.solver.n_iter_ == other.solver.n_iter_
+
+
+def several_learn_together_from_pieces(make):
+    X, y = problem()
+    order = np.arange(200, dtype=np.int32)
+    pieces = [(X[:200], y[:200], order), (X[200:], y[200:], order)]
+    changes = [change for change in CHANGES if change.get("keep") != "best"]
+    alone, together = ([_fit(make, change) for change in changes] for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for solver, trace in alone:
+            solver.fit_pieces(7, lambda: pieces, trace)
+        fit_pieces_together(together, 7, lambda: pieces)
+    for one, other in zip(alone, together, strict=True):
+        assert np.array(one.trace.seen).tobytes() == np.array(other.trace.seen).tobytes()

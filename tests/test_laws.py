@@ -22,6 +22,7 @@ from precbench.solvers import (
     SGDAtK,
     TwoPMB,
 )
+from precbench.solvers.passes import PassRanker
 from precbench.solvers.weights import WeightedRanker
 from tests import laws
 
@@ -42,6 +43,7 @@ MEMBERS = {
     "spam-l1": partial(SPAM, l1_reg=0.001),
 }
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
+IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassRanker)]
 INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
 
 
@@ -125,3 +127,13 @@ def test_every_linear_solver(law, name):
 @each(laws.INCREMENTAL_LAWS, INCREMENTAL)
 def test_every_incremental_solver(law, name):
     law(partial(laws.quick, MEMBERS[name]))
+
+
+@pytest.mark.parametrize("name", IN_PASSES)
+def test_several_learn_together_as_each_alone(name):
+    laws.several_learn_together_as_each_alone(partial(laws.quick, MEMBERS[name]))
+
+
+@pytest.mark.parametrize("name", sorted({*IN_PASSES} & {*INCREMENTAL}))
+def test_several_learn_together_from_pieces(name):
+    laws.several_learn_together_from_pieces(partial(laws.quick, MEMBERS[name]))

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
+from precbench.kernels.minibatch import MOST_CANDIDATES
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.model import Model
@@ -41,7 +42,7 @@ from precbench.solvers import minibatch as minibatch_module
 from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
-from precbench.solvers.passes import visiting_order
+from precbench.solvers.passes import Fit, fit_together, visiting_order
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.topk import resolve_k
 from tests import laws
@@ -133,6 +134,15 @@ def test_a_batch_of_positives_only(name):
     path, _ = minibatch_path(X, y, order, MINIBATCH[name][1], 0.25, 50, eta0)
     assert_allclose(weights(solver), path[-1], atol=1e-10)
     assert solver.n_empty_batches_ == (2 if name in ("1pmb-pauc", "1pmb-auc") else 1)
+
+
+def test_more_candidates_than_the_kernel_takes_at_once():
+    X, y = problem()
+    steps = np.geomspace(1e-3, 1e3, 2 * MOST_CANDIDATES + 1)
+    together = [Fit(quick("sgd-avg", eta0=eta0), lambda solver: False) for eta0 in steps]
+    fit_together(together, X, y)
+    for (solver, _), eta0 in zip(together, steps, strict=True):
+        assert_array_equal(solver.coef_, quick("sgd-avg", eta0=eta0).fit(X, y).coef_)
 
 
 # --- memory ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
+from precbench.experiment.samples import InMemory
 from precbench.locations import shipped
 from precbench.results import read_run
 from precbench.runner import _limits, run_plan, shared_memory, to_do
@@ -28,6 +29,7 @@ from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
 from precbench.solvers import SGDAtK
+from precbench.solvers.passes import PassRanker
 from precbench.store import Store
 from precbench.yaml.document import load
 from tests.helpers import (
@@ -775,6 +777,38 @@ def test_run_job_in_process(small, tmp_path):
     assert run_job(job) == "ok"
     record = Store(tmp_path / "out").read(key)
     assert base_record(job).items() <= record.items()
+
+
+def test_candidates_learn_together(small, tmp_path, monkeypatch):
+    """Those of the same order and features; what is chosen and learnt is what it would be alone."""
+    plan = make_plan(
+        load_config(
+            small(
+                protocol="{n_splits: 1}",
+                solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
+                "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
+            )
+        )
+    )
+    [(trial, key)] = plan.trials
+    train_together, found = InMemory.train_together, []
+
+    def counted(rows, fits):
+        found.append(len(fits))
+        train_together(rows, fits)
+
+    monkeypatch.setattr(InMemory, "train_together", counted)
+    for place in ("together", "alone"):
+        store = Store(tmp_path / place)
+        data = plan.datasets["mine"]
+        job = Job(trial, key, str(store.folder), data, np.inf, np.inf, "sequential", "none", "none")
+        assert run_job(job) == "ok"
+        record = store.read(key)
+        found.append((record["chosen"], store.arrays(key)["coef"].tobytes()))
+        monkeypatch.setattr(PassRanker, "visits", None)
+    *groups, together, alone = found
+    assert groups == [3, 3, 3, 3]
+    assert together == alone
 
 
 TAMPERED = {

@@ -18,6 +18,7 @@ from precbench.experiment.division import all_but, divide_rows, divide_stream, s
 from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
+from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
 from precbench.solvers.rows import Rows, as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
@@ -98,6 +99,10 @@ class InMemory:
         """Fit a solver."""
         solver.fit(self.X, self.y, trace=trace)
 
+    def train_together(self, fits: Sequence[Fit]) -> None:
+        """Fit several solvers, see `fit_together`."""
+        fit_together(fits, self.X, self.y)
+
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
         """Return the scores of all rows by a trained solver."""
         return solver.decision_function(self.X)
@@ -155,16 +160,23 @@ class Streamed:
 
         The clock runs while blocks are read and shuffled: that is what streaming costs.
         """
+        self.train_together([Fit(solver, trace)])
+
+    def train_together(self, fits: Sequence[Fit]) -> None:
+        """Fit several solvers, see `train` and `fit_together`."""
         n_rows, n_features = self.stream.shape
-        if not hasattr(solver, "fit_pieces"):
-            raise InputError(f"{type(solver).__name__} needs all rows at once: read them to memory")
+        for solver, _ in fits:
+            if not hasattr(solver, "fit_pieces"):
+                kind = type(solver).__name__
+                raise InputError(f"{kind} needs all rows at once: read them to memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
                 "ranking needs rows of both classes"
             )
-        rng = None if solver.shuffle is False else np.random.default_rng(solver.random_state)
-        solver.fit_pieces(n_features, lambda: self.stream.visits(solver.batch_size, rng), trace)
+        first: Any = fits[0].solver
+        rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
+        fit_pieces_together(fits, n_features, lambda: self.stream.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
         """Return the scores of all rows by a trained solver."""

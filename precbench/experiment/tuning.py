@@ -1,7 +1,7 @@
 """The choice of parameters on the validation part."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from precbench.errors import PrecbenchError
@@ -13,7 +13,8 @@ __all__ = ["choose"]
 
 
 def choose(
-    trial: Trial, train: Callable[[dict[str, Any]], tuple[Ranker, Sample]]
+    trial: Trial,
+    train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
     """Choose the candidate whose ranking of the validation part is best; among ties the middle one.
 
@@ -22,8 +23,9 @@ def choose(
     trial : Trial
         With candidates, and the metric that compares them.
     train : callable
-        Takes a candidate, the values of all tuned parameters. Returns the solver, trained on a part
-        of the training rows, and the other rows.
+        Takes the candidates, each the values of all tuned parameters. Yields, in any order, the
+        number of a candidate, the solver, trained on a part of the training rows, and the other
+        rows.
 
     Returns
     -------
@@ -37,15 +39,17 @@ def choose(
     """
     names = list(trial.candidates)
     sign = -1 if trial.metric.smaller_is_better else 1
-    tried: list[tuple[float, dict[str, Any]]] = []
-    for values in itertools.product(*trial.candidates.values()):
-        candidate = dict(zip(names, values, strict=True))
-        solver, validation = train(candidate)
+    candidates = [
+        dict(zip(names, values, strict=True))
+        for values in itertools.product(*trial.candidates.values())
+    ]
+    tried: dict[int, float] = {}
+    for number, solver, validation in train(candidates):
         if not solver.overflowed:
             scores = validation.scored_by(solver)
-            tried.append((sign * trial.metric(validation.y, scores), candidate))
+            tried[number] = sign * trial.metric(validation.y, scores)
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    best = max(value for value, _ in tried)
-    tied = [candidate for value, candidate in tried if value == best]
-    return tied[len(tied) // 2]
+    best = max(tried.values())
+    tied = [number for number in sorted(tried) if tried[number] == best]
+    return candidates[tied[len(tied) // 2]]

@@ -40,6 +40,9 @@ cdef enum:
     _STRUCT = 5
     _PAUC = 6
     _F1 = 7
+    MAX_CANDIDATES = 16
+
+MOST_CANDIDATES = MAX_CANDIDATES
 
 
 cdef struct Batch:
@@ -55,6 +58,17 @@ cdef struct Batch:
     Py_ssize_t n_first
     int* second        # another selection
     double* scratch
+
+
+cdef struct Candidate:
+    int rule
+    const int* k_of
+    const double* eta
+    double radius
+    double* w
+    double* w_sum      # NULL: not wanted
+    long long* counts
+    double* scores
 
 
 cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
@@ -307,67 +321,127 @@ cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noex
     batch.n_pos = n_pos
 
 
+cdef void learn(
+    Candidate* candidate, Batch* batch, const Rows* X, const int* rows, double step
+) noexcept nogil:
+    """Make the step of a batch whose rows are scored."""
+    cdef int rule = candidate.rule
+    cdef bint has_intercept = rule == _F1
+    cdef Py_ssize_t n_features = X.n_cols, n_weights = n_features + has_intercept, j
+    cdef double* w = candidate.w
+    cdef double total
+    batch.scores = candidate.scores
+    if has_intercept:
+        for j in range(batch.n):
+            batch.scores[j] += w[n_features]
+    if not precbench_all_finite(batch.scores, batch.n):
+        for j in range(n_weights):
+            w[j] = NAN
+    elif batch.n_pos == 0 or (rule == _PAUC and batch.n_pos == batch.n):
+        candidate.counts[0] += 1
+    else:
+        if rule == _PAUC:
+            batch.k = candidate.k_of[batch.n - batch.n_pos]
+        elif rule != _F1:
+            batch.k = candidate.k_of[batch.n_pos]
+        memset(batch.coef, 0, batch.n * sizeof(double))
+        if rule == _PERCEPTRON_AVG:
+            candidate.counts[1] += perceptron_coef(batch, False)
+        elif rule == _PERCEPTRON_MAX:
+            candidate.counts[1] += perceptron_coef(batch, True)
+        elif rule == _AVG:
+            avg_coef(batch)
+        elif rule == _MAX:
+            max_coef(batch)
+        elif rule == _PAUC:
+            pauc_coef(batch)
+        elif rule == _F1:
+            f1_coef(batch)
+        else:
+            shifted_coef(batch, rule == _STRUCT)
+        total = descend(batch, X, rows, step, w)
+        if has_intercept:
+            w[n_features] -= step * total
+        if candidate.radius < INFINITY:
+            project(w, n_weights, candidate.radius)
+    if candidate.w_sum != NULL:
+        for j in range(n_weights):
+            candidate.w_sum[j] += w[j]
+
+
 def minibatch_pass(
-    int rule,
     const double[::1] data,
     const int[::1] indices,
     const int[::1] indptr,
+    Py_ssize_t n_features,
     const signed char[::1] y,
     const int[::1] order,
     Py_ssize_t start,
     Py_ssize_t stop,
     Py_ssize_t batch_size,
-    const int[::1] k_of,
-    const double[::1] eta,
-    double radius,
-    double[::1] w,
-    double[::1] w_sum,
+    tuple candidates,
     double[::1] real_scratch,
     int[::1] int_scratch,
-    long long[::1] counts,
 ):
     """Visit the rows ``order[start:stop]`` in batches of ``batch_size``; the last may be shorter.
 
+    Each candidate learns as if it were alone: of what it does, only the reading of the rows is
+    shared.
+
     Parameters
     ----------
-    rule : int
-        One of the constants of this module.
     data, indices, indptr
         The matrix; for a dense one, its values in C order and two empty arrays.
+    n_features : int
     y : (n_samples,) int8
         Positive where > 0.
     order : (n,) int32
-    k_of : (batch_size + 1,) int32
-        k for each possible number of positives in a batch, for PAUC of negatives (entry 0 is not
-        used); F1 does not read it.
-    eta : (n_batches,)
-        Step length of each batch of this call.
-    radius : float
-        Of the ball W; infinity for the whole space.
-    w : (n_features,), for F1 (n_features + 1,)
-        Updated.
-    w_sum : as w, or (0,)
-        The sum of w_t over the batches is added to it, unless it is empty.
-    real_scratch, int_scratch : (3 * batch_size,), (5 * batch_size,)
-    counts : (2,) int64
-        Batches that can change nothing and false positives of the perceptrons are added to it.
+    candidates : tuple of tuple
+        At most `MOST_CANDIDATES`, each as
+
+        rule : int
+            One of the constants of this module.
+        k_of : (batch_size + 1,) int32
+            k for each possible number of positives in a batch, for PAUC of negatives (entry 0 is
+            not used); F1 does not read it.
+        eta : (n_batches,)
+            Step length of each batch of this call.
+        radius : float
+            Of the ball W; infinity for the whole space.
+        w : (n_features,), for F1 (n_features + 1,)
+            Updated.
+        w_sum : as w, or (0,)
+            The sum of w_t over the batches is added to it, unless it is empty.
+        counts : (2,) int64
+            Batches that can change nothing and false positives of the perceptrons are added to it.
+    real_scratch, int_scratch : ((len(candidates) + 2) * batch_size,), (5 * batch_size,)
 
     Returns
     -------
     int
         The number of batches.
     """
-    cdef bint has_intercept = rule == _F1
-    cdef Py_ssize_t n_weights = w.shape[0], n_features = n_weights - has_intercept
-    cdef Py_ssize_t j, n_batches = 0
-    cdef double step, total
+    cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0
     cdef Rows X = rows_of(data, indices, indptr, n_features)
-    cdef bint averaging = w_sum.shape[0] > 0
-    cdef double* weights = &w[0]
+    cdef Candidate all_of[MAX_CANDIDATES]
+    cdef const double* weights[MAX_CANDIDATES]
+    cdef double* scores[MAX_CANDIDATES]
+    cdef const double[::1] eta
+    cdef const int[::1] k_of
+    cdef double[::1] w, w_sum
+    cdef long long[::1] counts
     cdef Batch batch
-    batch.scores = &real_scratch[0]
-    batch.coef = &real_scratch[batch_size]
-    batch.scratch = &real_scratch[2 * batch_size]
+    if n_candidates > MAX_CANDIDATES:
+        raise ValueError(f"{n_candidates} candidates, and at most {MAX_CANDIDATES} fit")
+    for m in range(n_candidates):
+        all_of[m].rule, k_of, eta, all_of[m].radius, w, w_sum, counts = candidates[m]
+        all_of[m].k_of, all_of[m].eta, all_of[m].counts = &k_of[0], &eta[0], &counts[0]
+        all_of[m].w = &w[0]
+        all_of[m].w_sum = &w_sum[0] if w_sum.shape[0] else NULL
+        all_of[m].scores = &real_scratch[(2 + m) * batch_size]
+        weights[m], scores[m] = all_of[m].w, all_of[m].scores
+    batch.coef = &real_scratch[0]
+    batch.scratch = &real_scratch[batch_size]
     batch.pos = &int_scratch[0]
     batch.neg = &int_scratch[batch_size]
     batch.all = &int_scratch[2 * batch_size]
@@ -378,45 +452,10 @@ def minibatch_pass(
             batch.all[j] = <int>j
         while start < stop:
             batch.n = min(batch_size, stop - start)
-            score_rows(&X, &order[start], batch.n, stop - start, weights, batch.scores)
-            if has_intercept:
-                for j in range(batch.n):
-                    batch.scores[j] += weights[n_features]
+            score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
             split_labels(&batch, &y[0], &order[start])
-            if not precbench_all_finite(batch.scores, batch.n):
-                for j in range(n_weights):
-                    weights[j] = NAN
-            elif batch.n_pos == 0 or (rule == _PAUC and batch.n_pos == batch.n):
-                counts[0] += 1
-            else:
-                if rule == _PAUC:
-                    batch.k = k_of[batch.n - batch.n_pos]
-                elif rule != _F1:
-                    batch.k = k_of[batch.n_pos]
-                memset(batch.coef, 0, batch.n * sizeof(double))
-                if rule == _PERCEPTRON_AVG:
-                    counts[1] += perceptron_coef(&batch, False)
-                elif rule == _PERCEPTRON_MAX:
-                    counts[1] += perceptron_coef(&batch, True)
-                elif rule == _AVG:
-                    avg_coef(&batch)
-                elif rule == _MAX:
-                    max_coef(&batch)
-                elif rule == _PAUC:
-                    pauc_coef(&batch)
-                elif rule == _F1:
-                    f1_coef(&batch)
-                else:
-                    shifted_coef(&batch, rule == _STRUCT)
-                step = eta[n_batches]
-                total = descend(&batch, &X, &order[start], step, weights)
-                if has_intercept:
-                    weights[n_features] -= step * total
-                if radius < INFINITY:
-                    project(weights, n_weights, radius)
-            if averaging:
-                for j in range(n_weights):
-                    w_sum[j] += weights[j]
+            for m in range(n_candidates):
+                learn(&all_of[m], &batch, &X, &order[start], all_of[m].eta[n_batches])
             n_batches += 1
             start += batch.n
     return n_batches

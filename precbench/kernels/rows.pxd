@@ -62,11 +62,15 @@ cdef inline void score_rows(
     const int* rows,
     Py_ssize_t n,
     Py_ssize_t n_known,
-    const double* w,
-    double* scores,
+    const double** weights,
+    Py_ssize_t n_candidates,
+    double** scores,
 ) noexcept nogil:
-    """Score the n first of n_known rows; dense ones are asked for ahead of their use."""
-    cdef Py_ssize_t j = 0, ahead, column, d = X.n_cols
+    """Score the n first of n_known rows by each candidate; dense ones are asked for ahead.
+
+    Two rows at a time go through all candidates, for which they are read once.
+    """
+    cdef Py_ssize_t j = 0, m, ahead, column, d = X.n_cols
     cdef const double* x = X.data
     if X.indptr == NULL:
         while j + 1 < n:
@@ -74,10 +78,14 @@ cdef inline void score_rows(
                 for ahead in range(j + AHEAD, j + AHEAD + 2):
                     for column in range(0, d, 8):
                         precbench_prefetch(x + rows[ahead] * d + column)
-            precbench_dot_two(x + rows[j] * d, x + rows[j + 1] * d, w, d, scores + j)
+            for m in range(n_candidates):
+                precbench_dot_two(
+                    x + rows[j] * d, x + rows[j + 1] * d, weights[m], d, scores[m] + j
+                )
             j += 2
     while j < n:
-        scores[j] = row_dot(X, rows[j], w)
+        for m in range(n_candidates):
+            scores[m][j] = row_dot(X, rows[j], weights[m])
         j += 1
 
 

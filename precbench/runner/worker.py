@@ -10,9 +10,8 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, LinearRanker, NonlinearRanker, Ranker
+from precbench.solvers.passes import Fit
 from precbench.store import Store
 from precbench.topk import ceil_share
 
@@ -234,21 +234,40 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     first = {name: values[0] for name, values in trial.candidates.items()}
     rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
-    n_candidates = prod(map(len, trial.candidates.values()))
 
-    def trained(candidate: dict[str, Any]) -> tuple[Ranker, Sample]:
+    def trained(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
         nonlocal stopped
-        rows = rows_of(trial.with_features(candidate).fourier)
-        solver, fitting = _solver(trial, trial.params_of(candidate)), rows.fitting
-        deadline = _Deadline(job.limit / n_candidates, job.passes * fitting.n_rows / n_candidates)
-        fitting.train(solver, deadline)
-        stopped = "tuning limit" if deadline.passed else stopped
-        return solver, rows.validation
+        for fourier, numbers in _groups(trial, candidates):
+            rows = rows_of(fourier)
+            fitting, share = rows.fitting, len(numbers) / len(candidates)
+            most_rows = job.passes * fitting.n_rows / len(candidates)
+            solvers = [_solver(trial, trial.params_of(candidates[number])) for number in numbers]
+            deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
+            if len(solvers) > 1:
+                fitting.train_together(list(map(Fit, solvers, deadlines)))
+            else:
+                fitting.train(*solvers, *deadlines)
+            if any(deadline.passed for deadline in deadlines):
+                stopped = "tuning limit"
+            for number, solver in zip(numbers, solvers, strict=True):
+                yield number, solver, rows.validation
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         chosen = choose(trial, trained)
     return _Tuning(chosen, time.perf_counter() - start, stopped)
+
+
+def _groups(
+    trial: Trial, candidates: list[dict[str, Any]]
+) -> list[tuple[Fourier | None, list[int]]]:
+    """Return the numbers of the candidates that can learn together, with their features."""
+    groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
+    for number, candidate in enumerate(candidates):
+        visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
+        key = trial.with_features(candidate).fourier, (number if visits is None else visits)
+        groups.setdefault(key, []).append(number)
+    return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
 
 
 class _Deadline:

@@ -1,7 +1,7 @@
 """Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import minibatch
-from precbench.solvers.base import Trace
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, linear_scores
@@ -104,54 +103,72 @@ class MiniBatchRanker(PassRanker):
     def _has_intercept(self) -> bool:
         return self._rule().has_threshold
 
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+    def _prepare(self, labels: NDArray[np.int8]) -> None:
         top = self._rule().top
         top_of_training(top, labels)  # warns
-        k_by_size(top, self._batch_length(labels))  # keeps the table, which is not training
-        super()._fit(X, labels, trace)
+        k_by_size(top, self._batch_length(labels))  # keeps the table
 
     def _reset(self, n_features: int) -> None:
         self._counts = np.zeros(2, dtype=np.int64)
         self.n_empty_batches_ = 0
         super()._reset(n_features)
 
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    @staticmethod
+    def _visitor_of(
+        solvers: Sequence["MiniBatchRanker"],
+        rows: Rows,
+        labels: NDArray[np.int8],
+        order: NDArray[np.int32],
+        b: int,
     ) -> Callable[[int, int], None]:
-        rule = self._rule()
-        radius = np.inf if rule.radius is None else rule.radius
-        k_of = k_by_size(rule.top, b)
-        scratch = np.empty(3 * b), np.empty(5 * b, dtype=np.int32)
-
-        def visit_batches(start: int, stop: int, t: int, k_of: NDArray[np.int32]) -> None:
-            minibatch.minibatch_pass(
-                rule.code,
-                *rows[:3],
-                labels,
-                order,
-                start,
-                stop,
-                b,
-                k_of,
-                rule.step_lengths(t, -(-(stop - start) // b)),
-                radius,
-                self._w,
-                self._w_sum,
-                *scratch,
-                self._counts,
-            )
+        rules = [solver._rule() for solver in solvers]
+        any_share = any(isinstance(rule.top, str) for rule in rules)
+        at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
+        scratch = np.empty((at_once + 2) * b), np.empty(5 * b, dtype=np.int32)
 
         def visit(start: int, stop: int) -> None:
-            whole, t = stop, self.t_
-            if isinstance(rule.top, str):  # its share of a last, shorter batch is another
-                whole -= (stop - start) % b
-            visit_batches(start, whole, t, k_of)
-            if whole < stop:
-                last = k_by_size(rule.top, stop - whole)
-                visit_batches(whole, stop, t + (whole - start) // b, last)
-            self.n_empty_batches_ = int(self._counts[0])
+            n_whole = (stop - start) // b
+            whole = start + n_whole * b if any_share else stop
+            visit_batches(start, whole, 0, b)
+            # of a last, shorter batch a share of the rows is another number
+            visit_batches(whole, stop, n_whole, stop - whole)
+            for solver in solvers:
+                solver.n_empty_batches_ = int(solver._counts[0])
+
+        def visit_batches(start: int, stop: int, n_before: int, length: int) -> None:
+            if start == stop:
+                return
+            n_steps = -(-(stop - start) // b)
+            candidates = [
+                solver._candidate(rule, n_before, n_steps, length)
+                for solver, rule in zip(solvers, rules, strict=True)
+            ]
+            for m in range(0, len(candidates), at_once):
+                minibatch.minibatch_pass(
+                    *rows[:3],
+                    rows.n_features,
+                    labels,
+                    order,
+                    start,
+                    stop,
+                    b,
+                    tuple(candidates[m : m + at_once]),
+                    *scratch,
+                )
 
         return visit
+
+    def _candidate(self, rule: Rule, n_before: int, n_steps: int, length: int) -> tuple[Any, ...]:
+        """Return what the kernel needs to make steps on batches of this length."""
+        return (
+            rule.code,
+            k_by_size(rule.top, length),
+            rule.step_lengths(self.t_ + n_before, n_steps),
+            np.inf if rule.radius is None else rule.radius,
+            self._w,
+            self._w_sum,
+            self._counts,
+        )
 
 
 class PrecisionRanker(MiniBatchRanker):

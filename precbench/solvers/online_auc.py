@@ -1,7 +1,7 @@
 """Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,28 @@ class OnlineAUCRanker(PassRanker):
     """
 
     batch_size = 1
+
+    @staticmethod
+    def _visitor_of(
+        solvers: Sequence["OnlineAUCRanker"],
+        rows: Rows,
+        labels: NDArray[np.int8],
+        order: NDArray[np.int32],
+        b: int,
+    ) -> Callable[[int, int], None]:
+        visitors = [solver._visitor(rows, labels, order, b) for solver in solvers]
+
+        def visit(start: int, stop: int) -> None:
+            for visit_alone in visitors:
+                visit_alone(start, stop)
+
+        return visit
+
+    @abstractmethod
+    def _visitor(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    ) -> Callable[[int, int], None]:
+        """Return what `_visitor_of` returns for one solver."""
 
     @abstractmethod
     def _values_per_row(self) -> int:

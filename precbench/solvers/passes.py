@@ -1,8 +1,9 @@
 """The base class of the methods that visit rows in passes, batch by batch."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Self
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,15 @@ from precbench.solvers.base import LinearRanker, Trace, untraced
 from precbench.solvers.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, checks_parameters
 from precbench.solvers.rows import Rows, as_rows
 
-__all__ = ["PassRanker", "Pieces", "Shuffle", "visiting_order"]
+__all__ = [
+    "Fit",
+    "PassRanker",
+    "Pieces",
+    "Shuffle",
+    "fit_pieces_together",
+    "fit_together",
+    "visiting_order",
+]
 
 BLOCK_ROWS = 32
 """Neighbouring rows that ``shuffle="blocks"`` keeps together."""
@@ -52,7 +61,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
 class PassRanker(LinearRanker):
     """Base of the methods that visit rows in passes, one step a batch.
 
-    A subclass defines `_visitor`, and in `_reset` creates its state. By default an
+    A subclass defines `_visitor_of`, and in `_reset` creates its state. By default an
     epoch visits all rows as they come, so that rows may also come in pieces.
 
     Attributes
@@ -79,14 +88,31 @@ class PassRanker(LinearRanker):
         """Whether the mean of w over all batches is the model."""
         return self.average
 
-    @abstractmethod
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
-        """Return a function of start and stop.
+    @property
+    def visits(self) -> Hashable | None:
+        """What settles which rows are visited in which order; None where nothing is settled.
 
-        It visits the rows ``order[start:stop]`` in batches of b, updates ``_w`` and, unless it
-        is empty, adds w after each batch to ``_w_sum``.
+        Solvers that agree in it can be fitted together, see `fit_together`.
+        """
+        if not isinstance(self.random_state, Integral):
+            return None
+        params = self.get_params()
+        settled = ("batch_size", "reservoir_size", "shuffle", "random_state")
+        return type(self), *(params.get(name) for name in settled)
+
+    @staticmethod
+    @abstractmethod
+    def _visitor_of(
+        solvers: Sequence[Any],
+        rows: Rows,
+        labels: NDArray[np.int8],
+        order: NDArray[np.int32],
+        b: int,
+    ) -> Callable[[int, int], None]:
+        """Return a function of start and stop for solvers of this class.
+
+        It visits the rows ``order[start:stop]`` in batches of b, updates each solver's ``_w`` and,
+        unless it is empty, adds w after each batch to its ``_w_sum``.
         """
 
     @property
@@ -104,6 +130,9 @@ class PassRanker(LinearRanker):
         """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
         while True:
             yield [visiting_order(len(labels), self.shuffle, rng)]
+
+    def _prepare(self, labels: NDArray[np.int8]) -> None:
+        """Do what `fit` needs and is not training."""
 
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Compute from all rows of `fit` what the passes need."""
@@ -128,45 +157,7 @@ class PassRanker(LinearRanker):
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        rng = np.random.default_rng(self.random_state)
-        rows = as_rows(X)
-        self._reset(X.shape[1])
-        length, passes = self._batch_length(labels), self._passes(labels, rng)
-        stopped = trace(self)
-        if not stopped:
-            self._survey(rows, labels)
-        while not stopped and self.n_iter_ < self.epochs:
-            stopped = any(self._visit(rows, labels, o, length, trace) for o in next(passes))
-            self.n_iter_ += 1
-
-    def _visit(
-        self,
-        rows: Rows,
-        labels: NDArray[np.int8],
-        order: NDArray[np.int32],
-        b: int,
-        trace: Trace,
-    ) -> bool:
-        """Visit rows in batches of b, slice by slice; return whether the trace ended it."""
-        n = len(order)
-        visit = self._visitor(rows, labels, order, b)
-        start = 0
-        while start < n:
-            length = min(n - start, self._slice_length(rows))
-            if hasattr(trace, "next_rows"):
-                length = min(length, max(1, trace.next_rows - self.n_rows_seen_))
-            n_batches = -(-length // b)
-            stop = min(n, start + n_batches * b)
-            visit(start, stop)
-            self.t_ += n_batches
-            self.n_rows_seen_ += stop - start
-            start = stop
-            if start == n:
-                self._weigh(rows, labels)
-            self._publish(self._model(), has_intercept=self._has_intercept)
-            if trace(self):
-                return True
-        return False
+        _train([Fit(self, trace)], X, labels)
 
     @available_if(lambda self: self._takes_pieces)
     @checks_parameters
@@ -230,7 +221,8 @@ class PassRanker(LinearRanker):
                 f"{rows.n_rows - 1}"
             )
         length = min(self.batch_size, max(1, len(visited)))
-        self._visit(rows, labels, np.ascontiguousarray(visited, dtype=np.int32), length, trace)
+        as_order = np.ascontiguousarray(visited, dtype=np.int32)
+        _visit([Fit(self, trace)], rows, labels, as_order, length)
         self.n_iter_ += 1
         self._warn_of_overflow()
         return self
@@ -258,18 +250,127 @@ class PassRanker(LinearRanker):
         -------
         self
         """
-        self.require_memory(n_features)
-        self.n_features_in_ = n_features
-        self.classes_ = np.array([-1.0, 1.0])
-        self._reset(n_features)
-        trace = trace or untraced
-        stopped = trace(self)
-        while not stopped and self.n_iter_ < self.epochs:
-            for X, y, order in epoch():
-                length = min(self.batch_size, len(order))
-                stopped = self._visit(as_rows(X), y.astype(np.int8), order, length, trace)
-                if stopped:
-                    break
-            self.n_iter_ += 1
-        self._warn_of_overflow()
+        fit_pieces_together([Fit(self, trace or untraced)], n_features, epoch)
         return self
+
+
+class Fit(NamedTuple):
+    """A solver that is being fitted, and the trace of its fit."""
+
+    solver: PassRanker
+    trace: Trace
+
+
+def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
+    """Fit solvers to the same rows, which are read once for all of them.
+
+    Each ends with the weights, to the bit, and at the place that a fit of its own would give it.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        Solvers with the same `PassRanker.visits`, which is not None.
+    X, y
+        See `Ranker.fit`.
+    """
+    first = fits[0].solver
+    for solver, _ in fits:
+        solver._validate_params()
+    X, labels = first._checked(X, y, reset=True)
+    for solver, _ in fits[1:]:
+        solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
+        solver.require_memory(X.shape[1])
+    with np.errstate(all="ignore"):
+        _train(fits, X, labels)
+    for solver, _ in fits:
+        solver._warn_of_overflow()
+
+
+def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]) -> None:
+    """Fit solvers to rows in pieces, which are read once for all of them.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        As in `fit_together`.
+    n_features, epoch
+        See `PassRanker.fit_pieces`.
+    """
+    for solver, _ in fits:
+        solver.require_memory(n_features)
+        solver.n_features_in_ = n_features
+        solver.classes_ = np.array([-1.0, 1.0])
+        solver._reset(n_features)
+    batch_size = fits[0].solver.batch_size
+    _repeat(
+        _going_on(fits),
+        lambda: (
+            (as_rows(X), y.astype(np.int8), order, min(batch_size, len(order)))
+            for X, y, order in epoch()
+        ),
+    )
+    for solver, _ in fits:
+        solver._warn_of_overflow()
+
+
+_Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
+
+
+def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
+    """Fit to rows that have been checked."""
+    first = fits[0].solver
+    rng = np.random.default_rng(first.random_state)
+    rows = as_rows(X)
+    for solver, _ in fits:
+        solver._prepare(labels)
+        solver._reset(X.shape[1])
+    length, passes = first._batch_length(labels), first._passes(labels, rng)
+    begun = _going_on(fits)
+    for solver, _ in begun:
+        solver._survey(rows, labels)
+    _repeat(begun, lambda: ((rows, labels, order, length) for order in next(passes)))
+
+
+def _going_on(fits: Iterable[Fit]) -> list[Fit]:
+    """Return the fits that their traces do not end now."""
+    return [fit for fit in fits if not fit.trace(fit.solver)]
+
+
+def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
+    """Go through epochs, each solver until its trace ends it or its epochs are over."""
+    while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
+        begun = fits
+        for visits in epoch():
+            fits = _visit(fits, *visits)
+            if not fits:
+                break
+        for solver, _ in begun:
+            solver.n_iter_ += 1
+
+
+def _visit(
+    fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+) -> list[Fit]:
+    """Visit rows in batches of b, slice by slice; return the fits that go on."""
+    n, start, visit = len(order), 0, None
+    while fits and start < n:
+        solvers = [fit.solver for fit in fits]
+        visit = visit or solvers[0]._visitor_of(solvers, rows, labels, order, b)
+        length = min(n - start, *(solver._slice_length(rows) for solver in solvers))
+        for solver, trace in fits:
+            if hasattr(trace, "next_rows"):
+                length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
+        n_batches = -(-length // b)
+        stop = min(n, start + n_batches * b)
+        visit(start, stop)
+        for solver in solvers:
+            solver.t_ += n_batches
+            solver.n_rows_seen_ += stop - start
+            if stop == n:
+                solver._weigh(rows, labels)
+            solver._publish(solver._model(), has_intercept=solver._has_intercept)
+        going_on = _going_on(fits)
+        if len(going_on) < len(fits):
+            fits, visit = going_on, None
+        start = stop
+    return fits
