@@ -39,3 +39,8 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def count(n: int, what: str) -> str:
+    """Return a number of things, as ``1 worker`` or ``2 workers``."""
+    return f"{n:,} {what}{'s' * (n != 1)}"

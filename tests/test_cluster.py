@@ -1,10 +1,77 @@
 """Runs on a Dask cluster: the same numbers as on one machine, whatever happens to its processes."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
-from tests.helpers import numbers, refused, run
+from tests.helpers import invoke, numbers, refused, run, session
+
+WAIT_SECONDS = 60
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a command of Dask; all that it started is ended with the test."""
+    started = []
+
+    def start(*arguments, **environment):
+        command = [sys.executable, "-m", "dask", *map(str, arguments)]
+        started.append(
+            subprocess.Popen(
+                [*command, "--dashboard-address", "127.0.0.1:0"],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        for number in session(process.pid):
+            os.kill(number, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def cluster(start, tmp_path):
+    """A scheduler and a worker on the loopback address: its file, and the two processes."""
+    file = tmp_path / "scheduler.json"
+    scheduler = start(
+        *("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+    )
+    nothing = {"PRECBENCH_CACHE": str(tmp_path / "empty"), "PRECBENCH_MIRROR": ""}
+    worker = start("worker", "--scheduler-file", file, "--nthreads", 1, **nothing)
+    until(file.exists)
+    return file, scheduler, worker
+
+
+def until(condition):
+    end = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < end, "still waiting"
+        time.sleep(0.05)
+
+
+def test_workers_get_their_data_from_the_client(cluster, tmp_path, isolated, no_page):
+    file, scheduler, _ = cluster
+    where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
+    planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
+    assert "2 trials would run on 1 worker; letter: 0.273 MB would go to 1" in planned.output
+    done = run("letter", tmp_path / "cluster", *where)
+    assert done.exit_code == 0, done.output
+    assert "[2/2, 1 worker]" in done.stderr
+    run("letter", tmp_path / "one", *where[2:])
+    one, other = (numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster"))
+    assert one.equals(other)
+    scheduler.kill()
+    waiting = ["--cluster-wait", "1", "--force"]
+    assert "no scheduler answers" in refused(["run", "letter", *where, *waiting], code=1)
 
 
 def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
@@ -12,7 +79,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
     assert run(config, tmp_path / "one").exit_code == 0
     done = run(config, tmp_path / "cluster", "--cluster", "local:2")
     assert done.exit_code == 0, done.output
-    assert "2 workers; dashboard: http://" in done.output
+    assert "a cluster of 2 workers; dashboard: http://" in done.output
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
     again = run(config, tmp_path / "cluster", "--cluster", "local:1")

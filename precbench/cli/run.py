@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,7 +27,7 @@ from precbench.runner import code_changes, run_plan, to_do
 from precbench.runner.study import run_study
 from precbench.score import write_results
 from precbench.store import Store
-from precbench.text import one_line
+from precbench.text import count, one_line
 
 if TYPE_CHECKING:
     from precbench.runner.cluster import Cluster
@@ -90,7 +90,8 @@ def _cluster(options: RunOptions) -> "Iterator[Cluster | None]":
 
     with Cluster(options.cluster, options.cluster_wait) as cluster:
         quiet = options.as_json or options.quiet
-        screen(quiet=quiet).print(f"{cluster.n_workers} workers; dashboard: {cluster.dashboard}")
+        workers = count(cluster.n_workers, "worker")
+        screen(quiet=quiet).print(f"a cluster of {workers}; dashboard: {cluster.dashboard}")
         yield cluster
 
 
@@ -155,6 +156,8 @@ def _run(
         trials = _to_do(plan, store, wanted, options, console)
         for trial in trials.values():
             console.print(f"  {trial.title}")
+        if cluster is not None:
+            _tell_moves(plan, trials.values(), cluster, console)
         return _summary(plan, store, wanted, trials)
     with store.lock():
         store.sweep_temporaries()
@@ -173,6 +176,18 @@ def _run(
     found = {"not_ok": _not_ok(results, part), "values": _values(results)}
     _tell(options, "end", **about, **found)
     return _summary(plan, store, wanted, trials) | found
+
+
+def _tell_moves(
+    plan: Plan, trials: Collection[Trial], cluster: "Cluster", console: Console
+) -> None:
+    """Print what data would go to the workers of a cluster."""
+    found = [f"{count(len(trials), 'trial')} would run on {count(cluster.n_workers, 'worker')}"]
+    for name, trial in {trial.dataset.name: trial for trial in trials}.items():
+        n_lacking, size = cluster.outlook(trial, plan.datasets[name])
+        if n_lacking:
+            found.append(f"{name}: {size / 1e6:.3g} MB would go to {n_lacking}")
+    console.print("; ".join(found if len(found) > 1 else [*found, "they have all data"]))
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
@@ -233,12 +248,14 @@ def _train(
     options: RunOptions,
     cluster: "Cluster | None",
 ) -> None:
-    how: dict[str, Any] = {"n_workers": 1 if options.timing else options.jobs}
-    if cluster is not None:
-        how = {"engine": cluster.dispatch, "n_workers": 1 if options.timing else cluster.n_workers}
+    n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
+    engine = None if cluster is None else cluster.dispatch
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
-    with Progress(len(trials), store.running, **verbosity) as progress:
-        finished = run_plan(plan, store, trials, **how)
+    workers = None if cluster is None else lambda: cluster.n_workers
+    with Progress(len(trials), store.running, workers=workers, **verbosity) as progress:
+        finished = run_plan(
+            plan, store, trials, n_workers=1 if options.timing else n_workers, engine=engine
+        )
         try:
             for job, status in finished:
                 record = store.read(job.key) or {}

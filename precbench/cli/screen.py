@@ -4,7 +4,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from precbench.text import duration, one_line, visible
+from precbench.text import count, duration, one_line, visible
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
@@ -67,14 +67,25 @@ class Progress:
         Only lines of trials that are not ok.
     verbose : bool, default=False
         A line for each trial.
+    workers : callable, optional
+        Returns the number of workers of a cluster.
     """
 
-    def __init__(self, total: int, running: Path, *, quiet: bool = False, verbose: bool = False):
+    def __init__(
+        self,
+        total: int,
+        running: Path,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        workers: Callable[[], int] | None = None,
+    ):
         self._total = total
         self._done = self._failed = 0
         self._started = time.monotonic()
         self._quiet, self._verbose = quiet, verbose
         self._running = running
+        self._workers = workers
         self._closed = threading.Event()
         self._console = Screen(stderr=True)
         self._bars: Bars | None = None
@@ -125,9 +136,10 @@ class Progress:
             print(f"{text}: {outcome}", file=sys.stderr, flush=True)
 
     def _outlook(self) -> str:
-        """Return how many trials failed, and about how long the others will take."""
+        """Return how many workers there are and trials failed, and how long the others take."""
         left = (time.monotonic() - self._started) / self._done * (self._total - self._done)
-        parts = [f"{self._failed} failed"] * bool(self._failed)
+        parts = [count(self._workers(), "worker")] if self._workers else []
+        parts += [f"{self._failed} failed"] * bool(self._failed)
         parts += [f"some {duration(left)} left"] * (left > 1)
         return ", ".join(parts)
 

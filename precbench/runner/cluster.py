@@ -1,17 +1,20 @@
 """Runs jobs on the workers of a Dask cluster; this process alone writes their records."""
 
+import logging
 import queue
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from precbench.data import Dataset
 from precbench.errors import InputError, MissingPackageError, PrecbenchError
 from precbench.experiment.sections import StreamedFile
+from precbench.experiment.trial import Trial
 from precbench.runner.dispatch import no_interrupt
 from precbench.runner.worker import Job, base_record
 from precbench.store import Store, key_of
@@ -29,6 +32,7 @@ __all__ = ["Cluster"]
 
 _AHEAD = 100  # trials sent for each that runs
 _LOOK_SECONDS = 1.0
+_FETCH_SECONDS = 60.0
 _MOST_DEATHS = 2
 
 
@@ -66,6 +70,7 @@ class Cluster:
         self._seen, self._next_look = time.monotonic(), 0.0
         with ExitStack() as opened:
             options = self._scheduler(opened)
+            _silence()
             try:
                 with no_interrupt():
                     client = distributed.Client(set_as_default=False, **options)
@@ -154,9 +159,9 @@ class Cluster:
         PrecbenchError
             If the scheduler goes away, or all workers stay away.
         """
-        for job in {_data_of(job): job for job in jobs}.values():
-            for worker in self.lacking(job):
-                self._send_data(job, worker)
+        for job in {(job.dataset.sha256, job.trial.rows): job for job in jobs}.values():
+            for worker in self._lacking(job.trial, job.dataset):
+                self._send_data(job.trial, job.dataset, worker)
         lanes = self._lanes(jobs)
         ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         running: dict[distributed.Future, tuple[Job, _Lane]] = {}
@@ -184,11 +189,16 @@ class Cluster:
             with suppress(Exception):  # the scheduler may be gone
                 self._client.cancel(list(running))
 
-    def lacking(self, job: Job) -> list[str]:
-        """Return the workers that do not have the data set of a job."""
+    def outlook(self, trial: Trial, dataset: Dataset) -> tuple[int, int]:
+        """Return how many workers lack the data set of a trial, and the bytes that each needs."""
+        n_lacking = len(self._lacking(trial, dataset))
+        return n_lacking, len(remote.packed(dataset)) if n_lacking else 0
+
+    def _lacking(self, trial: Trial, dataset: Dataset) -> list[str]:
+        wanted = remote.hollow(dataset)
         asked = {
             worker: self._client.submit(
-                remote.has_data, remote.hollow(job), workers=[worker], pure=False
+                remote.has_data, trial, wanted, workers=[worker], pure=False
             )
             for worker in self._workers
         }
@@ -196,15 +206,14 @@ class Cluster:
             distributed.wait(list(asked.values()), timeout=self._wait)
         return [worker for worker, future in asked.items() if future.done() and not future.result()]
 
-    def _send_data(self, job: Job, worker: str) -> None:
-        entry = job.trial.dataset
-        if isinstance(entry, StreamedFile):
+    def _send_data(self, trial: Trial, dataset: Dataset, worker: str) -> None:
+        if isinstance(trial.dataset, StreamedFile):
             raise InputError(
-                f"{entry.file} is streamed, and {worker} has no such file: put it in the same "
-                "place there"
+                f"{trial.dataset.file} is streamed, and {worker} has no such file: put it in the "
+                "same place there"
             )
-        content = remote.packed(job.dataset)
-        self._client.run(remote.keep_data, remote.hollow(job), content, workers=[worker])
+        content = remote.packed(dataset)
+        self._client.run(remote.keep_data, trial, remote.hollow(dataset), content, workers=[worker])
 
     def _lanes(self, jobs: Sequence[Job]) -> list[_Lane]:
         if any(job.timing != "sequential" for job in jobs):
@@ -224,20 +233,27 @@ class Cluster:
     def _submit(self, job: Job, host: str | None, n_deaths: int) -> distributed.Future:
         key = f"trial-{job.key}" + f"-{n_deaths}" * bool(n_deaths)
         place = {} if host is None else {"workers": [host]}
-        return self._client.submit(remote.run_remote, remote.hollow(job), key=key, **place)
+        sent = replace(job, dataset=remote.hollow(job.dataset))
+        return self._client.submit(remote.run_remote, sent, key=key, **place)
 
     def _status(self, job: Job, future: distributed.Future, deaths: Counter[str]) -> str | None:
         """Write the record of a job that has ended and return its status; None to repeat it."""
         try:
-            answer = future.result(timeout=self._wait)
+            answer = future.result(timeout=_FETCH_SECONDS)
         except distributed.KilledWorker as error:
             return self._crashed(job, f"{error.allowed_failures + 1} workers died")
+        except TimeoutError:  # the worker has died meanwhile
+            return None
         except (distributed.CancelledError, OSError) as error:
             raise self._gone() from error
+        except PrecbenchError:
+            raise
+        except Exception as error:
+            raise PrecbenchError(f"a worker failed: {type(error).__name__}: {error}") from error
         if answer.end == "recorded":
             return self._recorded(job, answer)
         if answer.end == "lacks data":
-            self._send_data(job, answer.worker)
+            self._send_data(job.trial, job.dataset, answer.worker)
             return None
         deaths[job.key] += 1
         if deaths[job.key] < _MOST_DEATHS:
@@ -303,5 +319,8 @@ class Cluster:
         )
 
 
-def _data_of(job: Job) -> tuple[str, int | None]:
-    return job.dataset.sha256, job.trial.rows
+def _silence() -> None:
+    """Keep Dask from telling in many lines what an error tells in one."""
+    for name in logging.root.manager.loggerDict:
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)

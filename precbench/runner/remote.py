@@ -34,6 +34,7 @@ from precbench.data.cards.fetch import info
 from precbench.errors import PrecbenchError
 from precbench.experiment.samples import read_data
 from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
+from precbench.experiment.trial import Trial
 from precbench.files import write_whole
 from precbench.runner.dispatch import end_with_parent
 from precbench.runner.worker import Job, base_record, run_job
@@ -93,10 +94,10 @@ def _version(package: str) -> str | None:
     return None
 
 
-def hollow(job: Job) -> Job:
-    """Return a job without its rows, to be sent."""
+def hollow(dataset: Dataset) -> Dataset:
+    """Return what identifies a data set, to be sent without its rows."""
     nothing: dict[str, Any] = dict.fromkeys(("X", "y", "groups", "time", "feature_names"))
-    return replace(job, dataset=replace(job.dataset, **nothing))
+    return replace(dataset, **nothing)
 
 
 # --- in a thread of the worker ---
@@ -108,9 +109,10 @@ def run_remote(job: Job) -> Answer:
     about: dict[str, Any] = {}
     with TemporaryDirectory(dir=worker.local_directory) as folder:
         job = replace(job, folder=folder)
+        kept = _kept(worker, job.trial, job.dataset)
         started = time.monotonic()
         try:
-            about = _process().call(_run, job, _kept(job), memory=_memory(worker))
+            about = _process().call(_run, job, kept, memory=_memory(worker))
         except MemoryError as error:
             _record(job, "failed", str(error))
         except EOFError:
@@ -130,14 +132,17 @@ def run_remote(job: Job) -> Answer:
         )
 
 
-def has_data(job: Job) -> bool:
-    """Load the data set of a job, and return whether this worker has it."""
-    return _process().call(_can_load, job, _kept(job))
+def has_data(trial: Trial, dataset: Dataset) -> bool:
+    """Load the data set of a trial, and return whether this worker has it."""
+    kept = _kept(get_worker(), trial, dataset)
+    with suppress(EOFError):  # as of a process without memory for them
+        return bool(_process().call(_can_load, trial, dataset, kept))
+    return False
 
 
-def keep_data(job: Job, content: bytes) -> None:
-    """Keep a data set that this worker lacks."""
-    write_whole({_kept(job): content})
+def keep_data(trial: Trial, dataset: Dataset, content: bytes, dask_worker: Any = None) -> None:
+    """Keep a data set that this worker lacks; Dask says which it is."""
+    write_whole({_kept(dask_worker, trial, dataset): content})
 
 
 def packed(dataset: Dataset) -> bytes:
@@ -147,10 +152,10 @@ def packed(dataset: Dataset) -> bytes:
     return content.getvalue()
 
 
-def _kept(job: Job) -> Path:
-    """Return where this worker keeps the data set of a job."""
-    rows = "all" if job.trial.rows is None else job.trial.rows
-    return Path(get_worker().local_directory, f"{job.dataset.sha256}-{rows}.joblib")
+def _kept(worker: Any, trial: Trial, dataset: Dataset) -> Path:
+    """Return where a worker keeps a data set that was sent to it."""
+    rows = "all" if trial.rows is None else trial.rows
+    return Path(worker.local_directory, f"{dataset.sha256}-{rows}.joblib")
 
 
 def _record(job: Job, status: str, reason: str) -> None:
@@ -246,25 +251,25 @@ def _serve(descriptor: int, parent: int) -> None:
 
 def _run(job: Job, kept: Path) -> dict[str, Any] | None:
     """Run a trial and return what machine this is; None if there is no such data set here."""
-    dataset = _load(job, kept)
+    dataset = _load(job.trial, job.dataset, kept)
     if dataset is None:
         return None
     run_job(replace(job, dataset=dataset))
     return _machine()
 
 
-def _can_load(job: Job, kept: Path) -> bool:
-    return _load(job, kept) is not None
+def _can_load(trial: Trial, wanted: Dataset, kept: Path) -> bool:
+    return _load(trial, wanted, kept) is not None
 
 
 _machine = functools.cache(environment)
 _loaded: dict[str, Dataset] = {}
 
 
-def _load(job: Job, kept: Path) -> Dataset | None:
-    """Return the data set of a job: the last one, one that was sent, or one of this machine."""
+def _load(trial: Trial, wanted: Dataset, kept: Path) -> Dataset | None:
+    """Return a data set: the last one, one that was sent, or one of this machine."""
     if kept.name not in _loaded:
-        dataset = joblib.load(kept, mmap_mode="r") if kept.exists() else _found(job)
+        dataset = joblib.load(kept, mmap_mode="r") if kept.exists() else _found(trial, wanted)
         if dataset is None:
             return None
         _loaded.clear()
@@ -272,16 +277,15 @@ def _load(job: Job, kept: Path) -> Dataset | None:
     return _loaded[kept.name]
 
 
-def _found(job: Job) -> Dataset | None:
-    """Return a data set if this machine has it, in its cache, mirror, or at the same path."""
-    entry = job.trial.dataset
-    if job.dataset.stand_in or not _is_at_hand(entry):
+def _found(trial: Trial, wanted: Dataset) -> Dataset | None:
+    """Return a data set if this machine has it, in its cache, its mirror or at the same path."""
+    if wanted.stand_in or not _is_at_hand(trial.dataset):
         return None
     try:
-        dataset = read_data(entry, rows=job.trial.rows)
+        dataset = read_data(trial.dataset, rows=trial.rows)
     except (PrecbenchError, OSError):
         return None
-    return dataset if dataset.sha256 == job.dataset.sha256 else None
+    return dataset if dataset.sha256 == wanted.sha256 else None
 
 
 def _is_at_hand(entry: Data) -> bool:

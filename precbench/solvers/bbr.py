@@ -243,6 +243,36 @@ class BBR(SquaredPairRanker):
         self._warn_of_overflow()
         return self
 
+    @available_if(_takes_pieces)
+    def join(self, other: "BBR") -> Self:
+        """Take up the rows that another model has learnt, on another machine for example.
+
+        Parameters
+        ----------
+        other : BBR
+            Fitted to other rows with the same features and labels, by `fit` or `partial_fit`.
+
+        Returns
+        -------
+        self
+            The result is that of `fit` on all the rows, except for rounding.
+
+        Raises
+        ------
+        InputError
+            If either is not fitted to moments, or their features or labels differ.
+        """
+        ours, theirs = (getattr(model, "_moments", None) for model in (self, other))
+        if ours is None or theirs is None:
+            raise InputError("join needs two models that were fitted to the moments of rows")
+        if list(self.classes_) != list(other.classes_) or len(self.coef_) != len(other.coef_):
+            raise InputError("join needs two models with the same features and labels")
+        self._take(theirs)
+        self.n_rows_seen_ += other.n_rows_seen_
+        self.n_iter_ += other.n_iter_
+        self._warn_of_overflow()
+        return self
+
     def _held(self, n_features: int) -> tuple[int, str]:
         held, what = super()._held(n_features)
         if self.accumulate == "pairs":
@@ -264,12 +294,16 @@ class BBR(SquaredPairRanker):
             self.n_rows_seen_ += visited
             if piece.counts.sum() < rows.n_rows and trace(self):
                 return False
-        self._moments = piece if self._moments is None else self._moments.joined(piece)
+        self._take(piece)
+        return True
+
+    def _take(self, moments: "ClassMoments") -> None:
+        """Add the moments of more rows, and set the weights."""
+        self._moments = moments if self._moments is None else self._moments.joined(moments)
         if self._moments.counts.all():
             with np.errstate(over="ignore", invalid="ignore"):
                 mean, second, noise = self._moments.of_differences()
             self._minimise(mean, second, noise)
-        return True
 
 
 class LCBR(SquaredPairRanker):
