@@ -9,7 +9,6 @@ from functools import partial
 
 import pandas as pd
 import pytest
-from joblib.externals.loky import get_reusable_executor
 
 from precbench.data.cards import registry
 from precbench.errors import InputError
@@ -174,22 +173,10 @@ def metrics():
     return Registry("precbench.metrics", {"auc": METRICS["auc"]}, check_metric)
 
 
-def test_a_package_adds_a_metric(install, small, tmp_path, monkeypatch):
-    install("precbench.metrics", "extra_hits:hits", ranker=RANKER, hits=HITS)
+def test_a_package_adds_a_metric(install):
+    install("precbench.metrics", "extra_hits:hits", hits=HITS)
     found = metrics()["mine"]
     assert found.parameters == {"top": 3} and not found.smaller_is_better
-    monkeypatch.setitem(vars(METRICS), "_added", metrics()._added)
-    monkeypatch.setitem(vars(METRICS), "_loaded", {})
-    config = small(
-        metrics="[{mine: {top: 10}}]",
-        solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
-    )
-    get_reusable_executor(reuse=True).shutdown()  # workers of other tests lack the package
-    assert invoke("run", config, "--out", tmp_path / "out", "--seeds", "0").exit_code == 0
-    results = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
-    [record] = Store(tmp_path / "out" / "small").records()
-    assert record["description"]["tuning"]["metric"]["package"] == "extra 1.2"
 
 
 def test_a_metric_of_a_package_may_be_a_specification(install):
@@ -274,11 +261,11 @@ def example(tmp_path_factory):
     return folder
 
 
-def in_example(folder, *command):
-    """Run a module in a process that finds the example and this precbench."""
-    path = os.pathsep.join(map(str, [folder, ROOT]))
+def in_example(folder, *command, beside=()):
+    """Run a module in a process that finds the example, what is beside it, and this precbench."""
+    path = os.pathsep.join(map(str, [folder, *beside, ROOT]))
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, "-m", *map(str, command)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": path, "PRECBENCH_CACHE": str(folder / "cache")},
         capture_output=True,
@@ -289,8 +276,22 @@ def in_example(folder, *command):
     return done.stdout
 
 
-def test_the_worked_example_runs_to_the_table(example):
-    in_example(example, "precbench", "run", "pairs.yaml", "--jobs", "2")
+def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, small, tmp_path):
+    """In one process, whose workers must find both packages."""
+    write_metadata(tmp_path, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits")
+    (tmp_path / "extra_hits.py").write_text(HITS)
+    config = small(
+        metrics="[{mine: {top: 10}}]",
+        protocol="{n_splits: 1}",
+        solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
+    )
+    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "2"]
+    in_example(example, *run, beside=[tmp_path])
+    hits = example / "results" / "small"
+    results = pd.read_csv(hits / "results.csv")
+    assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
+    [record] = Store(hits).records()
+    assert record["description"]["tuning"]["metric"]["package"] == "extra 1.2"
     folder = example / "results" / "pairs"
     results = pd.read_csv(folder / "results.csv")
     mine = results[(results["solver"] == "pair-perceptron") & results["final"]]
