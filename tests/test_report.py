@@ -1,7 +1,10 @@
 """Tables and figures: numbers checked by hand on a small results folder, files by their bytes."""
 
+import contextlib
+import io
 import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -9,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.cli.screen import Screen
+from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
 from precbench.metrics import Metric
 from precbench.report.comparison import rank, write_profiles, write_ranks
@@ -21,10 +26,10 @@ from precbench.report.figures import (
 )
 from precbench.report.folder import PAGE, write_report
 from precbench.report.tables import (
-    console_table,
     make_tables,
     notes,
     summarise,
+    text_table,
     three_digits,
     tuned,
     write_tables,
@@ -440,18 +445,49 @@ def test_special_characters_are_escaped(tmp_path):
     assert r"a|b \& \$x\$ [red]$<$i$>$ &" in latex.read_text()
     assert "| never run | – | – | – | – | – |" in markdown.read_text()
     assert len(figures_of(folder)) == 8  # no ROC for these solvers
-    table = console_table(tables_of(folder)[0])
-    assert [str(cell) for cell in table.columns[0].cells] == about["solvers"]
+    assert "\na|b & $x$ [red]<i> " in on_screen(tables_of(folder)[0], 80)
 
 
-def test_console_table(small):
-    from rich.console import Console
+def on_screen(table, width, **options):
+    """Return what a screen of a width shows of a table."""
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        Screen(width=width, **options).print(OnScreen(table))
+    return stream.getvalue()
 
-    console = Console(width=130, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
-    console.print(console_table(tables_of(small)[1]))
-    shown = console.export_text()
-    assert "stand-in: synthetic data" in shown
-    assert "0.6000 ± 0.1000" in shown
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
+    header = ["id", "printed", "ours, of all", "because"]
+    sentence = "the paper does not say which rows were drawn, and they decide"
+    claims = text_table("Claims", header, [["paper/place/what-is-claimed", "0.5", "1", sentence]])
+    pairs = text_table("Pairs", ["a", "b", *"cdefgh"], [["1", "2", *["0.1234 ± 0.1"] * 6]] * 2)
+    for table in (*tables_of(small), claims, pairs):
+        shown = on_screen(table, width)
+        assert max(map(len, shown.splitlines())) <= width
+        words = {*re.sub("[:;]", " ", shown).split()}
+        texts = [table.title, *table.header[1:], *(cell.text for row in table.rows for cell in row)]
+        assert {*re.sub("[:;]", " ", " ".join([*texts, *table.notes])).split()} <= words
+    assert on_screen(pairs, width).count("0.1234 ± 0.1") == 12
+
+
+def test_columns_without_room_follow_beside_the_names_of_the_rows():
+    rows = [[f"row {i}", *(f"{i}.{j:05d}" for j in range(6)), ""] for i in range(3)]
+    table = text_table("Numbers", ["name", *(f"column {j}" for j in range(6)), "empty"], rows)
+    lines = [" ".join(line.split()) for line in on_screen(table, 40).splitlines()]
+    assert "row 1 1.00000 1.00001 1.00002" in lines and "row 1 1.00003 1.00004 1.00005" in lines
+    assert not any("empty" in line for line in lines)
+
+
+def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monkeypatch):
+    table = tables_of(small)[1]
+    best = next(cell.text for row in table.rows for cell in row if cell.bold)
+    plain = on_screen(table, 130)
+    assert "stand-in: synthetic data" in plain and "\x1b" not in plain
+    assert f"{best} *" in plain and "*: what is bold on paper." in plain
+    shown = on_screen(table, 130, force_terminal=True, color_system="standard")
+    assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in on_screen(table, 130, force_terminal=True, color_system="standard")
 
 
 def test_three_digits():

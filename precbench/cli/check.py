@@ -21,6 +21,7 @@ from precbench.claims.ledger import (
 )
 from precbench.claims.verdicts import Verdict
 from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import (
@@ -31,11 +32,10 @@ from precbench.report.ledger import (
     missing_table,
     open_tables,
 )
-from precbench.report.tables import Table, console_table
+from precbench.report.tables import Table
 from precbench.store import Store
 
 _REGRESSED = 4
-_WIDTH_IN_A_PIPE = 190
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,14 @@ def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: Check
     if others:
         seen = {row.id for row in shown}
         decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
-        print(
+        screen().say(
             f"{others:,} other claims, {decided:,} of them decided without a run: see --all, "
             "--paper, --verdict, or precbench reproduce"
         )
 
 
 def _print_table(table: Table) -> None:
-    screen(width_in_a_pipe=_WIDTH_IN_A_PIPE).print(console_table(table))
+    screen().print(OnScreen(table))
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:

@@ -9,12 +9,12 @@ from typing import Any
 from precbench.cli.model import check_target, plain_value
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
 from precbench.contest import fit_best, prepare
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
 from precbench.report.folder import PAGE
-from precbench.report.tables import console_table
 from precbench.results import read_run
 from precbench.text import one_line
 
@@ -65,7 +65,7 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     run = RunOptions(jobs=options.jobs, out=options.out, mirror=None, as_json=True)
     summary = prepared(experiment, run)()
     choice = choose_method(read_run(summary["folder"]))
-    console.print(console_table(choice_table(choice, experiment.title)))
+    console.print(OnScreen(choice_table(choice, experiment.title)))
     console.print(choice.text)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")

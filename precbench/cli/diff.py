@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
-from precbench.report.tables import Table, console_table, text_table, three_digits
+from precbench.report.tables import Table, text_table, three_digits
 from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
 from precbench.store import Store
@@ -65,7 +66,7 @@ def compare_results(first: Path, second: Path, as_json: bool) -> int:
     for of in found:
         console.print(_sentence(of))
         if of.cells:
-            console.print(console_table(_table(of, first, second)))
+            console.print(OnScreen(_table(of, first, second)))
     for name in alone:
         console.print(f"{name}: only in one of the two folders")
     return int(not _same(found, alone))
@@ -173,8 +174,11 @@ def _table(of: Difference, first: Path, second: Path) -> Table:
             " ".join((cell["metric"], cell["sweep"])).rstrip(),
         ]
         rows.append([*place, *texts, f"{cell['differing']} of {cell['splits']}"])
-    header = ["data", "solver", "metric", str(first), str(second), "difference"]
-    notes = ["Means over the splits that both have; the interval (95 %) is paired."]
+    header = ["data", "solver", "metric", "first", "second", "difference"]
+    notes = [
+        f"First: {first}; second: {second}.",
+        "Means over the splits that both have; the interval (95 %) is paired.",
+    ]
     if len(of.cells) > _MOST_ROWS:
         notes.append(f"{len(of.cells) - _MOST_ROWS:,} more with --json.")
     return text_table(of.experiment, [*header, "interval", "splits that differ"], rows, *notes)

@@ -14,18 +14,17 @@ from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, Statemen
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
 from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.report.ledger import claims_table
-from precbench.report.tables import console_table
 from precbench.runner import to_do
 from precbench.store import Store
 from precbench.text import duration, one_line
 
 _REGRESSED = 4
-_WIDTH_IN_A_PIPE = 190
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 _SECONDS_PER_TRIAL = 0.2
@@ -61,7 +60,7 @@ class _Run:
 
 def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     """Run what decides the claims about these targets, print the verdicts, return the exit code."""
-    console = screen(quiet=options.as_json, width_in_a_pipe=_WIDTH_IN_A_PIPE)
+    console = screen(quiet=options.as_json)
     runs: list[_Run] = []
     missing: dict[str, str] = {}
     for name, (chosen, datasets) in _chosen(targets).items():
@@ -84,7 +83,7 @@ def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     if options.as_json:
         found = {"runs": summaries, "absent": missing, "ledger": list(map(asdict, ledger))}
         print(json.dumps(found, indent=1))
-    console.print(console_table(claims_table(ledger, f"Claims about {', '.join(targets)}")))
+    console.print(OnScreen(claims_table(ledger, f"Claims about {', '.join(targets)}")))
     worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)

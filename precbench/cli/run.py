@@ -17,12 +17,12 @@ import pandas as pd
 from rich.console import Console
 
 from precbench.cli.screen import Progress, screen
+from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.files import writing
 from precbench.report.folder import PAGE, Figures, Report, write_report
-from precbench.report.tables import console_table
 from precbench.runner import code_changes, run_plan, to_do
 from precbench.runner.study import run_study
 from precbench.score import write_results
@@ -337,7 +337,7 @@ def _announce(plan: Plan, console: Console) -> None:
 def _present(store: Store, report: Report, console: Console) -> None:
     """Print the tables of a folder and the paths of its figures."""
     for table in report.tables:
-        console.print(console_table(table))
+        console.print(OnScreen(table))
     console.print(f"tables and records: {store.folder}")
     for path in report.files:
         if path.suffix == ".png":

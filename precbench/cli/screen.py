@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from precbench.runner.worker import Job
 
 _REFRESH_SECONDS = 0.25
-_WIDTH_IN_A_PIPE = 140
 _MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
 
 
@@ -43,13 +43,23 @@ class Screen(Console):
         for segment in super().render(*args, **kwargs):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
+    def say(self, text: str, *, indent: str = "", style: str | None = None) -> None:
+        """Print a line, broken at its spaces on a terminal; the indent is of the lines after it."""
+        self.print(wrapped(text, self.width, indent) if self.is_terminal else text, style=style)
 
-def screen(quiet: bool = False, width_in_a_pipe: int = _WIDTH_IN_A_PIPE) -> Console:
-    """Return a console as wide as the terminal, or of the given width in a pipe."""
-    console = Screen(quiet=quiet, soft_wrap=True)
-    if not console.is_terminal:
-        console.width = width_in_a_pipe
-    return console
+
+def screen(quiet: bool = False) -> Screen:
+    """Return a console as wide as the terminal; without one, of $COLUMNS or 80 columns."""
+    return Screen(quiet=quiet, soft_wrap=True)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """Break a text at its spaces; the indent is of all lines but the first."""
+    return "\n".join(
+        textwrap.wrap(
+            text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    )
 
 
 class Progress:

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
-from precbench.report.tables import Cell, Table, console_table
+from precbench.report.tables import Cell, Table
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import duration
@@ -80,12 +81,15 @@ def show_status(results: Path, as_json: bool) -> None:
         print(json.dumps([asdict(of) for of in found], indent=1))
         return
     console = screen()
-    console.print(console_table(_table(results, found)))
+    console.print(OnScreen(_table(results, found)))
     for of in found:
+        if of.process is not None:
+            left = "" if of.seconds_left is None else f", some {duration(of.seconds_left)} left"
+            console.say(f"{of.experiment} is running (process {of.process}){left}")
         for running in of.running:
             share = "" if running["share"] is None else f", {running['share']:.0%} of its rows"
             state = "tuning" if running["tuning"] else f"{running['seconds']:.1f} s{share}"
-            console.print(f"running: {running['trial']}: {state}")
+            console.say(f"running: {running['trial']}: {state}")
 
 
 def _status(store: Store) -> Status:
@@ -143,11 +147,8 @@ def _seconds_left(store: Store, asked: _Asked | None, left: int) -> float | None
 def _table(results: Path, found: list[Status]) -> Table:
     rows = []
     for of in found:
-        state = "" if of.process is None else f"running (process {of.process})"
-        if of.seconds_left is not None:
-            state += f", some {duration(of.seconds_left)} left"
         wrong = {name: n for name, n in of.outcomes.items() if name != "ok"}
         texts = [f"{of.done:,} of {of.asked:,}", f"{of.left:,}" if of.left else ""]
-        texts += [", ".join(f"{n} {name}" for name, n in wrong.items()), state]
+        texts.append(", ".join(f"{n} {name}" for name, n in wrong.items()))
         rows.append([Cell(of.experiment), *map(Cell, texts)])
-    return Table(str(results), ["experiment", "done", "left", "not ok", ""], rows)
+    return Table(str(results), ["experiment", "done", "left", "not ok"], rows)

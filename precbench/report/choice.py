@@ -215,7 +215,7 @@ def choice_table(choice: Choice, title: str) -> Table:
     rows = []
     for solver, of in choice.methods.items():
         if not np.isfinite(of["mean"]):
-            rows.append([Cell(solver), Cell(of["outcomes"]), *[Cell("")] * 5])
+            rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
             continue
         is_best = solver == choice.best
         hits = _hits(choice, of["mean"]) + " ≈" * (of["tied"] and not is_best)
@@ -233,6 +233,10 @@ def choice_table(choice: Choice, title: str) -> Table:
         "corrected for the rows that splits share.",
         "Seconds to tune and train once, beside other trials.",
     ]
+    without = [name for name, of in choice.methods.items() if not np.isfinite(of["mean"])]
+    if without:
+        reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
+        notes.append(f"Without a result: {'; '.join(reasons)}.")
     return Table(title, header, rows, notes)
 
 

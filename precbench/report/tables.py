@@ -1,4 +1,4 @@
-"""Summary tables: CSV for programs, Markdown and LaTeX for people, rich for the terminal.
+"""Summary tables: CSV for programs, Markdown and LaTeX for people.
 
 `summarise` aggregates the trials, `make_tables` lays out tables; one function writes each format.
 """
@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,13 +18,10 @@ from precbench.results import Run
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
 from precbench.text import one_line
 
-if TYPE_CHECKING:
-    import rich.table
-
 __all__ = [
+    "STAND_IN",
     "Cell",
     "Table",
-    "console_table",
     "final_values",
     "make_tables",
     "markdown_page",
@@ -39,7 +35,7 @@ _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _EMPTY = "–"
-_STAND_IN = "stand-in: synthetic data"
+STAND_IN = "stand-in: synthetic data"
 _TIMES = ("seconds", "relative_time", "seconds_to_99")
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
@@ -560,40 +556,6 @@ def three_digits(value: float) -> str:
     return f"{float(rounded):.{decimals}f}"
 
 
-def console_table(table: Table) -> "rich.table.Table":
-    """Return a table for the terminal.
-
-    Parameters
-    ----------
-    table : Table
-        For example one of `make_tables`.
-
-    Returns
-    -------
-    rich.table.Table
-    """
-    import rich.box
-    import rich.table
-    from rich.text import Text
-
-    title = Text(one_line(table.title), style="bold")
-    if table.stand_in:
-        title.append(f"\n{_STAND_IN}", style="bold yellow")
-    shown = rich.table.Table(
-        title=title,
-        caption=Text("\n".join(map(one_line, table.notes))),
-        box=rich.box.SIMPLE_HEAD,
-        title_justify="left",
-        caption_justify="left",
-    )
-    for i, heading in enumerate(table.header):
-        shown.add_column(Text(one_line(heading)), justify="right" if i else "left", no_wrap=i == 0)
-    for row in table.rows:
-        texts = (Text(one_line(c.text), style="bold" if c.bold else "") for c in row)
-        shown.add_row(*texts)
-    return shown
-
-
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
     """Return tables as a page of Markdown.
 
@@ -630,7 +592,7 @@ def markdown_table(table: Table) -> list[str]:
     return [
         f"## {_escaped_markdown(table.title)}",
         "",
-        *([f"**{_STAND_IN}**", ""] if table.stand_in else []),
+        *([f"**{STAND_IN}**", ""] if table.stand_in else []),
         _markdown_row(_escaped_markdown(heading) for heading in table.header),
         _markdown_row(["---"] + ["---:"] * (len(table.header) - 1)),
         *(_markdown_row(map(_markdown_cell, row)) for row in table.rows),
@@ -652,7 +614,7 @@ def _markdown_cell(cell: Cell) -> str:
 def _latex(run: Run, tables: Iterable[Table]) -> str:
     lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
-        stand_in = f"\\textbf{{{_escaped_latex(_STAND_IN)}.}} " if table.stand_in else ""
+        stand_in = f"\\textbf{{{_escaped_latex(STAND_IN)}.}} " if table.stand_in else ""
         notes = _escaped_latex(" ".join(table.notes))
         lines += [
             "",

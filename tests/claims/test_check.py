@@ -134,7 +134,8 @@ def test_files_of_the_check(checked):
 
 
 @pytest.mark.promise("R32")
-def test_worse_verdict_is_a_regression(checked, claims):
+def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
     assert result.exit_code == 4
