@@ -14,7 +14,7 @@ from precbench.data.cards.card import Card
 from precbench.experiment import list_configs, load_config
 
 ROOT = Path(__file__).resolve().parents[1]
-TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run"]
+TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run", "machine"]
 PEAK = """
 def peak():  # in KiB; ru_maxrss would begin at that of the parent process
     lines = open("/proc/self/status").read().splitlines()
@@ -58,7 +58,7 @@ def refused(arguments, code=2):
 
 
 def numbers(folder):
-    """Return results.csv without its times."""
+    """Return results.csv without its times and machines."""
     return pd.read_csv(folder / "results.csv").drop(columns=TIMES)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
+from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
 from tests.helpers import TOY_SVM, make_card, numbers, run
@@ -21,8 +22,7 @@ from tests.helpers import TOY_SVM, make_card, numbers, run
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave out tables and figures, which are made from the files that are tested here."""
-    command = importlib.import_module("precbench.cli.run")
-    monkeypatch.setattr(command, "write_report", lambda *_: command.Report([], []))
+    monkeypatch.setattr("precbench.report.folder.write_report", lambda *_: Report([], []))
 
 
 @pytest.fixture

@@ -12,11 +12,14 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.cli.kept import Kept, Shown
+from precbench.cli.run import RunOptions
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
@@ -84,6 +87,76 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     run(changed, out, "--force", "--solver", "cutting-plane")
     forced = records(out / "small")
     assert sum(forced[path] != after[path] for path in after) == 2
+
+
+def test_a_run_that_would_find_the_same_shows_it_again(small, tmp_path):
+    config, out, files = small(plots="[roc]"), tmp_path / "out", [tmp_path / "a", tmp_path / "b"]
+    first = run(config, out, "--events", files[0])
+    state = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    again = run(config, out, "--events", files[1])
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == state
+    assert first.stdout.partition("stored results\n")[2] == again.stdout.partition("changed\n")[2]
+    (*_, before), (begin, after) = ([*map(json.loads, file.open())] for file in files)
+    assert begin["cached"] == begin["trials"] == 6
+    assert after == {**before, "time": after["time"]}
+
+
+def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path, monkeypatch):
+    places = ("code/new.py", "out/small/trials/a.json", "out/small/trials/a.npz")
+    places += ("mine.csv", "out/small/results.csv", "out/small/figures/roc.png")
+    files = [tmp_path / place for place in places]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("content")
+    monkeypatch.setattr("precbench.cli.kept._CODE", (tmp_path / "code",))
+    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
+    rows = "rows"
+    parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
+    options = RunOptions(jobs=1, out=tmp_path / "out", mirror=None, as_json=False)
+
+    def found(changes=parts, **others):
+        return Kept.find(str(small(**changes)), replace(options, **others))
+
+    def keep():
+        shown = Shown(announced=[], tables=[], files=[], summary={})
+        plan = SimpleNamespace(experiment=load_config(small(**parts)))
+        found().keep(shown, plan, found().records())
+        assert found().shown() == shown
+
+    keep()
+    assert found(jobs=2, as_json=True).shown()
+    assert not any(found(parts | {key: "[auc]"}).shown() for key in ("metrics", "title"))
+    for others in ({"force": True}, {"timing": True}, {"splits": [0]}, {"plots": False}):
+        assert not found(**others).shown()
+    rows = "other rows"
+    assert not found().shown()
+    for file in files:
+        keep()
+        before = file.stat()
+        file.write_text("contemt")  # of the same size and, as it says, as old
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert not found().shown()
+        if file.name != "mine.csv":
+            keep()
+            file.unlink()
+            assert not found().shown()
+    keep()
+    (options.out / "small" / "shown.json").write_text("{}")
+    assert not found().shown()
+
+
+def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):
+    arguments = ["run", str(small()), "--out", str(tmp_path / "out")]
+    assert invoke(*arguments).exit_code == 0
+    program = f"""
+import sys
+from typer.testing import CliRunner
+from precbench.cli import app
+assert "nothing else has changed" in CliRunner().invoke(app, {arguments}).output
+print(*{{"joblib", "matplotlib", "pandas", "sklearn"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, stdout=-1, text=True)
+    assert done.stdout.split() == []
 
 
 @pytest.mark.promise("R9")

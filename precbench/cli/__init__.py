@@ -222,7 +222,8 @@ def run(
     """Run experiments: train the missing trials, then write tables and figures.
 
     A run that was stopped resumes; after a change to a config only the affected trials run again.
-    Figures are drawn again only if the results have changed; plot draws them in any case.
+    Figures are drawn again only if the results have changed; plot draws them in any case. If
+    nothing has changed since the last run, its tables are shown again.
 
     With --json the final values are printed, means over the splits.
 

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,23 +13,23 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from rich.console import Console
 
+from precbench.cli.kept import Kept, Shown
 from precbench.cli.screen import Progress, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
-from precbench.experiment.plan import Plan, make_plan
 from precbench.files import writing
-from precbench.report.folder import PAGE, Figures, Report, write_report
-from precbench.runner import code_changes, run_plan, to_do
-from precbench.runner.study import run_study
-from precbench.score import write_results
+from precbench.report.table import Table
 from precbench.store import Store
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from precbench.experiment.plan import Plan
+    from precbench.report.folder import Figures, Report
     from precbench.runner.cluster import Cluster
 
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
@@ -60,7 +60,7 @@ class RunOptions:
     cluster_wait: float = 30.0
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> "Figures":
         """Which figures to draw."""
         return "changed" if self.plots else "none"
 
@@ -71,8 +71,7 @@ class RunOptions:
 
 def run_configs(names: Sequence[str], options: RunOptions) -> int:
     """Run configs one after the other and return the exit code."""
-    loaded = [load_config(name) for name in names]  # mistakes are reported before any work
-    runs = [prepared(config, options) for config in loaded]
+    runs = [_planned(name, options) for name in names]  # mistakes are reported before any work
     with _cluster(options) as cluster:
         summaries = [run(cluster) for run in runs]
     if options.as_json:
@@ -100,11 +99,22 @@ def has_failed(summary: dict[str, Any]) -> bool:
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
-def prepared(config: Experiment | Study, options: RunOptions) -> Callable[..., dict[str, Any]]:
+def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
+    """Return a function that runs a config, or shows again what the last run has shown."""
+    kept = Kept.find(name, options)
+    shown = kept and kept.shown()
+    if kept and shown:
+        return partial(_show_again, shown, kept.store, options)
+    return prepared(load_config(name), options, kept)
+
+
+def prepared(
+    config: Experiment | Study, options: RunOptions, kept: Kept | None = None
+) -> Callable[..., dict[str, Any]]:
     """Check the options against a config and return a function that runs it, maybe on a cluster."""
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
-        return partial(_run, config, part, options)
+        return partial(_run, config, part, options, kept)
     if options.solvers or options.datasets or options.skip or options.splits is not None:
         raise InputError(
             f"{config.name} is a study: --solver, --skip, --dataset and --splits do not apply to it"
@@ -137,9 +147,31 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _run(
-    experiment: Experiment, part: Experiment, options: RunOptions, cluster: "Cluster | None" = None
+def _show_again(
+    shown: Shown, store: Store, options: RunOptions, _: "Cluster | None" = None
 ) -> dict[str, Any]:
+    console = screen(quiet=options.as_json or options.quiet)
+    n = shown.summary["trials"]
+    summary = {**shown.summary, "folder": str(store.folder), "cached": n}
+    about = {name: summary[name] for name in ("experiment", "folder")}
+    _announce(shown.announced, console)
+    console.print(f"{n} trials, {n} of them done already, and nothing else has changed")
+    _tell(options, "run", **about, trials=n, cached=n)
+    _present(shown.tables, shown.files, store, console)
+    _tell(options, "end", **about, **{name: summary[name] for name in ("not_ok", "values")})
+    return summary
+
+
+def _run(
+    experiment: Experiment,
+    part: Experiment,
+    options: RunOptions,
+    kept: Kept | None,
+    cluster: "Cluster | None" = None,
+) -> dict[str, Any]:
+    from precbench.experiment.plan import make_plan
+    from precbench.runner import to_do
+
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
@@ -151,7 +183,8 @@ def _run(
         smoke=options.smoke,
     )
     wanted = plan.keys_of(part)
-    _announce(plan, console)
+    announced = [*_announcement(plan)]
+    _announce(announced, console)
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
         for trial in trials.values():
@@ -168,18 +201,33 @@ def _run(
         _train(plan, store, trials, options, cluster)
         _tell(options, "measuring", **about)
         console.print("measuring the stored results")
-        results = write_results(plan, store)
-        report = Report([], [])
-        if len(results):
-            report = write_report(store.folder, options.figures)
-    _present(store, report, console)
-    found = {"not_ok": _not_ok(results, part), "values": _values(results)}
+        records = kept.records() if kept else ""
+        report, found = _measure(plan, store, part, options)
+        summary = _summary(plan, store, wanted, trials) | found
+        tables, files = report.tables, [*_files(report)]
+        if kept and not plan.absent and not to_do(plan, store, wanted=wanted):
+            results = {name: value for name, value in summary.items() if name != "folder"}
+            shown = Shown(announced=announced, tables=tables, files=files, summary=results)
+            kept.keep(shown, plan, records)
+    _present(tables, files, store, console)
     _tell(options, "end", **about, **found)
-    return _summary(plan, store, wanted, trials) | found
+    return summary
+
+
+def _measure(
+    plan: "Plan", store: Store, part: Experiment, options: RunOptions
+) -> tuple["Report", dict[str, Any]]:
+    """Measure the stored results, write the report, and return it and the final values."""
+    from precbench.report.folder import Report, write_report
+    from precbench.score import write_results
+
+    results = write_results(plan, store)
+    report = write_report(store.folder, options.figures) if len(results) else Report([], [])
+    return report, {"not_ok": _not_ok(results, part), "values": _values(results)}
 
 
 def _tell_moves(
-    plan: Plan, trials: Collection[Trial], cluster: "Cluster", console: Console
+    plan: "Plan", trials: Collection[Trial], cluster: "Cluster", console: Console
 ) -> None:
     """Print what data would go to the workers of a cluster."""
     found = [f"{count(len(trials), 'trial')} would run on {count(cluster.n_workers, 'worker')}"]
@@ -191,6 +239,9 @@ def _tell_moves(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
+    from precbench.report.folder import write_report
+    from precbench.runner.study import run_study
+
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.out / (study.name + "-smoke" * options.smoke))
     console.print(f"{study.title} (a study)")
@@ -211,13 +262,15 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
         store.sweep_temporaries()
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         report = write_report(store.folder, options.figures)
-    _present(store, report, console)
+    _present(report.tables, _files(report), store, console)
     return summary
 
 
 def _to_do(
-    plan: Plan, store: Store, wanted: set[str], options: RunOptions, console: Console
+    plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Console
 ) -> dict[str, Trial]:
+    from precbench.runner import code_changes, to_do
+
     store.refuse_newer()
     trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
     console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
@@ -228,7 +281,7 @@ def _to_do(
 
 
 def _summary(
-    plan: Plan, store: Store, wanted: set[str], trials: dict[str, Trial]
+    plan: "Plan", store: Store, wanted: set[str], trials: dict[str, Trial]
 ) -> dict[str, Any]:
     return {
         "experiment": plan.experiment.name,
@@ -242,12 +295,14 @@ def _summary(
 
 
 def _train(
-    plan: Plan,
+    plan: "Plan",
     store: Store,
     trials: dict[str, Trial],
     options: RunOptions,
     cluster: "Cluster | None",
 ) -> None:
+    from precbench.runner import run_plan
+
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     engine = None if cluster is None else cluster.dispatch
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
@@ -281,7 +336,7 @@ def _tell(options: RunOptions, event: str, **facts: Any) -> None:
         stream.write(f"{line}\n")
 
 
-def _values(results: pd.DataFrame) -> list[dict[str, Any]]:
+def _values(results: "pd.DataFrame") -> list[dict[str, Any]]:
     """Return the mean of each final value over the splits."""
     final = results[results["final"].eq(True) & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
@@ -290,7 +345,7 @@ def _values(results: pd.DataFrame) -> list[dict[str, Any]]:
     return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
 
 
-def _not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
+def _not_ok(results: "pd.DataFrame", part: Experiment) -> dict[str, int]:
     """Count the trials of a part that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
@@ -316,31 +371,46 @@ def split_numbers(text: str | None) -> list[int] | None:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
 
 
-def _announce(plan: Plan, console: Console) -> None:
-    """Print the protocol and the data sets; a stand-in stands out."""
-    console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
+def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
+    """Yield lines about the protocol and the data sets, each with its style."""
+    yield f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})", ""
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
         share = dataset.n_pos / n
         text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
-        console.print(text, style="bold" if dataset.stand_in else None)
+        yield text, "bold" * dataset.stand_in
         if dataset.stand_in:
-            console.print(
+            yield (
                 f"{dataset.name} is not available: SYNTHETIC data of the published size stand "
                 "in for it, and the results below say nothing about the real data",
-                style="bold red",
+                "bold red",
             )
     for name, why in plan.absent.items():
-        console.print(f"left out: {name}. {one_line(why)}", style="bold")
+        yield f"left out: {name}. {one_line(why)}", "bold"
 
 
-def _present(store: Store, report: Report, console: Console) -> None:
-    """Print the tables of a folder and the paths of its figures."""
-    for table in report.tables:
-        console.print(OnScreen(table))
-    console.print(f"tables and records: {store.folder}")
+def _announce(lines: Iterable[tuple[str, str]], console: Console) -> None:
+    for line, style in lines:
+        console.print(line, style=style or None)
+
+
+def _files(report: "Report") -> Iterator[tuple[str, str]]:
+    """Yield what the figures and the page of a report are, and their places in its folder."""
+    from precbench.report.folder import PAGE
+
     for path in report.files:
         if path.suffix == ".png":
-            console.print(f"figure: {path}")
+            yield "figure", f"{path.parent.name}/{path.name}"
     if report.page:
-        console.print(f"report: {store.folder / PAGE}")
+        yield "report", PAGE
+
+
+def _present(
+    tables: Iterable[Table], files: Iterable[tuple[str, str]], store: Store, console: Console
+) -> None:
+    """Print the tables of a folder and the paths of its figures."""
+    for table in tables:
+        console.print(OnScreen(table))
+    console.print(f"tables and records: {store.folder}")
+    for kind, place in files:
+        console.print(f"{kind}: {store.folder / place}")

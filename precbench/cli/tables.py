@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from precbench.cli.screen import wrapped
-from precbench.report.tables import STAND_IN, Cell, Table
+from precbench.report.table import STAND_IN, Cell, Table
 from precbench.text import one_line
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces

@@ -361,6 +361,14 @@ def load_config(config: str | Path) -> Experiment | Study:
     InputError
         If there is no such config, or with one line for each mistake in it.
     """
+    return from_document(*read_config(config))
+
+
+def read_config(config: str | Path) -> tuple[Document, Path]:
+    """Return the content of a config file, and its folder.
+
+    Parameters and errors are those of `load_config`; the content is not checked.
+    """
     names = list_configs()
     if str(config) in names:
         path = shipped("configs") / f"{config}.yaml"
@@ -371,7 +379,7 @@ def load_config(config: str | Path) -> Experiment | Study:
         raise InputError(
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
-    return from_document(load(path), path.parent)
+    return load(path), path.parent
 
 
 def list_configs() -> list[str]:

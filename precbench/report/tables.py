@@ -6,7 +6,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.files import write_whole
+from precbench.report.table import STAND_IN, Cell, Table, text_table
 from precbench.results import Run
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
 from precbench.text import one_line
@@ -35,70 +35,12 @@ _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
 _EMPTY = "–"
-STAND_IN = "stand-in: synthetic data"
 _TIMES = ("seconds", "relative_time", "seconds_to_99")
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
     f"≈: not told apart from the best (paired t test at {100 * LEVEL:g} %, its variance corrected "
     "for the rows that splits share)."
 )
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table, in bold if it is the best of its column."""
-
-    text: str
-    bold: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, independent of the output format.
-
-    Attributes
-    ----------
-    title : str
-    header : list of str
-    rows : list of list of Cell
-    notes : list of str
-        Sentences below the table.
-    stand_in : bool
-        Whether the data are synthetic.
-    dataset : str
-        Empty where it is not of the trials on one data set.
-    columns : list of tuple of str
-        Then, for each column but the first, the label of a metric or the name of a time in
-        `summarise`, and the point of the sweep.
-    """
-
-    title: str
-    header: list[str]
-    rows: list[list[Cell]]
-    notes: list[str] = field(default_factory=list)
-    stand_in: bool = False
-    dataset: str = ""
-    columns: list[tuple[str, str]] = field(default_factory=list)
-
-
-def text_table(
-    title: str, header: Iterable[str], rows: Iterable[Iterable[str]], *notes: str
-) -> Table:
-    """Lay out texts, none of which is the best of its column.
-
-    Parameters
-    ----------
-    title : str
-    header : iterable of str
-    rows : iterable of iterable of str
-    *notes : str
-        Sentences below the table.
-
-    Returns
-    -------
-    Table
-    """
-    return Table(title, [*header], [[*map(Cell, row)] for row in rows], [*notes])
 
 
 _TOLD = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]

@@ -7,12 +7,13 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from precbench.data.cards import parsers, stand_in, synthetic
 from precbench.data.cards.array_cache import load_prepared, store_prepared
+from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import fetch, parse_cached
 from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays, Dataset
@@ -49,6 +50,44 @@ def load_dataset(
     InputError
         An unknown name, or files that do not match the card.
     """
+    source = _find(name, mirror, on_missing)
+    arrays = load_prepared(name, source.sha256)
+    if arrays is None:
+        made = source.make()
+        store_prepared(name, source.sha256, made)
+        arrays = load_prepared(name, source.sha256) or _read_only(made)
+    title = source.card.title
+    return Dataset(
+        name=name,
+        title=f"{title} (stand-in, synthetic)" if source.is_stand_in else title,
+        sha256=source.sha256,
+        stand_in=source.is_stand_in,
+        n_train=source.card.train_rows,
+        **arrays._asdict(),
+    )
+
+
+def data_hash(
+    name: str,
+    mirror: str | os.PathLike[str] | None = None,
+    on_missing: Literal["error", "stand-in"] = "error",
+) -> str:
+    """Return the hash of a data set as `load_dataset` would now load it, without its rows."""
+    return _find(name, mirror, on_missing).sha256
+
+
+class _Source(NamedTuple):
+    """What a data set is made of."""
+
+    card: Card
+    sha256: str
+    is_stand_in: bool
+    make: Callable[[], Arrays]
+
+
+def _find(
+    name: str, mirror: str | os.PathLike[str] | None, on_missing: Literal["error", "stand-in"]
+) -> _Source:
     if on_missing not in ("error", "stand-in"):
         raise InputError(f"on_missing must be 'error' or 'stand-in', found {on_missing!r}")
     card = find_card(name)
@@ -83,19 +122,7 @@ def load_dataset(
 
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
     sha256 = hashlib.sha256(canonical.encode()).hexdigest()
-    arrays = load_prepared(name, sha256)
-    if arrays is None:
-        made = make()
-        store_prepared(name, sha256, made)
-        arrays = load_prepared(name, sha256) or _read_only(made)
-    return Dataset(
-        name=name,
-        title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
-        sha256=sha256,
-        stand_in=is_stand_in,
-        n_train=card.train_rows,
-        **arrays._asdict(),
-    )
+    return _Source(card, sha256, is_stand_in, make)
 
 
 def _read_only(arrays: Arrays) -> Arrays:
