@@ -2,13 +2,14 @@
 
 ``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
 of the ROC curve of each trial's final scores, ``roc-counts.csv`` those of one split in numbers of
-rows, ``experiment.json`` the description of the experiment. All are rebuilt from the records
-whenever a run ends; the curves only if the experiment plots them.
+rows, ``precision-k.csv`` prec@k at many k, ``experiment.json`` the description of the experiment.
+All are rebuilt from the records whenever a run ends; the curves only if the experiment plots them.
 """
 
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
-from precbench.metrics import roc_curve
+from precbench.metrics import Metric, roc_curve
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import visible
+from precbench.topk import resolve_k
 
 __all__ = ["write_results"]
 
@@ -60,6 +62,7 @@ COLUMNS = [
     "key",
 ]
 _ROC_VERTICES = 400
+_DEPTHS = 150
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
@@ -81,6 +84,7 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
     counts: list[pd.DataFrame] = []
+    precisions: list[pd.DataFrame] = []
     experiment = plan.experiment
     plots = experiment.plots or ()
     kinds = {name: machine.kind for name, machine in store.machines().items()}
@@ -102,6 +106,9 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                 rows += of_part
                 if "roc" in plots and part == "test":
                     curves.append(_roc_vertices(about, y, final))
+                if "precision-k" in plots and part == "test":
+                    metrics = experiment.metrics_at(trial.sweep)
+                    precisions.append(_precisions(about, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
     results = pd.DataFrame(rows, columns=COLUMNS)
@@ -111,6 +118,9 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
     }
     if counts:
         tables["roc-counts.csv"] = pd.concat(counts)
+    if "precision-k" in plots:
+        none = pd.DataFrame(columns=[*_ROC_COLUMNS, "k", "share", "precision"])
+        tables["precision-k.csv"] = pd.concat([none, *precisions])
     for name, table in tables.items():
         whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
         store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
@@ -300,6 +310,26 @@ def _roc_counts(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[n
     named = {name: about[name] for name in _COUNTS_COLUMNS}
     false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
+
+
+def _precisions(
+    about: dict[str, Any],
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    metrics: Iterable[Metric],
+):
+    """Return prec@k, ties in any order, for k on a log scale and for those that are measured."""
+    fpr, tpr, _ = roc_curve(y, scores)
+    n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
+    depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
+    for metric in metrics:
+        if metric.name == "precision_at_k":
+            with suppress(InputError):  # too few rows
+                depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
+    k = np.array(sorted(depths))
+    hits = np.interp(k, fpr * (n_rows - n_pos) + tpr * n_pos, tpr * n_pos)
+    named = {name: about[name] for name in _ROC_COLUMNS}
+    return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})
 
 
 def _sizes(dataset: Dataset) -> dict[str, Any]:

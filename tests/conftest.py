@@ -91,20 +91,36 @@ def drawn_without_fonts(monkeypatch):
     """Figures as PDF only, without layout or fonts, which take longer than all the rest."""
     from matplotlib.figure import Figure
 
-    draw = Figure.savefig
+    draw, figures = Figure.savefig, []
+
+    def save(figure, path, **options):
+        if path.suffix == ".pdf":
+            draw(_without_layout(figure), path, **options)
+            figures.append(figure)
+        else:
+            path.touch()
+
     monkeypatch.setattr(
         "matplotlib.backends.backend_pdf.PdfFile.writeFonts",
         lambda pdf: pdf.writeObject(pdf.fontObject, {}),
     )
-    monkeypatch.setattr(
-        Figure,
-        "savefig",
-        lambda figure, path, **options: (
-            draw(_without_layout(figure), path, **options)
-            if path.suffix == ".pdf"
-            else path.touch()
-        ),
-    )
+    monkeypatch.setattr(Figure, "savefig", save)
+    return figures
+
+
+@pytest.fixture
+def laid_out(monkeypatch):
+    """Figures with all their parts in place, by the names of the files that are not written."""
+    figures = {}
+
+    def save(figure, path, **_):
+        if path.suffix == ".pdf":  # once a figure
+            figure.draw_without_rendering()
+            figures[path.stem] = figure
+        path.touch()
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+    return figures
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +132,7 @@ def not_rendered(request, monkeypatch):
             _without_layout(figure).draw_without_rendering()
         path.touch()
 
-    if not {"drawn", "drawn_without_fonts"} & set(request.fixturenames):
+    if not {"drawn", "drawn_without_fonts", "laid_out"} & set(request.fixturenames):
         monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
 
 

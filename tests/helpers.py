@@ -1,9 +1,11 @@
 """What several test modules use: the command line in process, results of a run, a toy card."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -35,6 +37,24 @@ def shipped_configs(kind):
 def smoke_table(name):
     """Return the table of a study at its smoke size, to be read only."""
     return shipped_config(name).smoke_size().compute()
+
+
+def misplaced(figure):
+    """Return the texts of a figure that leave its page, and the names of curves that overlap."""
+    from matplotlib.text import Text
+
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+    boxes = [(text, text.get_window_extent()) for text in texts if text.get_visible()]
+    width, height = figure.bbox.width, figure.bbox.height
+    beyond = [
+        text.get_text()
+        for text, box in boxes
+        if not (box.x0 >= 0 <= box.y0 and box.x1 <= width and box.y1 <= height)
+        and re.search(r"[a-z]{2}", text.get_text().replace("mathdefault", ""))  # no number
+    ]
+    names = [(text.get_text(), box.padded(-1)) for text, box in boxes if text.get_gid() == "name"]
+    both = combinations(names, 2)
+    return beyond + [f"{one} on {other}" for (one, a), (other, b) in both if a.overlaps(b)]
 
 
 def invoke(*arguments):

@@ -29,7 +29,9 @@ PAST = ROOT / "tests" / "past"
 @pytest.fixture
 def results(tmp_path, small):
     """A results folder, and the command that has made it."""
-    config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}", plots="[roc]")
+    config = small(
+        solvers="{perceptron-avg: }", protocol="{n_splits: 1}", plots="[roc, precision-k]"
+    )
     arguments = ["run", config, "--out", tmp_path / "out"]
     assert invoke(*arguments).exit_code == 0
     return tmp_path / "out" / "small", arguments
@@ -52,7 +54,9 @@ def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size
         "report": partial(call, write_report, folder),
         "check": partial(call, lambda: make_ledger(claims, read_evidence([folder]))),
     }
-    files = [folder / name for name in ("experiment.json", "results.csv", "roc.csv")]
+    files = [
+        folder / name for name in ("experiment.json", "results.csv", "roc.csv", "precision-k.csv")
+    ]
     n, wrong = tried(files, attempts, size(20, 2000))
     assert not wrong
     figure(f"{n} edits of results by hand")
@@ -211,7 +215,7 @@ def test_a_strangers_texts_are_shown_as_they_are(results, monkeypatch):
     about |= {"title": ODD, "source": f"{ODD}\nnext", "solvers": [ODD], "protocol": ODD}
     about["measures"][about["metrics"][0]]["written"] = ODD
     (folder / "experiment.json").write_text(json.dumps(about))
-    for name in ("results.csv", "roc.csv"):
+    for name in ("results.csv", "roc.csv", "precision-k.csv"):
         table = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
         table.assign(solver=ODD, title=f"{ODD}\nnext").to_csv(folder / name, index=False)
     result = invoke("plot", folder)

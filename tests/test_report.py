@@ -11,20 +11,23 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from precbench.cli.screen import Screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
+from precbench.experiment import Experiment
 from precbench.metrics import Metric
 from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.report.figures import (
+    precision_against_k,
     roc,
-    solver_styles,
     value_against_sweep,
     value_against_time,
     write_figures,
 )
 from precbench.report.folder import PAGE, write_report
+from precbench.report.style import MOST_STRONG, QUIET, solver_styles
 from precbench.report.tables import (
     make_tables,
     notes,
@@ -37,6 +40,7 @@ from precbench.report.tables import (
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
+from tests.helpers import misplaced, shipped_config, shipped_configs
 
 
 def measures(*metrics):
@@ -509,6 +513,7 @@ def test_curves_are_step_functions_that_start_once_all_have_a_value():
     np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
     np.testing.assert_allclose(curve["q25"], [0.25, 0.35, 0.65])
     assert set(curve["n_splits"]) == {2}
+    assert curve["reached"].tolist() == [2, 2, 1]
     assert value_against_time(trials[:1]).empty
 
 
@@ -518,6 +523,22 @@ def test_roc_takes_the_upper_end_of_a_step():
     )
     curve = roc(vertices, np.array([0, 0.05, 0.1, 0.55, 1]))
     np.testing.assert_allclose(curve["median"], [0.5, 0.5, 0.8, 0.9, 1])
+
+
+def test_precision_against_k_reads_the_next_k():
+    """The first split has 4 positives, of which k = 0.3 takes 2 rows; the other has 5."""
+    curves = pd.DataFrame(
+        {
+            "split": [0, 0, 0, 1, 1, 1],
+            "k": [1, 2, 8, 1, 2, 5],
+            "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
+            "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
+        }
+    )
+    curve = precision_against_k(curves, "share", 0.3)
+    assert curve["share"].tolist() == [0.25, 0.3, 0.4, 0.5, 1]
+    np.testing.assert_allclose(curve["median"], [0.65, 0.4, 0.4, 0.35, 0.3])
+    assert precision_against_k(curves[:0], "k").empty
 
 
 @pytest.mark.filterwarnings("error")
@@ -538,9 +559,17 @@ def test_styles_differ():
     labels = [f"solver {i}" for i in range(60)]
     crowd = solver_styles(labels)
     assert len(set(crowd.values())) == 60
-    assert len({crowd[label].color for label in labels[:8]}) == 8
+    assert len({crowd[label].color for label in labels[:36]}) == 36
     few = solver_styles(labels[:3])
     assert few == {label: crowd[label] for label in labels[:3]}
+
+
+@pytest.mark.parametrize("name", ["", *shipped_configs(Experiment)])
+def test_no_two_solvers_have_one_colour(name):
+    """Neither in the registry, nor in any experiment."""
+    labels = list(shipped_config(name).solvers) if name else SOLVERS.built_in
+    styles = solver_styles(labels, SOLVERS.built_in)
+    assert len({style.color for style in styles.values()}) == len(labels)
 
 
 def test_a_built_in_solver_has_one_style():
@@ -569,6 +598,85 @@ def test_figures_and_their_numbers(small):
     sgd = drawn[drawn["solver"] == "sgd-avg"]
     np.testing.assert_allclose(sgd["seconds"], [0.1, 0.2, 0.3, 0.4, 1])
     np.testing.assert_allclose(sgd["median"], [0.5, 0.5, 0.6, 0.6, 0.599])
+
+
+def test_a_figure_of_times(small, laid_out):
+    """On CPU seconds unless all trials ran alone; its CSV is what is drawn."""
+    results = small_results()
+    results["cpu_seconds"] = 2 * results["wall_seconds"]
+    results.loc[results["solver"] == "sgd-avg", "tuning_seconds"] = 7.0
+    results.to_csv(small / "results.csv", index=False)
+    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    figures_of(small)
+    alone, beside = (
+        pd.read_csv(small / "figures" / f"accuracy-time-{name}.csv") for name in TITLES
+    )
+    assert alone["seconds"].tolist() == (beside["seconds"] / 2).tolist()
+    axes = laid_out["accuracy-time-letter"].subfigs[1].axes[0]
+    assert "wall seconds of trials that ran alone" in axes.get_xlabel()
+    assert "CPU seconds" in laid_out["accuracy-time-ppi"].subfigs[1].axes[0].get_xlabel()
+    styles = solver_styles(LABELS, ABOUT["built_in_solvers"])
+    for solver, rows in alone.groupby("solver"):
+        lines = [line for line in axes.lines if line.get_color() == styles[solver].color]
+        drawn = np.concatenate([line.get_xydata() for line in lines])
+        assert set(zip(rows["seconds"], rows["median"], strict=True)) <= set(map(tuple, drawn))
+    slow = alone[alone["solver"] == "cutting-plane"]
+    assert slow["reached"].tolist()[-3:] == [3, 2, 1]
+    colour = styles["cutting-plane"].color
+    dotted, solid = (
+        line
+        for line in axes.lines[:10]
+        if line.get_color() == colour and line.get_drawstyle() == "steps-post"
+    )
+    assert np.isfinite(dotted.get_ydata()).tolist()[-3:] == [True] * 3
+    assert np.isfinite(solid.get_ydata()).tolist()[-3:] == [True, False, False]
+    [hollow] = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    assert hollow.get_xydata().tolist() == [[1 + 7, pytest.approx(0.599)]]
+
+
+def test_a_crowd_is_quiet_but_for_the_best(tmp_path, laid_out):
+    """Of forty solvers eight are in colour and named, and all is marked as of smoke size."""
+    labels = [f"solver {i} with a name that is long" for i in range(40)]
+    rows = []
+    for i, solver in enumerate(labels):
+        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.3 + i / 100, 0.5 + i / 100))
+    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "metrics": [PREC], "smoke": True}
+    figures_of(write(tmp_path / "crowd", pd.DataFrame(rows), about | {"plots": ["accuracy-time"]}))
+    [figure] = laid_out.values()
+    axes = figure.subfigs[1].axes[0]
+    colours = [line.get_color() for line in axes.lines if line.get_drawstyle() == "steps-post"]
+    assert len(colours) == 40 and colours.count(QUIET["color"]) == 32
+    assert len(set(colours)) == MOST_STRONG + 1
+    texts = {text.get_gid(): [] for text in figure.findobj(Text)}
+    for text in figure.findobj(Text):
+        texts[text.get_gid()].append(text.get_text())
+    assert sorted(texts["name"]) == labels[32:] and texts["smoke"] == ["smoke size"]
+    assert any("grey: the other 32." in text for text in texts[None])
+
+
+def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):
+    """Many long names do not overlap, and nothing leaves the page."""
+    labels = [f"perceptron-avg, {i} random features" for i in range(14)]
+    kinds = ["accuracy-share", "precision-k", "roc", "roc-counts"]
+    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "smoke": True, "plots": kinds}
+    about["title"], about["protocol"] = "A title of many words, " * 8, "as its protocol, " * 20
+    sizes = {"rows": 300, "features": 2, "positives": 50, "stand_in": False, "test_share": 0.3}
+    about["data"] = {"letter": sizes}
+    rows, curves = [], []
+    for i, solver in enumerate(labels):
+        rows += trial("letter", solver, 0, (0, 1, 2), (0.1, 0.3, 0.5 + (i % 7) / 100))
+        curves.append(pd.DataFrame({"solver": solver, "x": [0.01, 0.1, 0.5, 1]}))
+    about_curves = {"dataset": "letter", "title": "Letter", "split": 0, "sweep": "", "part": "test"}
+    curves = pd.concat(curves).assign(**about_curves)
+    x = curves["x"]
+    folder = write(tmp_path / "many", pd.DataFrame(rows), about)
+    curves.assign(fpr=x, tpr=x**0.5).to_csv(folder / "roc.csv")
+    counts = curves.assign(false_positives=75 * x, true_positives=15 * x**0.5)
+    pd.concat([counts, counts.assign(part="training")]).to_csv(folder / "roc-counts.csv")
+    curves.assign(k=15 * x, share=x, precision=1 - x / 2).to_csv(folder / "precision-k.csv")
+    figures_of(folder)
+    assert len(laid_out) == len(kinds)
+    assert not any(map(misplaced, laid_out.values()))
 
 
 def test_fonts_are_embedded(small, drawn):
@@ -699,28 +807,14 @@ def test_profiles_over_data_sets(survey, tmp_path):
     assert table["tau"].min() == 1 and len(files) == 3
 
 
-def test_no_text_leaves_a_figure(survey, tmp_path, monkeypatch):
-    beyond = []
-
-    def check(figure, *_, **__):
-        from matplotlib.text import Text
-
-        figure.draw_without_rendering()
-        for text in figure.findobj(Text):
-            if text.get_text().strip("0123456789."):  # numbers are there beyond the axis, too
-                (left, low), (right, high) = text.get_window_extent().get_points()
-                inside = left >= 0 and low >= 0
-                inside &= right <= figure.bbox.width and high <= figure.bbox.height
-                beyond.extend([] if inside else [text.get_text()])
-
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", check)
+def test_no_text_leaves_a_comparison(survey, tmp_path, laid_out):
     many = survey.join(survey.add_prefix("a linear one with random features, "))
     many = many.join(many.add_prefix("two, ")).join(many.add_prefix("three, "))
     for values in (survey, many):
         said = "A long title " * 10, "Of values. " * 20
         write_ranks(values, tmp_path / "ranks", *said)
         write_profiles(values, "value", tmp_path / "values", *said)
-    assert not beyond
+        assert not any(map(misplaced, laid_out.values()))
 
 
 WRITE = """

@@ -48,11 +48,12 @@ from tests.helpers import (
 
 
 def test_a_run_writes_tables_and_figures(small, tmp_path):
-    result = run(small(plots="[accuracy-time, roc]"), tmp_path / "out")
+    plots = "[accuracy-time, precision-k]"
+    result = run(small(plots=plots, metrics="[precision_at_k, auc]"), tmp_path / "out")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "out" / "small"
     assert read_run(folder).test_shares == {"mine": 0.3}
-    for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "roc.csv"):
+    for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "precision-k.csv"):
         assert (folder / name).stat().st_size > 0
     assert list((folder / "figures").glob("*.png")) and list((folder / "figures").glob("*.pdf"))
     table = pd.read_csv(folder / "results.csv")
@@ -63,6 +64,12 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
     assert len(records(folder)) == 6
     final = table[table["final"]]
     assert len(final) == 2 * 3 * 2
+    drawn = pd.read_csv(folder / "figures" / "precision-k-mine.csv").set_index("solver")
+    measured = final[final["metric"] == "precision_at_k(k=0.5)"].groupby("solver")["value"]
+    at_k = drawn.loc[drawn["share"] == 0.5, "median"]
+    pd.testing.assert_series_equal(at_k.sort_index(), measured.median(), check_names=False)
+    everything = pd.read_csv(folder / "precision-k.csv").groupby(["solver", "split"])
+    assert (everything["k"].last() == 180).all() and (everything["k"].first() == 1).all()
     assert (final[final["metric"] == "auc"]["value"] > 0.7).all()
     assert not list((folder / "running").glob("*"))
 

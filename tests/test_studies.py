@@ -24,7 +24,7 @@ from precbench.papers import STUDIES, kar2014, rudin2009, rudin2009_theorems
 from precbench.report.studies import PRESENTATIONS, study_tables
 from precbench.results import read_values
 from precbench.solvers import FTRL, PNormPush
-from tests.helpers import invoke, shipped_config, shipped_configs, smoke_table
+from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table
 
 TIMED = [
     "gultekin/fig1",
@@ -525,6 +525,7 @@ def test_every_study_runs_and_is_repeated_identically(
     assert invoke("plot", tmp_path).exit_code == 0
     assert [path.read_bytes() for path in drawn] == before
     assert "smoke size" in drawn[0].read_text()
+    assert drawn_without_fonts[-1].findobj(lambda artist: artist.get_gid() == "smoke")
     assert all(table.rows for table in study_tables(folder))
     assert str(drawn[2]) in result.output
     table = read_values(folder)[1]
@@ -628,3 +629,11 @@ def test_generic_modules_name_no_paper():
         if named.search(text) and "for example" not in text  # of a help text
     }
     assert not found
+
+
+@pytest.mark.parametrize(
+    "name", ["rudin2009/fig-1-and-4", "rudin2009/section-10-1", "kar2015/rates"]
+)
+def test_no_text_leaves_a_figure(name, isolated, tmp_path, laid_out):
+    assert invoke("run", name, "--smoke", "--out", tmp_path).exit_code == 0
+    assert [misplaced(figure) for figure in laid_out.values()] == [[]]

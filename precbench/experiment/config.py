@@ -175,7 +175,10 @@ class Experiment(Section):
     def _possible(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
         swept = info.data.get("sweep") is not None
         if plots is None:
-            return ("accuracy-time", "accuracy-sweep") if swept else ("accuracy-time",)
+            if swept:
+                return ("accuracy-time", "accuracy-sweep")
+            at_k = any(metric.name == "precision_at_k" for metric in info.data.get("metrics", ()))
+            return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
         if "accuracy-sweep" in plots and "sweep" in info.data and not swept:
             place = (plots.index("accuracy-sweep"),)
             refuse(at(place, ["accuracy-sweep needs a sweep, and there is none"]))

@@ -47,7 +47,13 @@ Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-
 FittedOn = Literal["train", "all"]
 SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
-    "accuracy-time", "accuracy-rows", "accuracy-share", "roc", "roc-counts", "accuracy-sweep"
+    "accuracy-time",
+    "accuracy-rows",
+    "accuracy-share",
+    "accuracy-sweep",
+    "precision-k",
+    "roc",
+    "roc-counts",
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]

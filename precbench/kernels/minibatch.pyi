@@ -28,5 +28,4 @@ def minibatch_pass(
     candidates: tuple[tuple[Any, ...], ...],
     real_scratch: NDArray[float64],
     int_scratch: NDArray[int32],
-    mixed: NDArray[float64],
 ) -> int: ...

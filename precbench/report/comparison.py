@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.report.figures import Style, save_figure, solver_styles
+from precbench.report.style import Style, save_figure, solver_styles
 from precbench.statistics import (
     LEVEL,
     Friedman,

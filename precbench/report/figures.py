@@ -1,49 +1,52 @@
-"""Figures: accuracy against time, rows visited or a swept parameter, and ROC curves.
+"""Figures: accuracy against time, rows visited or a swept parameter, ROC curves, prec@k against k.
 
 Each is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the splits,
 bands reach from the lower to the upper quartile. A built-in solver looks the same in all figures,
-any other label in those of an experiment.
+any other label in those of an experiment; of more than eight the best have a colour.
 """
 
 import itertools
 import re
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
+from precbench.report.style import (
+    MOST_STRONG,
+    NAME_LINE,
+    QUIET,
+    End,
+    Style,
+    log_scale,
+    mark_smoke,
+    name_ends,
+    save_figure,
+    solver_styles,
+    wrapped,
+)
 from precbench.report.tables import notes
 from precbench.results import Run, read_csv
+from precbench.topk import resolve_k
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
-    "Style",
+    "precision_against_k",
     "roc",
-    "save_figure",
-    "solver_styles",
     "value_against_share",
     "value_against_sweep",
     "value_against_time",
     "write_figures",
 ]
 
-# Okabe and Ito's palette; grey replaces its yellow, which is too faint on paper.
-_COLOURS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
-    *("#56B4E9", "#E69F00", "#000000", "#7F7F7F"),
-)
-_DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 _K_LABELS = {
     "float": "k (share of the positives)",
     "int": "k (rows)",
@@ -57,74 +60,15 @@ _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
 _LINE = 0.15  # inches for a line of small print
 _TITLE_LINE = 0.2
 _MARGIN = 0.08
-_MOST_LINES = 20  # of one text
+_AROUND = 0.6  # inches of a panel that its axes do not take: title, numbers and labels
 _MOST_VALUES = 1_000_000  # at a time
+_MOST_NAMES = 30  # at the ends of curves
 _DENSE = 12  # points of a curve; with more, only some have a marker
+_DOTS = (0, (1, 1.5))
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
-_RC_PARAMS: dict[str, Any] = {
-    "font.size": 9,
-    "axes.labelsize": 9,
-    "axes.titlesize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "legend.handlelength": 3,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 5,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#E0E0E0",
-    "grid.linewidth": 0.6,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "precbench",
-    "savefig.dpi": 150,
-}
 
 
-class Style(NamedTuple):
-    """Colour, dashes and marker of a solver."""
-
-    color: str
-    linestyle: Any
-    marker: str
-
-
-# The numbers of colours, dashes and markers have no common factor: 440 styles, of which any eight
-# in a row differ in colour.
-_STYLES = [Style(_COLOURS[i % 8], _DASHES[i % 5], _MARKERS[i % 11]) for i in range(8 * 5 * 11)]
-
-
-def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Assign a style to each solver.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        All labels of an experiment, in its order.
-    built_in : sequence of str, default=()
-        Names with a style of their own, which follows from their place.
-
-    Returns
-    -------
-    dict of str to Style
-        No two labels have the same style. Those not in `built_in` take, in their order, the first
-        style that is left of the colour least used so far.
-    """
-    own = dict(zip(built_in, _STYLES, strict=False))
-    styles = {label: own[label] for label in labels if label in own}
-    for label in labels:
-        if label not in styles:
-            used = Counter(style.color for style in styles.values())
-            left = [style for style in _STYLES[len(own) :] if style not in styles.values()]
-            styles[label] = min(left or _STYLES, key=lambda style: used[style.color])
-    return styles
-
-
-def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
+def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
     """Summarise the curves of one solver over its splits.
 
     A curve is a right-continuous step function of the training time: it has no value before its
@@ -133,24 +77,25 @@ def value_against_time(trials: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     trials : pandas.DataFrame
-        The columns ``split``, ``wall_seconds`` and ``value`` of one metric.
+        The columns ``split``, `clock` and ``value`` of one metric.
+    clock : str, default="wall_seconds"
 
     Returns
     -------
     pandas.DataFrame
         ``seconds`` (each time of a step of any curve, once all have a value), ``n_splits``,
-        ``q25``, ``median`` and ``q75``.
+        ``q25``, ``median``, ``q75`` and ``reached``, the number of splits that train so long.
     """
-    steps = trials[(trials["wall_seconds"] > 0) & trials["value"].notna()]
-    steps = steps.sort_values("wall_seconds", kind="stable")
+    steps = trials[(trials[clock] > 0) & trials["value"].notna()]
+    steps = steps.sort_values(clock, kind="stable")
     curves = [
-        (curve["wall_seconds"].to_numpy(), curve["value"].to_numpy())
-        for _, curve in steps.groupby("split")
+        (curve[clock].to_numpy(), curve["value"].to_numpy()) for _, curve in steps.groupby("split")
     ]
     start = max((times[0] for times, _ in curves), default=np.inf)
-    grid = np.unique(steps["wall_seconds"].to_numpy())
-    grid = grid[grid >= start]
-    return _in_pieces("seconds", grid, curves, _last_step)
+    grid = np.unique(steps[clock].to_numpy())
+    summary = _in_pieces("seconds", grid[grid >= start], curves, _last_step)
+    ends = np.sort([times[-1] for times, _ in curves])
+    return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 
 def _last_step(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -177,6 +122,39 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
         for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
     ]
     return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
+
+
+def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
+    """Summarise the curves of prec@k of one solver over its splits.
+
+    Parameters
+    ----------
+    curves : pandas.DataFrame
+        The columns ``split``, `x` and ``precision``.
+    x : {"k", "share"}
+        Rows, or their number as a multiple of that of the positives.
+    at : float, optional
+        A point to include.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `x`, from where all curves begin to where the first ends, ``n_splits``, ``q25``, ``median``
+        and ``q75``.
+    """
+    found = [
+        (curve[x].to_numpy(), curve["precision"].to_numpy())
+        for _, curve in curves.sort_values(x).groupby("split")
+    ]
+    grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
+    start = max((places[0] for places, _ in found), default=np.inf)
+    end = min((places[-1] for places, _ in found), default=np.inf)
+    return _in_pieces(x, grid[(grid >= start) & (grid <= end)], found, _next_point)
+
+
+def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Read a curve at the next point, since a share of the positives is rounded up."""
+    return values[np.searchsorted(x, at, "left")]
 
 
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
@@ -268,64 +246,160 @@ class _Page:
     what: str  # the second half of the title
     data: pd.DataFrame  # solver, x, and the statistics
     draw: Callable[["SubFigure", "_Lines", pd.DataFrame], None]
-    spread: bool = True  # whether it shows all splits
+    about: Sequence[str] = ()  # sentences
+    spread: str = "Median and quartiles over {} splits."  # "" if it shows none
     height: float = _HEIGHT
+    rows: int = 1  # of panels
     timed: bool = False  # whether an axis is time
-    legend_below: bool = False
 
 
+@dataclass(frozen=True)
 class _Lines:
-    """Draws the curves of solvers in their styles, and keeps them for the legend."""
+    """Draws the curves of solvers, eight in their styles and the others quietly, and names them."""
 
-    def __init__(self, styles: dict[str, Style]):
-        self.styles = styles
-        self.handles: dict[str, Any] = {}
+    styles: Mapping[str, Style]
+    names: Mapping[str, str]  # of all solvers of a figure
+    strong: Sequence[str]
+    room: float  # inches of a panel's height
 
-    def draw(self, axes: "Axes", data: pd.DataFrame, x: str, step: bool = False) -> None:
-        """Draw medians and bands; `step` for right-continuous step functions."""
-        shown = list(dict.fromkeys(data["solver"]))
+    def look(self, solver: str) -> dict[str, Any]:
+        style = self.styles[solver]
+        if solver in self.strong:
+            return {"color": style.color, "marker": style.marker, "zorder": 3}
+        return {**QUIET, "marker": style.marker, "zorder": 2}
+
+    def draw(
+        self,
+        axes: "Axes",
+        data: pd.DataFrame,
+        x: str,
+        y: str = "median",
+        step: bool = False,
+        marker: str | None = None,
+        few: str = "",
+        n_splits: int = 0,
+    ) -> None:
+        """Draw curves, and bands where there are quartiles.
+
+        With `step` they are right-continuous step functions; where the column `few` is below
+        `n_splits`, they are dotted. By default some points have the marker of the solver.
+        """
+        shown = [solver for solver in self.names if (data["solver"] == solver).any()]
         for i, solver in enumerate(shown):
-            rows, style = data[data["solver"] == solver], self.styles[solver]
-            [self.handles[solver]] = axes.plot(
-                rows[x],
-                rows["median"],
-                drawstyle="steps-post" if step else "default",
-                markevery=(0.15 * i / len(shown), 0.15) if len(rows) > _DENSE else None,
-                **style._asdict(),
-            )
+            rows, look = data[data["solver"] == solver], self.look(solver)
+            strong = solver in self.strong
+            look["drawstyle"] = "steps-post" if step else "default"
+            if marker is not None:
+                look |= {"marker": marker, "markersize": 3}
+            elif len(rows) > 1 and not strong:
+                look["marker"] = ""
+            elif len(rows) > _DENSE:
+                look["markevery"] = (0.15 * i / len(shown), 0.15)
+            line = rows[y].to_numpy(dtype=float)
+            dotted = (rows[few] < n_splits).to_numpy() if few else np.zeros(len(rows), dtype=bool)
+            if dotted.all():
+                look["linestyle"] = _DOTS
+            elif dotted.any():
+                beside = dotted | np.append(dotted[1:], False) | np.append(False, dotted[:-1])
+                dots = {**look, "marker": "", "linestyle": _DOTS}
+                axes.plot(rows[x], np.where(beside, line, np.nan), **dots)
+                line = np.where(dotted, np.nan, line)
+            axes.plot(rows[x], line, **look)
+            if "q25" not in rows:
+                continue
             if len(rows) == 1:
-                axes.vlines(rows[x], rows["q25"], rows["q75"], color=style.color)
-            axes.fill_between(
-                rows[x],
-                rows["q25"],
-                rows["q75"],
-                step="post" if step else None,
-                color=style.color,
-                alpha=0.15,
-                linewidth=0,
-            )
+                thin = {"linewidth": QUIET["linewidth"]} if not strong else {}
+                axes.vlines(rows[x], rows["q25"], rows["q75"], color=look["color"], **thin)
+            elif strong:
+                axes.fill_between(
+                    rows[x],
+                    rows["q25"],
+                    rows["q75"],
+                    step="post" if step else None,
+                    color=look["color"],
+                    alpha=0.12,
+                    linewidth=0,
+                )
+
+    def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:
+        """Mark a point on each strong curve."""
+        for point in points[points["solver"].isin(self.strong)].to_dict("records"):
+            look = {**self.look(point["solver"]), "markersize": 7}
+            look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
+            axes.plot(point[x], point["median"], **look)
+
+    def name(
+        self, axes: "Axes", data: pd.DataFrame, x: str, y: str = "median", lead: bool = True
+    ) -> None:
+        """Name the curves at their ends, to which fine lines `lead`."""
+        left, right = axes.get_xlim()
+        axes.set(xlim=(left, right), ylim=axes.get_ylim())
+        ends = []
+        for solver in self.names if len(self.names) <= _MOST_NAMES else self.strong:
+            rows, look = data[(data["solver"] == solver) & data[y].notna()], self.look(solver)
+            height = np.nan
+            if len(rows):
+                end, height = rows[x].iloc[-1], float(rows[y].iloc[-1])
+                fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
+                axes.plot([end, right][: 2 * lead], [height, height][: 2 * lead], **fine)
+            ends.append(End(self.names[solver], height, look, solver in self.strong))
+        name_ends(axes, ends, self.room)
 
 
 def _time_pages(run: Run) -> Iterator[_Page]:
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         label = run.metric_at(run.metrics[0], sweep)
         metric = run.written(label)
+        rows, n = _ok(run, dataset, sweep, label), run.n_splits(dataset)
+        alone = bool((rows["timing"] == "sequential").all())
+        clock = "wall_seconds" if alone else "cpu_seconds"
+        data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
+        about = []
+        if (data["reached"] < n)[data["solver"].duplicated()].any():
+            about.append(
+                f"Dotted: fewer than all {n} splits train so long; the others count with their "
+                "last value."
+            )
+        if (data["tuning_seconds"] > 0).any():
+            about.append(
+                "Hollow marker: the end with the time to choose the parameters added (median wall "
+                "seconds)."
+            )
         yield _Page(
             kind="accuracy-time",
             dataset=dataset,
             sweep=sweep,
             what=f"{metric} against training time",
-            data=_per_solver(run, _ok(run, dataset, sweep, label), value_against_time),
-            draw=partial(_draw_time, metric=metric),
+            data=data,
+            draw=partial(_draw_time, metric=metric, alone=alone, n_splits=n),
+            about=about,
             timed=True,
         )
 
 
-def _draw_time(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
+def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
+    tuning = rows.drop_duplicates("split")["tuning_seconds"].median()
+    return value_against_time(rows, clock).assign(tuning_seconds=tuning)
+
+
+def _draw_time(
+    figure: "SubFigure",
+    lines: _Lines,
+    data: pd.DataFrame,
+    metric: str,
+    alone: bool,
+    n_splits: int,
+) -> None:
     axes = figure.add_subplot()
-    lines.draw(axes, data, "seconds", step=True)
-    axes.set_xscale("log")
-    axes.set_xlabel("training time (wall seconds, log scale)")
+    lines.draw(axes, data, "seconds", step=True, few="reached", n_splits=n_splits)
+    ends = data.groupby("solver", sort=False).last().query("tuning_seconds > 0")
+    for solver, end in ends.iterrows():
+        hollow = {**lines.look(str(solver)), "markerfacecolor": "white"}
+        axes.plot(end["seconds"] + end["tuning_seconds"], end["median"], **hollow)
+    log_scale(axes, "x")
+    lines.name(axes, data, "seconds")
+    clock = "wall seconds of trials that ran alone" if alone else "CPU seconds"
+    axes.set_xlabel(f"training time ({clock}, log scale)")
     axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
@@ -342,19 +416,16 @@ def _rows_pages(run: Run) -> Iterator[_Page]:
             what=f"{metric} of the iterates",
             data=_per_solver(run, first, lambda rows: rows[["rows_seen", "value"]]),
             draw=partial(_draw_rows, metric=metric),
-            spread=False,
+            spread="The curves of the first split.",
         )
 
 
 def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
     """Draw every checkpoint of one split, since medians would hide a zig-zag."""
     axes = figure.add_subplot()
-    for solver, curve in data.groupby("solver", sort=False):
-        look = lines.styles[str(solver)]._asdict() | {"marker": "."}
-        [lines.handles[str(solver)]] = axes.plot(
-            curve["rows_seen"], curve["value"], linewidth=1, markersize=3, **look
-        )
-    axes.set_xscale("log")
+    lines.draw(axes, data, "rows_seen", "value", marker=".")
+    log_scale(axes, "x")
+    lines.name(axes, data, "rows_seen", "value")
     axes.set_xlabel("rows visited (each time counted, log scale)")
     axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
@@ -396,7 +467,6 @@ def _share_pages(run: Run) -> Iterator[_Page]:
             what=f"{metric} against the share of the rows",
             data=pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True),
             draw=partial(_draw_shares, metric=metric, run=run),
-            legend_below=True,
         )
 
 
@@ -407,9 +477,10 @@ def _draw_shares(
     panels = figure.subplots(1, len(shown), squeeze=False)
     for axes, dataset in zip(panels[0], shown, strict=True):
         lines.draw(axes, data[data["dataset"] == dataset], "share")
-        title = _wrapped(run.dataset_title(dataset), max(60 // len(shown), 8))
+        title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
         axes.set_title("\n".join(title), parse_math=False)
         axes.set_xlabel("rows visited (%)")
+    lines.name(axes, data[data["dataset"] == shown[-1]], "share")
     panels[0, 0].set_ylabel(f"{metric} on the test part", parse_math=False)
 
 
@@ -420,33 +491,122 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
         vertices = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
         left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
         grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
+        name, k = _measured_k(run, sweep)
+        sizes = _test_sizes(run, dataset, k)
         yield _Page(
             kind="roc",
             dataset=dataset,
             sweep=sweep,
             what="ROC curves",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
-            draw=partial(_draw_roc, left=left),
-            legend_below=True,
+            draw=partial(_draw_roc, left=left, k=k, sizes=sizes),
+            about=[f"Markers: {name}, the share of positives above that point."] if sizes else [],
         )
+
+
+def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
+    """Return the notation and the k of the first precision that the experiment measures."""
+    for metric in run.metrics:
+        of = run.measures[run.metric_at(metric, sweep)]
+        if of["name"] == "precision_at_k":
+            k = of["parameters"].get("k")
+            if isinstance(k, str) and re.fullmatch(r"[\d.]{1,9}", k):  # of former versions
+                k = float(k) if "." in k else int(k)
+            return of["written"], k if isinstance(k, float | int | str) else None
+    return "", None
+
+
+def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
+    """Return the positives and rows that test, and `k` in rows, where the results tell them."""
+    about = run.data.get(dataset)
+    if about is None or k is None:
+        return None
+    share = about["test_share"] or 1 - about["training_rows"] / about["rows"]
+    n_pos, n_rows = round(share * about["positives"]), round(share * about["rows"])
+    try:
+        return n_pos, n_rows, resolve_k(k, n_pos, n_rows)
+    except InputError:
+        return None
 
 
 def _decade_below(fpr: float) -> float:
     return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
 
 
-def _draw_roc(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, left: float) -> None:
+def _draw_roc(
+    figure: "SubFigure",
+    lines: _Lines,
+    data: pd.DataFrame,
+    left: float,
+    k: float | int | str | None,
+    sizes: tuple[int, int, int] | None,
+) -> None:
     """Draw full curves, and on a log scale their start, where half of the positives are found."""
     full, top = figure.subplots(1, 2, sharey=True)
     right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
     chance = np.append(0, np.geomspace(left, 1, 101))
     for axes in (full, top):
         axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
-    lines.draw(full, data, "fpr")
-    lines.draw(top, data[data["fpr"].between(left, right)], "fpr")
+    shown = data[data["fpr"].between(left, right)]
+    lines.draw(full, data, "fpr", marker="")
+    lines.draw(top, shown, "fpr", marker="")
+    if sizes:
+        points = pd.DataFrame(
+            [(solver, *_where_k_rows(of, sizes)) for solver, of in data.groupby("solver")],
+            columns=["solver", "fpr", "median"],
+        )
+        for axes in (full, top):
+            lines.mark(axes, points, "fpr")
     full.set(title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate")
     top.set(title="top of the list", xlabel="false positive rate (log scale)")
     top.set(xscale="log", xlim=(left, right))
+    lines.name(top, shown, "fpr")
+
+
+def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[float, float]:
+    """Return the point of a ROC curve above which there are k rows."""
+    n_pos, n_rows, k = sizes
+    taken = curve["fpr"] * (n_rows - n_pos) + curve["median"] * n_pos
+    return tuple(np.interp(k, taken, curve[rate]) for rate in ("fpr", "median"))
+
+
+def _precision_pages(run: Run) -> Iterator[_Page]:
+    numbers = ("split", "k", "share", "precision")
+    text = ("dataset", "title", "solver", "sweep")
+    everything = read_csv(run.folder / "precision-k.csv", text, numbers)
+    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
+        curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
+        name, k = _measured_k(run, sweep)
+        sizes = _test_sizes(run, dataset, k)
+        x = "share" if isinstance(k, float) else "k"
+        at = sizes and (k if isinstance(k, float) else sizes[2])
+        curves = curves[np.isfinite(curves["precision"]) & curves[x].between(0, 1e15, "right")]
+        yield _Page(
+            kind="precision-k",
+            dataset=dataset,
+            sweep=sweep,
+            what="prec@k against k",
+            data=_per_solver(run, curves, partial(precision_against_k, x=x, at=at)),
+            draw=partial(_draw_precision, x=x, at=at),
+            about=[f"Markers, and the order of the names: {name}."] if at else [],
+            spread="Medians over {} splits.",
+        )
+
+
+def _draw_precision(
+    figure: "SubFigure", lines: _Lines, data: pd.DataFrame, x: str, at: float | None
+) -> None:
+    axes = figure.add_subplot()
+    lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
+    axes.set_xlim(data[x].min(), data[x].max())
+    log_scale(axes, "x")
+    if at:
+        axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
+        lines.mark(axes, data[data[x] == at], x)
+    lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
+    unit = _K_LABELS["float"] if x == "share" else _K_LABELS["int"]
+    axes.set_xlabel(f"{unit}, log scale")
+    axes.set_ylabel("prec@k on the test part")
 
 
 def _roc_counts_pages(run: Run) -> Iterator[_Page]:
@@ -462,9 +622,9 @@ def _roc_counts_pages(run: Run) -> Iterator[_Page]:
             what="ROC curves in counts of rows",
             data=_per_solver(run, curves, lambda rows: rows.drop(columns="solver")),
             draw=_draw_roc_counts,
-            legend_below=True,
-            spread=False,
+            spread="The curves of the first split.",
             height=1.6 * _HEIGHT,
+            rows=2,
         )
 
 
@@ -476,10 +636,7 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
         right = _TOP_SHARE * curves["false_positives"].max()
         for j, what in enumerate(("full", "top of the list")):
             axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
-            for solver, curve in curves.groupby("solver", sort=False):
-                look = lines.styles[str(solver)]._asdict() | {"marker": ""}
-                x, y = curve["false_positives"], curve["true_positives"]
-                [lines.handles[str(solver)]] = axes.plot(x, y, **look)
+            lines.draw(axes, curves, "false_positives", "true_positives", marker="")
             axes.locator_params(integer=True)
             axes.set_title(f"{part} part, {what}")
             axes.set_ylabel("true positives")
@@ -487,8 +644,9 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
                 axes.set_xlabel("false positives")
             if j == 1:
                 axes.set_xlim(0, right)
-                top = curves.loc[curves["false_positives"] <= right, "true_positives"].max()
-                axes.set_ylim(0, 1.03 * top)
+                shown = curves[curves["false_positives"] <= right]
+                axes.set_ylim(0, 1.03 * shown["true_positives"].max())
+                lines.name(axes, shown, "false_positives", "true_positives")
 
 
 def _sweep_pages(run: Run) -> Iterator[_Page]:
@@ -504,14 +662,21 @@ def _sweep_pages(run: Run) -> Iterator[_Page]:
             for sweep, value in zip(run.sweep_points, values, strict=True)
         ]
         finals = pd.concat(points)
-        statistics = partial(value_against_sweep, parameter=name)
+        data = _per_solver(
+            run, finals[finals["final"]], partial(value_against_sweep, parameter=name)
+        )
+        n = run.n_splits(dataset)
+        few = (data["n_splits"] < n).any()
         yield _Page(
             kind="accuracy-sweep",
             dataset=dataset,
             sweep="",
             what=f"{metric} against {label.partition(' (')[0]}",
-            data=_per_solver(run, finals[finals["final"]], statistics),
-            draw=partial(_draw_sweep, name=name, values=values, label=label, metric=metric),
+            data=data,
+            draw=partial(
+                _draw_sweep, name=name, values=values, label=label, metric=metric, n_splits=n
+            ),
+            about=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
         )
 
 
@@ -523,6 +688,7 @@ def _draw_sweep(
     values: Sequence[Any],
     label: str,
     metric: str,
+    n_splits: int,
 ) -> None:
     axes = figure.add_subplot()
     numbers = all(isinstance(value, int | float) for value in values)
@@ -530,12 +696,13 @@ def _draw_sweep(
         numbers &= len({type(value) for value in values}) == 1
     places = dict(zip(values, values if numbers else range(len(values)), strict=True))
     placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
-    lines.draw(axes, data=placed, x=name)
+    lines.draw(axes, placed, name, few="n_splits", n_splits=n_splits)
     if numbers and min(values) > 0 and max(values) > 10 * min(values):
         axes.set_xscale("log")
         axes.minorticks_off()
         label += ", log scale"
     axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
+    lines.name(axes, placed, name)
     axes.set_xlabel(label, parse_math=False)
     axes.set_ylabel(f"{metric} on the test part", parse_math=False)
 
@@ -544,6 +711,7 @@ _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
     "accuracy-time": _time_pages,
     "accuracy-rows": _rows_pages,
     "accuracy-share": _share_pages,
+    "precision-k": _precision_pages,
     "roc": _roc_pages,
     "roc-counts": _roc_counts_pages,
     "accuracy-sweep": _sweep_pages,
@@ -587,55 +755,39 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
     return [table, *drawings]
 
 
-_METADATA: dict[str, dict[str, Any]] = {
-    ".pdf": {"Creator": "precbench", "CreationDate": None},
-    ".png": {"Software": "precbench"},
-    ".svg": {"Creator": "precbench", "Date": None},
-}
-
-
-def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the style of the package and write it; equal figures give equal bytes.
-
-    Parameters
-    ----------
-    draw : callable
-    *paths : pathlib.Path
-        Files that end in ``.pdf``, ``.png`` or ``.svg``.
-    """
-    from matplotlib import style
-
-    with style.context(["default", _RC_PARAMS]):
-        figure = draw()
-        for path in paths:
-            figure.savefig(path, metadata=_METADATA[path.suffix])
-            figure.set_layout_engine("none")  # it is laid out by now
-
-
 def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
-    """Stack title, protocol, curves with legend, and notes."""
+    """Stack title, protocol, curves with their names, and notes."""
     from matplotlib.figure import Figure
 
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
-    spread = f"Median and quartiles over {n} splits." if n > 1 else ""
-    if not page.spread:
-        spread = "The curves of the first split."
+    spread = page.spread.format(n) if n > 1 else ""
+    solvers = list(dict.fromkeys(page.data["solver"]))
+    strong = _strongest(run, here, solvers)
+    styles = solver_styles(run.solvers, run.built_in_solvers)
+    if len({styles[solver].color for solver in strong}) < len(strong):  # too many solvers
+        styles |= solver_styles(strong)
+    named = solvers if len(solvers) <= _MOST_NAMES else strong
     of = run.dataset_title(page.dataset) if page.dataset else run.title
-    title = _wrapped(f"{of}: {page.what}{at}", 72)
-    protocol = _wrapped(f"{run.protocol_sentence} {spread}", 104)
-    below = [line for note in notes(here, page.timed) for line in _wrapped(note, 104)]
+    smoke = ", smoke size" if run.smoke and not page.dataset else ""
+    inside = _WIDTH - 2 * _MARGIN
+    title = wrapped(f"{of}{smoke}: {page.what}{at}", inside, 10, "bold")
+    protocol = wrapped(f"{run.protocol_sentence} {spread}", inside)
+    about = " ".join([*page.about, *_quiet_sentence(run, strong, solvers)])
+    below = [line for note in (about, *notes(here, page.timed)) for line in wrapped(note, inside)]
 
     head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
     foot = _MARGIN + _LINE * len(below)
-    heights = [head, page.height, foot]
+    room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(named) + 1))
+    heights = [head, page.rows * (room + _AROUND), foot]
     figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
     parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0)
     above, body, under = parts
-    lines = _Lines(solver_styles(run.solvers, run.built_in_solvers))
-    page.draw(body, lines, page.data)
-    _legend(page, body, lines, here)
+    names = {solver: _name(solver, here, page.timed) for solver in solvers}
+    page.draw(body, _Lines(styles, names, strong, room), page.data)
+    if run.smoke:
+        mark_smoke(body)
 
     y = head - _MARGIN
     for text in title:
@@ -649,9 +801,25 @@ def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     return figure
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return lines, no more than a figure has room for."""
-    return textwrap.wrap(text, width, max_lines=_MOST_LINES, placeholder=" …")
+def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
+    """Return the solvers with the best mean ranks by the main metric, in their order."""
+    if len(solvers) <= MOST_STRONG:
+        return list(solvers)
+    main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
+    rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
+    rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
+    ranks = rows.groupby(["dataset", "sweep", "metric"])["mean"].transform(rank)
+    means = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
+    best = means.sort_values(kind="stable").index[:MOST_STRONG]
+    return [solver for solver in solvers if solver in best]
+
+
+def _quiet_sentence(run: Run, strong: Sequence[str], solvers: Sequence[str]) -> list[str]:
+    quiet = len(solvers) - len(strong)
+    if not quiet:
+        return []
+    best = f"the {len(strong)} methods with the best mean {run.metric_name(run.metrics[0])}"
+    return [f"In colour: {best}; grey: the other {quiet}."]
 
 
 def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
@@ -659,21 +827,11 @@ def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look:
     part.text(_MARGIN / _WIDTH, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
 
 
-def _legend(page: _Page, figure: "SubFigure", lines: _Lines, summary: pd.DataFrame) -> None:
-    """Name the solvers, with the number of trials if some have no result and the marks of notes."""
-    legend = figure.legend(
-        list(lines.handles.values()),
-        [""] * len(lines.handles),
-        loc="outside lower center" if page.legend_below else "outside right upper",
-        ncols=3 if page.legend_below else 1,
-    )
-    for text, solver in zip(legend.get_texts(), lines.handles, strict=True):
-        rows = summary[summary["solver"] == solver]
-        n, trials = rows["n"].min(), rows["trials"].max()
-        label = solver if n == trials else f"{solver} ({n} of {trials})"
-        if (rows["stopped"] > 0).any():
-            label += " ‡"
-        if page.timed and (rows["timing"] == "parallel").any():
-            label += " †"
-        text.set_text(label)
-        text.set_parse_math(False)
+def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
+    """Return a label with the number of trials if some have no result, and the marks of notes."""
+    rows = summary[summary["solver"] == solver]
+    n, trials = rows["n"].min(), rows["trials"].max()
+    name = solver if n == trials else f"{solver} ({n} of {trials})"
+    marks = "‡" * bool((rows["stopped"] > 0).any())
+    marks += "†" * bool(timed and (rows["timing"] == "parallel").any())
+    return f"{name} {marks}".rstrip()

@@ -24,7 +24,7 @@ __all__ = ["Figures", "Report", "write_report"]
 Figures = Literal["all", "changed", "none"]
 
 _INPUTS = (
-    *("experiment.json", "results.csv", "roc.csv", "roc-counts.csv"),
+    *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
     *("illustration.json", "values.csv"),
 )
 

@@ -28,6 +28,7 @@ _KINDS = {
     "accuracy-rows": "Quality of the iterates",
     "accuracy-share": "Quality against the share of the rows",
     "accuracy-sweep": "Quality against the swept parameter",
+    "precision-k": "prec@k against k",
     "roc": "ROC curves",
     "roc-counts": "ROC curves in counts of rows",
 }

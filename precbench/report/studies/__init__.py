@@ -1,7 +1,6 @@
 """Studies: ``values.csv`` as tables and a figure, as ``illustration.json`` describes it."""
 
 import os
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.files import write_whole
-from precbench.report.figures import save_figure
 from precbench.report.studies import costs, gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
+from precbench.report.style import mark_smoke, save_figure, wrapped
 from precbench.report.tables import Table, markdown_page
 from precbench.results import read_csv, read_description
 from precbench.store import SCHEMA
@@ -145,15 +144,17 @@ def _drawn(result: Result) -> "Figure":
 
     kind = PRESENTATIONS[result.kind]
     width, height = kind.size
-    caption = textwrap.wrap(kind.caption.format(**result.parameters), round(width * 16.5))
+    caption = wrapped(kind.caption.format(**result.parameters), width - 0.16)
     foot = _LINE * (len(caption) + 0.5)
     figure = Figure(figsize=(width, height + foot), layout="constrained")
     # No frames: whether their edges are at 0 or at -0 differs from time to time.
     parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0, frameon=False)
     body, under = parts
     edge = 0.08 / width
-    title = textwrap.shorten(result.title, 200, placeholder=" …")
+    title = "\n".join(wrapped(result.title, width - 0.16, 10, "bold"))
     body.suptitle(title, x=edge, ha="left", fontsize=10, fontweight="bold", parse_math=False)
     kind.draw(body, result)
+    if result.smoke:
+        mark_smoke(body)
     under.text(edge, 1, "\n".join(caption), va="top", fontsize=8, parse_math=False)
     return figure

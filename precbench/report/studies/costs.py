@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from precbench.report.figures import solver_styles
 from precbench.report.studies.drawing import side_by_side
 from precbench.report.studies.result import Presentation, Result
+from precbench.report.style import log_scale, solver_styles
 from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def _draw(figure: "SubFigure", result: Result) -> None:
             x = size * np.log(size) if curve.get("times_log") else size
             stated = cost[-1] * (x / x[-1]) ** curve["exponent"]
             axes.plot(size, stated, "--", color=look.color, linewidth=0.8)
-        axes.set(xscale="log", yscale="log", xlabel="size", ylabel=measure)
+        log_scale(axes, "x")
+        log_scale(axes, "y")
+        axes.set(xlabel="size", ylabel=measure)
         axes.legend(fontsize=7)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from precbench.report.figures import solver_styles
+from precbench.report.style import solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from precbench.report.figures import solver_styles
 from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.style import solver_styles
 from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:

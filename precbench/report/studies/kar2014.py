@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.figures import solver_styles
 from precbench.report.studies.drawing import side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.style import log_scale, solver_styles
 from precbench.report.tables import Table, text_table, three_digits
 
 if TYPE_CHECKING:
@@ -155,8 +155,9 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
             name = " ".join(map(str, key))
             axes.plot(wide.index, wide["excess"], color=looks[name].color, marker="o", label=name)
             axes.plot(wide.index, wide["bound"], "--", color=looks[name].color, linewidth=0.8)
-        axes.set(title=theorem, xscale="log", xlabel="T" if "4" in theorem else "s")
-        axes.set_ylabel("excess")
+        log_scale(axes, "x")
+        size = "T (rows of the stream)" if "4" in theorem else "s (rows of a buffer)"
+        axes.set(title=theorem, xlabel=size, ylabel="excess")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 

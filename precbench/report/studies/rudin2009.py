@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from precbench.metrics import Metric
-from precbench.report.figures import solver_styles
 from precbench.report.studies.drawing import draw_beside, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.style import solver_styles
 from precbench.report.tables import Cell, Table, text_table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
             rows = of_scale[of_scale["list"].isin(lists)]
             wide = rows.pivot(index="measure", columns="list", values="value")[lists]
             yield Table(
-                title=f"{result.title}: {', '.join(lists)}, scores times {scale:g}",
+                title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
                     _ranked_row(metric, wide.T[label].tolist())
@@ -80,23 +80,26 @@ def _draw_ranked(figure: "SubFigure", result: Result) -> None:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
     losses, scales = (list(dict.fromkeys(table[column])) for column in ("loss", "scale"))
-    colours, lines = solver_styles(losses), {}
+    curves = [f"{other}, {loss}" for _, *others in groups for other in others for loss in losses]
+    looks, lines = solver_styles(curves), {}
     panels = figure.subplots(len(scales), len(groups), sharex=True, sharey="col", squeeze=False)
     for row, scale in zip(panels, scales, strict=True):
         for axes, (first, *others) in zip(row, groups, strict=True):
-            dashes = solver_styles(others)
             for other, loss in itertools.product(others, losses):
                 rows = table[(table["scale"] == scale) & (table["loss"] == loss)]
                 norms = rows.pivot(index="p", columns="list", values="norm")
-                [lines[f"{other}, {loss}"]] = axes.plot(
-                    norms[other] / norms[first],
-                    **colours[loss]._replace(linestyle=dashes[other].linestyle)._asdict(),
-                )
+                name = f"{other}, {loss}"
+                look: dict[str, Any] = looks[name]._asdict()
+                [lines[name]] = axes.plot(norms[other] / norms[first], **look)
             axes.axhline(1, color="black", linewidth=0.8, zorder=1)
-            axes.set(title=f"scores times {scale:g}", ylabel=f"relative to {first}")
+            axes.set(title=_scaled(scale), ylabel=f"multiple of the risk of {first}")
     for axes in panels[-1]:
         axes.set_xlabel("p")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
+
+
+def _scaled(scale: Any) -> str:
+    return "scores as given" if scale == 1 else f"scores multiplied by {scale:g}"
 
 
 def _with_powers(result: Result) -> pd.DataFrame:
@@ -340,13 +343,21 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
         for p, rows in of_one.groupby("p", sort=False):
             look = looks[_power(float(str(p)))]
             for quantity, dashes in (("measured", "-"), ("bound", "--")):
-                curve = rows[rows["quantity"] == quantity]
+                curve = rows[(rows["quantity"] == quantity) & (rows["value"] > 0)]
                 label = f"p = {p:g}" if quantity == "measured" else None
-                axes.plot(curve["size"], curve["value"], dashes, color=look.color, label=label)
+                marker = look.marker if quantity == "measured" else ""
+                axes.plot(
+                    curve["size"],
+                    curve["value"],
+                    linestyle=dashes,
+                    marker=marker,
+                    color=look.color,
+                    label=label,
+                )
         axes.axhline(1, color="0.6", linewidth=0.8)
         axes.set(title=statement, xscale="log", yscale="log", xlabel="I = K")
     figure.axes[0].set_ylabel("deviation")
-    figure.axes[0].legend(fontsize=7)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
 # Other objectives
@@ -380,8 +391,8 @@ PRESENTATIONS = {
         draw=_draw_theorems,
         size=(8.4, 3.2),
         caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of "
-        "a class of {rankers} functions (Lemma 9: of one); dashed: the bounds. Grey: 1, which no "
-        "deviation exceeds.",
+        "a class of {rankers} functions (Lemma 9: of one); dots and lines: measured (no dot where "
+        "it is 0), dashed: the bounds. Grey: 1, which no deviation exceeds.",
     ),
     "push-objectives": Presentation(
         text=("dataset", "fit", "rows", "measure", "statistic"),
@@ -409,8 +420,9 @@ PRESENTATIONS = {
         tables=_ranked_tables,
         draw=_draw_ranked,
         size=(6.4, 5.8),
-        caption="The p-th root of each risk, divided by that of the first list with as many "
-        "positives and negatives. Where a curve is below 1, the objective prefers its list.",
+        caption="The p-th root of each risk of a list, divided by that of the first list with as "
+        "many positives and negatives, whose scores are multiplied by the same factor (no factor "
+        "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
     ),
     "pair-contributions": Presentation(
         text=("objective", "positive", "negative"),
