@@ -49,7 +49,10 @@ DENSE = {
     "20,000 x 16": (20_000, 16, 0.0392),
     "231,806 x 8": (231_806, 8, 0.3333),
 }
-MOST_STORED = {"20,000 x 16": 2.0, "231,806 x 8": 5.0}
+FEW_COLUMNS = {
+    "20,000 x 16": {"perceptron-avg, stored order": 1.6},
+    "231,806 x 8": {"perceptron-avg, stored order": 3.0, "sgd-avg, k = n_pos": 5.0},
+}
 MOST_PAUC = {(102_294, 117, 0.0061): 1.3, (141_691, 22, 0.0957): 1.8}
 CSR = (48_842, 123, 14, 0.2393)
 MOST_TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, "CSR 48,842 x 123": 3.0}
@@ -136,6 +139,10 @@ def medians(contestants: dict[str, Callable[[], float]], rounds: int) -> dict[st
     return {name: float(np.median(times)) for name, times in seconds.items()}
 
 
+MISSED: list[str] = []
+"""Each figure beyond its target."""
+
+
 def report(title: str, found: dict[str, float], yardstick: str, targets: dict[str, float]) -> bool:
     """Print ratios to the yardstick beside their targets; return whether all are met."""
     print(f"\n{title}: {yardstick} {found[yardstick] * 1e3:.3f} ms")
@@ -144,8 +151,10 @@ def report(title: str, found: dict[str, float], yardstick: str, targets: dict[st
         if name != yardstick:
             ratio, target = seconds / found[yardstick], targets.get(name)
             aim = "" if target is None else f"  (at most {target:g})"
-            met &= target is None or ratio <= target
             print(f"  {name:32} {ratio:6.2f} x{aim}")
+            if target is not None and ratio > target:
+                MISSED.append(f"{title}, {name} to {yardstick}: {ratio:.2f} x{aim}")
+                met = False
     return met
 
 
@@ -153,6 +162,8 @@ def faster(found: dict[str, float], fast: str, slow: str, least: float) -> bool:
     """Print how many times as long the slow contestant takes; return whether it is enough."""
     ratio = found[slow] / found[fast]
     print(f"  {fast} faster than {slow:16} {ratio:6.2f} x  (at least {least:g})")
+    if ratio < least:
+        MISSED.append(f"{fast} faster than {slow}: {ratio:.2f} x  (at least {least:g})")
     return ratio >= least
 
 
@@ -174,15 +185,12 @@ def bench_dense(name: str, rounds: int) -> bool:
         "sgd-max, stored order": training(SGDAtK("max", shuffle=False, **once), X, y),
         "sgd-avg, k = n_pos": training(SGDAtK(k=1.0, shuffle=False, **once), X, y),
     }
-    if name in MOST_STORED:
-        targets = {"perceptron-avg, stored order": MOST_STORED[name]}
-    else:
-        targets = {
-            "perceptron-avg, stored order": 1.1,
-            "perceptron-avg, shuffled blocks": 1.3,
-            "perceptron-avg, any row order": 2.0,
-            "sgd-avg, stored order": 1.3,
-        }
+    targets = FEW_COLUMNS.get(name) or {
+        "perceptron-avg, stored order": 1.1,
+        "perceptron-avg, shuffled blocks": 1.3,
+        "perceptron-avg, any row order": 1.7,
+        "sgd-avg, stored order": 1.3,
+    }
     return report(f"dense {name}", medians(contestants, rounds), "X @ w", targets)
 
 
@@ -262,7 +270,7 @@ def bench_csr(rounds: int) -> bool:
         "perceptron-avg, shuffled blocks": training(PerceptronAtK(shuffle="blocks", **once), X, y),
         "sgd-avg, stored order": training(SGDAtK(shuffle=False, **once), X, y),
     }
-    targets = {"perceptron-avg, stored order": 3.0}
+    targets = {"perceptron-avg, stored order": 1.0}
     title = f"CSR {n:,} x {d}, {filled} non-zeros a row"
     return report(title, medians(contestants, rounds), "SciPy's X @ w", targets)
 
@@ -609,6 +617,8 @@ def main() -> None:
     chosen = [run for name, run in benches.items() if not options.only or options.only in name]
     missed = [not run() for run in chosen]
     print(f"\n{len(missed) - sum(missed)} of {len(missed)} within their targets")
+    for figure in MISSED:
+        print(f"  missed: {figure}")
     sys.exit(any(missed))
 
 

@@ -125,6 +125,31 @@ def test_twin_follows_the_kernel_through_ties(data):
         assert_allclose(weights(solver), path[-1], atol=1e-12)
 
 
+SCORES = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "ties": lambda rng, n: rng.integers(-3, 4, n).astype(float),
+    "clusters": lambda rng, n: rng.integers(0, 2, n) * 1e6 + rng.random(n),
+    "heavy tail": lambda rng, n: rng.integers(-99, 100, n) * 8.0 ** rng.integers(0, 12, n),
+    "equal": lambda rng, n: np.zeros(n),
+}
+
+
+@each_minibatch
+@pytest.mark.parametrize("k", [0.1, 0.4, 1.0])
+@pytest.mark.parametrize("scores", SCORES)
+def test_twin_follows_the_kernel_through_large_batches(name, k, scores, monkeypatch):
+    """Selected from a sample on, sorted by buckets; whatever the scores are."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([SCORES[scores](rng, 600), rng.standard_normal((600, 2))])
+    y = np.where(rng.random(600) < 0.3, 1, -1)
+    start = np.array([1.0, 0.0, 0.0, 0.0][: 3 + (name == "1pmb-f1")])
+    path, _ = minibatch_path(X, y, np.arange(600), MINIBATCH[name][1], k, 600, start=start)
+    monkeypatch.setattr(Rule, "step_lengths", lambda self, t, n: np.ones(n))
+    solver = quick(name, k=k, batch_size=600, average=False).partial_fit(X, y, order=[])
+    solver._w[:] = start
+    assert_allclose(weights(solver.partial_fit(X, y))[1:], path[-1][1:], rtol=1e-10, atol=1e-9)
+
+
 @each_minibatch
 def test_a_batch_of_positives_only(name):
     X, y = problem()

@@ -1,4 +1,4 @@
-/* The arithmetic of dense rows.
+/* The arithmetic of dense rows, and of sparse ones under several weight vectors.
  *
  * A sum runs over eight accumulators (four vectors of two doubles) in a fixed order, so its bits
  * do not depend on the machine. Two rows at a time share the loads of w; each sum is the same as
@@ -90,6 +90,27 @@ static inline void precbench_dot_two(const double *x, const double *z, const dou
     }
     out[0] = precbench_fold(a0, a1, a2, a3, last_x);
     out[1] = precbench_fold(b0, b1, b2, b3, last_z);
+}
+
+/* The sums of a sparse row under 2 * pairs weight vectors, which lie side by side by column; four
+ * accumulators each, as for one. Inlined with a constant number of pairs, they stay in registers. */
+static inline __attribute__((always_inline)) void
+precbench_sparse_dots(const double *x, const int *columns, ptrdiff_t n, const double *w,
+                      ptrdiff_t stride, const int pairs, double *out)
+{
+    precbench_pair a[4][3] = {{{0, 0}}};
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int lane = 0; lane < 4; lane++) {
+            const double *of_column = w + columns[j + lane] * stride;
+            for (int p = 0; p < pairs; p++)
+                a[lane][p] += x[j + lane] * PRECBENCH_AT(of_column, 2 * p);
+        }
+    for (; j < n; j++)
+        for (int p = 0; p < pairs; p++)
+            a[0][p] += x[j] * PRECBENCH_AT(w + columns[j] * stride, 2 * p);
+    for (int p = 0; p < pairs; p++)
+        *(precbench_pair *)(out + 2 * p) = (a[0][p] + a[2][p]) + (a[1][p] + a[3][p]);
 }
 
 /* w += a * x. */

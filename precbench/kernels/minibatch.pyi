@@ -28,4 +28,5 @@ def minibatch_pass(
     candidates: tuple[tuple[Any, ...], ...],
     real_scratch: NDArray[float64],
     int_scratch: NDArray[int32],
+    mixed: NDArray[float64],
 ) -> int: ...

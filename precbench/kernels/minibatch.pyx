@@ -26,7 +26,14 @@ include "source.pxi"
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memset
 
-from precbench.kernels.rows cimport Rows, precbench_all_finite, row_axpy, rows_of, score_rows
+from precbench.kernels.rows cimport (
+    Rows,
+    precbench_all_finite,
+    row_axpy,
+    rows_of,
+    score_rows,
+    score_sparse_rows,
+)
 from precbench.kernels.select cimport make_heap, select_first, sift_down, sort_selection
 
 PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT, PAUC, F1 = range(8)
@@ -107,9 +114,9 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
     cdef const double* s = batch.scores
     select_first(s, batch.neg, n_neg, k - fewest, True, batch.first, batch.scratch)
-    sort_selection(s, batch.first, k - fewest, True)
+    sort_selection(s, batch.first, k - fewest, True, batch.scratch)
     select_first(s, batch.pos, batch.n_pos, k, True, batch.second, batch.scratch)
-    sort_selection(s, batch.second, k, True)
+    sort_selection(s, batch.second, k, True, batch.scratch)
     for j in range(batch.n_pos):
         rest += s[batch.pos[j]]
     for j in range(fewest):
@@ -144,9 +151,9 @@ cdef void max_coef(Batch* batch) noexcept nogil:
     cdef Py_ssize_t m = batch.k if batch.k < n_neg else n_neg
     cdef const double* s = batch.scores
     select_first(s, batch.neg, n_neg, m, True, batch.first, batch.scratch)
-    sort_selection(s, batch.first, m, True)
+    sort_selection(s, batch.first, m, True, batch.scratch)
     select_first(s, batch.pos, batch.n_pos, m, False, batch.second, batch.scratch)
-    sort_selection(s, batch.second, m, False)
+    sort_selection(s, batch.second, m, False, batch.scratch)
     batch.n_first = m
     for j in range(m):
         if not 1 + s[batch.first[j]] - s[batch.second[j]] > 0:
@@ -201,7 +208,7 @@ cdef void count_pairs(
     cdef Py_ssize_t j, n_below, total = 0
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
     cdef const double* s = batch.scores
-    sort_selection(s, few, n_few, not few_are_pos)
+    sort_selection(s, few, n_few, not few_are_pos, batch.scratch)
     for j in range(n_few):
         batch.scratch[j] = s[few[j]] if few_are_pos else -(1 + s[few[j]])
     for j in range(n_many):
@@ -251,7 +258,7 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     for j in range(n_pos):
         batch.second[j] = batch.pos[j]
         rest += s[batch.pos[j]]
-    sort_selection(s, batch.second, n_pos, True)
+    sort_selection(s, batch.second, n_pos, True, batch.scratch)
     for a in range(n_pos + 1):
         while b < m:
             size = n_pos + a + b
@@ -382,6 +389,7 @@ def minibatch_pass(
     tuple candidates,
     double[::1] real_scratch,
     int[::1] int_scratch,
+    double[::1] mixed,
 ):
     """Visit the rows ``order[start:stop]`` in batches of ``batch_size``; the last may be shorter.
 
@@ -415,6 +423,9 @@ def minibatch_pass(
         counts : (2,) int64
             Batches that can change nothing and false positives of the perceptrons are added to it.
     real_scratch, int_scratch : ((len(candidates) + 2) * batch_size,), (5 * batch_size,)
+    mixed : (n_features * m,) or (0,)
+        Zeros, m being the number of candidates made even; for sparse rows that have more entries
+        in a batch than there are weights to lay side by side, which makes scores faster.
 
     Returns
     -------
@@ -452,7 +463,12 @@ def minibatch_pass(
             batch.all[j] = <int>j
         while start < stop:
             batch.n = min(batch_size, stop - start)
-            score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
+            if mixed.shape[0]:
+                score_sparse_rows(
+                    &X, &order[start], batch.n, weights, n_candidates, &mixed[0], scores
+                )
+            else:
+                score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
             split_labels(&batch, &y[0], &order[start])
             for m in range(n_candidates):
                 learn(&all_of[m], &batch, &X, &order[start], all_of[m].eta[n_batches])

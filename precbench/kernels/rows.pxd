@@ -5,6 +5,7 @@
 
 cdef enum:
     AHEAD = 8  # rows between a request and its use
+    SIDE_BY_SIDE = 6  # weight vectors of which the sums of a sparse row stay in registers
 
 
 cdef struct Rows:
@@ -18,6 +19,15 @@ cdef extern from "dense.h":
     double precbench_dot(const double* x, const double* w, Py_ssize_t n) noexcept nogil
     void precbench_dot_two(
         const double* x, const double* z, const double* w, Py_ssize_t n, double* out
+    ) noexcept nogil
+    void precbench_sparse_dots(
+        const double* x,
+        const int* columns,
+        Py_ssize_t n,
+        const double* w,
+        Py_ssize_t stride,
+        int pairs,
+        double* out,
     ) noexcept nogil
     void precbench_axpy(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
     bint precbench_all_finite(const double* x, Py_ssize_t n) noexcept nogil
@@ -87,6 +97,49 @@ cdef inline void score_rows(
         for m in range(n_candidates):
             scores[m][j] = row_dot(X, rows[j], weights[m])
         j += 1
+
+
+cdef inline void score_sparse_rows(
+    const Rows* X,
+    const int* rows,
+    Py_ssize_t n,
+    const double** weights,
+    Py_ssize_t n_candidates,
+    double* mixed,
+    double** scores,
+) noexcept nogil:
+    """Score sparse rows by each candidate as `score_rows` does, with the same bits.
+
+    The weights are first laid side by side in ``mixed``, so that a column is found once for all;
+    of an odd number there is a column of zeros beside the last.
+    """
+    cdef Py_ssize_t first = 0, j, m, stride = n_candidates + n_candidates % 2, start, n_stored
+    cdef int beside, pairs
+    cdef double out[SIDE_BY_SIDE]
+    for m in range(n_candidates):
+        for j in range(X.n_cols):
+            mixed[j * stride + m] = weights[m][j]
+    while first < n_candidates:
+        beside = <int>min(SIDE_BY_SIDE, n_candidates - first)
+        pairs = (beside + 1) // 2
+        for j in range(n):
+            start = X.indptr[rows[j]]
+            n_stored = X.indptr[rows[j] + 1] - start
+            if pairs == 3:
+                precbench_sparse_dots(
+                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 3, out
+                )
+            elif pairs == 2:
+                precbench_sparse_dots(
+                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 2, out
+                )
+            else:
+                precbench_sparse_dots(
+                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 1, out
+                )
+            for m in range(beside):
+                scores[first + m][j] = out[m]
+        first += beside
 
 
 cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noexcept nogil:

@@ -3,8 +3,13 @@
 # "First" means: higher score; of equal scores the lower index. With ``from_top`` false the same
 # order is read from its end: lower score; of equal scores the higher index. Scores are finite.
 
+from libc.math cimport INFINITY, sqrt
+from libc.string cimport memcpy, memmove, memset
+
 cdef enum:
     FEW = 8  # up to so many are kept in a heap, more are cut off at their last score
+    CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
+    SAMPLE = 32  # scores that tell about where the cut is
 
 
 cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:
@@ -67,6 +72,28 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
         low = equal
 
 
+cdef inline Py_ssize_t shortlist(
+    const double* s, const int* candidates, Py_ssize_t n, Py_ssize_t k, double sign, double* values
+) noexcept nogil:
+    """Copy the k largest of n signed scores, and as few others as a sample allows."""
+    cdef Py_ssize_t j, m = 0
+    cdef double share = <double>k / n, value, bar
+    cdef Py_ssize_t rank = <Py_ssize_t>(SAMPLE * share + 2 * sqrt(SAMPLE * share * (1 - share))) + 1
+    if n >= 4 * SAMPLE and rank <= SAMPLE // 2:
+        for j in range(SAMPLE):
+            values[j] = sign * s[candidates[j * n // SAMPLE]]
+        bar = kth_largest(values, SAMPLE, rank)
+        for j in range(n):
+            value = sign * s[candidates[j]]
+            values[m] = value
+            m += value >= bar
+        if m >= k:
+            return m
+    for j in range(n):
+        values[j] = sign * s[candidates[j]]
+    return n
+
+
 cdef inline void select_first(
     const double* s,
     const int* candidates,
@@ -81,7 +108,7 @@ cdef inline void select_first(
     ``first`` may be ``candidates``. Of equal scores the later candidate never enters from the top
     and always enters from the bottom, so one comparison settles almost every candidate.
     """
-    cdef Py_ssize_t j, inside = 0, n_equal = 0, skipped
+    cdef Py_ssize_t j, inside = 0, n_equal = 0, skipped, n_values
     cdef double bar, sign = 1.0 if from_top else -1.0
     cdef int candidate
     if k <= 0:
@@ -97,12 +124,22 @@ cdef inline void select_first(
                 sift_down(s, first, k, 0, from_top)
                 bar = s[first[0]]
         return
-    for j in range(n):
-        scratch[j] = sign * s[candidates[j]]
-    bar = sign * kth_largest(scratch, n, k)
-    for j in range(n):
-        inside += (sign * s[candidates[j]]) > sign * bar
-        n_equal += s[candidates[j]] == bar
+    if k == n:
+        memmove(first, candidates, n * sizeof(int))
+        return
+    n_values = shortlist(s, candidates, n, k, sign, scratch)
+    bar = kth_largest(scratch, n_values, k)
+    for j in range(n_values):
+        inside += scratch[j] > bar
+        n_equal += scratch[j] == bar
+    if inside + n_equal == k:
+        inside = 0
+        for j in range(n):
+            first[inside] = candidates[j]
+            inside += sign * s[candidates[j]] >= bar
+            if inside == k:
+                return
+    bar *= sign
     # of the equal ones the earliest enter from the top, the latest from the bottom
     skipped = 0 if from_top else n_equal - (k - inside)
     n_equal = k - inside
@@ -122,15 +159,64 @@ cdef inline void select_first(
             return
 
 
-cdef inline void sort_selection(
-    const double* s, int* first, Py_ssize_t k, bint from_top
+cdef inline int bucket_of(
+    double score, double low, double high, double scale, bint from_top
 ) noexcept nogil:
-    """Sort a selection in the order."""
-    cdef Py_ssize_t n
-    cdef int last
+    return <int>(((high - score) if from_top else (score - low)) * scale)
+
+
+cdef inline bint spread_out(
+    const double* s, int* first, Py_ssize_t k, bint from_top, int* spare
+) noexcept nogil:
+    """Put a selection into buckets of equal width in the order; false where many share one."""
+    cdef Py_ssize_t j, squares = 0
+    cdef int start = 0, size
+    cdef double low = s[first[0]], high = low, width, scale = 0
+    cdef int* starts = spare + k
+    for j in range(k):
+        low = min(low, s[first[j]])
+        high = max(high, s[first[j]])
+    width = high - low
+    if width > 0:
+        scale = (k - 1) / width
+    if not (width < INFINITY and scale < INFINITY):
+        return False
+    memset(starts, 0, k * sizeof(int))
+    for j in range(k):
+        starts[bucket_of(s[first[j]], low, high, scale, from_top)] += 1
+    for j in range(k):
+        size = starts[j]
+        starts[j] = start
+        start += size
+        squares += <Py_ssize_t>size * size
+    if squares > CROWDED * k:
+        return False
+    for j in range(k):
+        size = bucket_of(s[first[j]], low, high, scale, from_top)
+        spare[starts[size]] = first[j]
+        starts[size] += 1
+    memcpy(first, spare, k * sizeof(int))
+    return True
+
+
+cdef inline void sort_selection(
+    const double* s, int* first, Py_ssize_t k, bint from_top, double* scratch
+) noexcept nogil:
+    """Sort a selection in the order, in linear time unless scores cluster; scratch holds k."""
+    cdef Py_ssize_t n, j
+    cdef int moving
+    if k <= FEW or spread_out(s, first, k, from_top, <int*>scratch):
+        for n in range(1, k):
+            moving = first[n]
+            j = n
+            while j > 0 and precedes(s, moving, first[j - 1], from_top):
+                first[j] = first[j - 1]
+                j -= 1
+            first[j] = moving
+        return
     make_heap(s, first, k, from_top)
     for n in range(k - 1, 0, -1):
-        last = first[0]
+        moving = first[0]
         first[0] = first[n]
-        first[n] = last
+        first[n] = moving
         sift_down(s, first, n, 0, from_top)

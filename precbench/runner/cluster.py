@@ -3,10 +3,12 @@
 import logging
 import queue
 import tempfile
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -34,6 +36,7 @@ _AHEAD = 100  # trials sent for each that runs
 _LOOK_SECONDS = 1.0
 _FETCH_SECONDS = 60.0
 _MOST_DEATHS = 2
+_WRITERS = 4  # each waits for the network, then for the disk
 
 
 @dataclass
@@ -42,7 +45,7 @@ class _Lane:
 
     jobs: deque[Job]
     host: str | None = None
-    running: int = 0
+    n_sent: int = 0
 
 
 class Cluster:
@@ -67,6 +70,8 @@ class Cluster:
     def __init__(self, where: str, wait: float = 30.0):
         self._where, self._wait = where, wait
         self._workers: dict[str, int] = {}
+        self._kept: set[tuple[str, str, int | None]] = set()
+        self._sending = threading.Lock()
         self._seen, self._next_look = time.monotonic(), 0.0
         with ExitStack() as opened:
             options = self._scheduler(opened)
@@ -159,39 +164,50 @@ class Cluster:
         PrecbenchError
             If the scheduler goes away, or all workers stay away.
         """
-        for job in {(job.dataset.sha256, job.trial.rows): job for job in jobs}.values():
-            for worker in self._lacking(job.trial, job.dataset):
-                self._send_data(job.trial, job.dataset, worker)
+        with self._answering():
+            for job in {(job.dataset.sha256, job.trial.rows): job for job in jobs}.values():
+                for worker in self._lacking(job.trial, job.dataset):
+                    self._send_data(job.trial, job.dataset, worker)
         lanes = self._lanes(jobs)
-        ended: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         running: dict[distributed.Future, tuple[Job, _Lane]] = {}
         deaths: Counter[str] = Counter()
-        try:
-            while any(lane.jobs for lane in lanes) or running:
-                for lane in lanes:
-                    while lane.jobs and lane.running < self._most(lane):
-                        job = lane.jobs.popleft()
-                        future = self._submit(job, lane.host, deaths[job.key])
-                        running[future] = job, lane
-                        lane.running += 1
-                        future.add_done_callback(ended.put)
-                self._look()
-                with suppress(queue.Empty):
-                    future = ended.get(timeout=_LOOK_SECONDS)
-                    job, lane = running.pop(future)
-                    lane.running -= 1
-                    status = self._status(job, future, deaths)
-                    if status is None:
-                        lane.jobs.appendleft(job)
-                    else:
-                        yield job, status
-        finally:
-            with suppress(Exception):  # the scheduler may be gone
-                self._client.cancel(list(running))
+        ended: queue.SimpleQueue[tuple[distributed.Future, Future[str | None]]]
+        ended = queue.SimpleQueue()
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(_WRITERS) as writers:
+            self._received = Store(folder)
+
+            def write(future: distributed.Future) -> None:
+                with suppress(KeyError, RuntimeError):  # after an interruption
+                    job, _ = running[future]
+                    ended.put((future, writers.submit(self._status, job, future, deaths)))
+
+            try:
+                while any(lane.jobs for lane in lanes) or running:
+                    for lane in lanes:
+                        sent = self._send(lane, deaths)
+                        running |= sent
+                        for future in sent:
+                            future.add_done_callback(write)
+                    self._look()
+                    with suppress(queue.Empty):
+                        future, status = ended.get(timeout=_LOOK_SECONDS)
+                        known = status.result()
+                        job, lane = running.pop(future)
+                        lane.n_sent -= 1
+                        if known is None:
+                            lane.jobs.appendleft(job)
+                        else:
+                            yield job, known
+            finally:
+                waiting = list(running)
+                running.clear()
+                with suppress(Exception):  # the scheduler may be gone
+                    self._client.cancel(waiting)
 
     def outlook(self, trial: Trial, dataset: Dataset) -> tuple[int, int]:
         """Return how many workers lack the data set of a trial, and the bytes that each needs."""
-        n_lacking = len(self._lacking(trial, dataset))
+        with self._answering():
+            n_lacking = len(self._lacking(trial, dataset))
         return n_lacking, len(remote.packed(dataset)) if n_lacking else 0
 
     def _lacking(self, trial: Trial, dataset: Dataset) -> list[str]:
@@ -212,6 +228,10 @@ class Cluster:
                 f"{trial.dataset.file} is streamed, and {worker} has no such file: put it in the "
                 "same place there"
             )
+        kept = worker, dataset.sha256, trial.rows
+        if kept in self._kept:
+            return
+        self._kept.add(kept)
         content = remote.packed(dataset)
         self._client.run(remote.keep_data, trial, remote.hollow(dataset), content, workers=[worker])
 
@@ -226,62 +246,70 @@ class Cluster:
             splits.setdefault(split, lanes[len(splits) % len(lanes)]).jobs.append(job)
         return lanes
 
-    def _most(self, lane: _Lane) -> int:
-        """Return how many jobs of a lane the scheduler may know at a time."""
-        return _AHEAD * self.n_workers if lane.host is None else 1
-
-    def _submit(self, job: Job, host: str | None, n_deaths: int) -> distributed.Future:
-        key = f"trial-{job.key}" + f"-{n_deaths}" * bool(n_deaths)
-        place = {} if host is None else {"workers": [host]}
-        sent = replace(job, dataset=remote.hollow(job.dataset))
-        return self._client.submit(remote.run_remote, sent, key=key, **place)
+    def _send(self, lane: _Lane, deaths: Counter[str]) -> dict[Any, tuple[Job, _Lane]]:
+        """Send as many jobs of a lane as the scheduler should know."""
+        most = 1 if lane.host else _AHEAD * self.n_workers
+        if not lane.jobs or 2 * lane.n_sent > most:  # many at a time cost less
+            return {}
+        jobs = [lane.jobs.popleft() for _ in range(min(len(lane.jobs), most - lane.n_sent))]
+        lane.n_sent += len(jobs)
+        with self._answering():
+            futures = self._client.map(
+                remote.run_remote,
+                [replace(job, dataset=remote.hollow(job.dataset)) for job in jobs],
+                key=[f"trial-{job.key}-{deaths[job.key]}" for job in jobs],
+                workers=lane.host and [lane.host],
+            )
+        return {future: (job, lane) for future, job in zip(futures, jobs, strict=True)}
 
     def _status(self, job: Job, future: distributed.Future, deaths: Counter[str]) -> str | None:
         """Write the record of a job that has ended and return its status; None to repeat it."""
         try:
-            answer = future.result(timeout=_FETCH_SECONDS)
+            with self._answering():
+                answer = future.result(timeout=_FETCH_SECONDS)
         except distributed.KilledWorker as error:
-            return self._crashed(job, f"{error.allowed_failures + 1} workers died")
+            reason = f"{error.allowed_failures + 1} workers died while working on it"
+            return self._ended(job, "crashed", reason)
         except TimeoutError:  # the worker has died meanwhile
             return None
-        except (distributed.CancelledError, OSError) as error:
-            raise self._gone() from error
-        except PrecbenchError:
-            raise
-        except Exception as error:
-            raise PrecbenchError(f"a worker failed: {type(error).__name__}: {error}") from error
         if answer.end == "recorded":
             return self._recorded(job, answer)
         if answer.end == "lacks data":
-            self._send_data(job.trial, job.dataset, answer.worker)
+            with self._sending:
+                self._send_data(job.trial, job.dataset, answer.worker)
             return None
+        if answer.end != "died":
+            return self._ended(job, answer.end, answer.reason)
         deaths[job.key] += 1
         if deaths[job.key] < _MOST_DEATHS:
             return None
-        return self._crashed(job, f"the process died {_MOST_DEATHS} times")
+        return self._ended(job, "crashed", "the process died twice while working on it")
 
     def _recorded(self, job: Job, answer: remote.Answer) -> str:
         """Check the record of a worker as any record, and write it."""
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "trials").mkdir()
-            Path(folder, "trials", f"{job.key}.json").write_bytes(answer.record)
-            Path(folder, "trials", f"{job.key}.npz").write_bytes(answer.arrays)
-            sent = Store(folder)
-            record, arrays = sent.read(job.key), sent.arrays(job.key)
+        trials = self._received.folder / "trials"
+        trials.mkdir(exist_ok=True)
+        contents = {".json": answer.record, ".npz": answer.arrays}
+        paths = {trials / f"{job.key}{suffix}": content for suffix, content in contents.items()}
+        for path, content in paths.items():
+            path.write_bytes(content)
+        record, arrays = self._received.read(job.key), self._received.arrays(job.key)
+        for path in paths:
+            path.unlink()
         assert record is not None
         if (about := record.get("description")) is not None and key_of(about) != job.key:
             raise PrecbenchError(
                 f"{answer.worker} has other code or packages than this machine: install the same"
             )
         store = Store(job.folder)
-        machine = store.add_environment(answer.environment) if answer.environment else ""
+        machine = store.add_environment(answer.environment or {})
         store.write(record | base_record(job) | {"environment": machine}, arrays)
         return str(record["status"])
 
-    def _crashed(self, job: Job, how: str) -> str:
-        reason = f"{how} while working on it"
-        Store(job.folder).write(base_record(job) | {"status": "crashed", "reason": reason})
-        return "crashed"
+    def _ended(self, job: Job, status: str, reason: str) -> str:
+        """Write the record of a job whose process could not."""
+        Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
+        return status
 
     def _look(self) -> None:
         """Note the workers, now and then, and since when there are none.
@@ -307,10 +335,25 @@ class Cluster:
     def _asked(self) -> dict[str, int]:
         """Ask the scheduler for the workers, and how many trials each runs at a time."""
         try:
-            asked = self._client.scheduler.ncores
-            return dict(self._client.sync(asked, workers=None, callback_timeout=self._wait))
-        except OSError as error:  # among them TimeoutError
+            with self._answering():
+                asked = self._client.scheduler.ncores
+                return dict(self._client.sync(asked, workers=None, callback_timeout=self._wait))
+        except TimeoutError as error:
             raise self._gone() from error
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Say in a sentence that the scheduler has gone, or what a worker could not do."""
+        try:
+            yield
+        except (PrecbenchError, TimeoutError, distributed.KilledWorker):
+            raise
+        except (distributed.CancelledError, OSError) as error:
+            raise self._gone() from error
+        except Exception as error:
+            raise PrecbenchError(
+                f"the cluster {self._where} failed: {type(error).__name__}: {error}"
+            ) from error
 
     def _gone(self) -> PrecbenchError:
         return PrecbenchError(

@@ -21,7 +21,6 @@ from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
 import joblib
@@ -37,8 +36,8 @@ from precbench.experiment.sections import Data, FileData, StreamedCard, Streamed
 from precbench.experiment.trial import Trial
 from precbench.files import write_whole
 from precbench.runner.dispatch import end_with_parent
-from precbench.runner.worker import Job, base_record, run_job
-from precbench.store import Store, environment
+from precbench.runner.worker import Job, run_job
+from precbench.store import environment
 
 __all__ = ["Answer", "has_data", "hollow", "keep_data", "packed", "run_remote", "versions"]
 
@@ -51,21 +50,25 @@ _MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
 
 
 class Answer(NamedTuple):
-    """What a worker sends back for a trial.
+    """What comes back from a worker for a trial.
 
     Attributes
     ----------
-    end : {"recorded", "died", "lacks data"}
+    end : {"recorded", "timeout", "failed", "died", "lacks data"}
+        Whether there is a record; else what kept the process from writing one.
     worker : str
         Address of the worker.
+    reason : str
+        Why it timed out or failed.
     record, arrays : bytes
         The two files of the record.
     environment : dict or None
         The machine, see `precbench.store.environment`.
     """
 
-    end: Literal["recorded", "died", "lacks data"]
+    end: Literal["recorded", "timeout", "failed", "died", "lacks data"]
     worker: str
+    reason: str = ""
     record: bytes = b""
     arrays: bytes = b""
     environment: dict[str, Any] | None = None
@@ -105,31 +108,19 @@ def hollow(dataset: Dataset) -> Dataset:
 
 def run_remote(job: Job) -> Answer:
     """Run a trial whose rows are those that this worker has, and return the files of its record."""
-    worker = get_worker()
-    about: dict[str, Any] = {}
-    with TemporaryDirectory(dir=worker.local_directory) as folder:
-        job = replace(job, folder=folder)
-        kept = _kept(worker, job.trial, job.dataset)
-        started = time.monotonic()
-        try:
-            about = _process().call(_run, job, kept, memory=_memory(worker))
-        except MemoryError as error:
-            _record(job, "failed", str(error))
-        except EOFError:
-            if time.monotonic() - started <= job.trial.timeout:
-                return Answer("died", worker.address)
-            _record(job, "timeout", f"more than {job.trial.timeout:g} s in compiled code")
-        if about is None:
-            return Answer("lacks data", worker.address)
-        record = Path(folder, "trials", f"{job.key}.json")
-        arrays = record.with_suffix(".npz")
-        return Answer(
-            "recorded",
-            worker.address,
-            record.read_bytes(),
-            arrays.read_bytes() if arrays.exists() else b"",
-            about,
-        )
+    worker, limit = get_worker(), job.trial.timeout
+    kept, started = _kept(worker, job.trial, job.dataset), time.monotonic()
+    try:
+        found = _process().call(_run, job, kept, memory=_memory(worker))
+    except MemoryError as error:
+        return Answer("failed", worker.address, str(error))
+    except EOFError:
+        if time.monotonic() - started > limit:
+            return Answer("timeout", worker.address, f"more than {limit:g} s in compiled code")
+        return Answer("died", worker.address)
+    if found is None:
+        return Answer("lacks data", worker.address)
+    return Answer("recorded", worker.address, "", *found)
 
 
 def has_data(trial: Trial, dataset: Dataset) -> bool:
@@ -156,10 +147,6 @@ def _kept(worker: Any, trial: Trial, dataset: Dataset) -> Path:
     """Return where a worker keeps a data set that was sent to it."""
     rows = "all" if trial.rows is None else trial.rows
     return Path(worker.local_directory, f"{dataset.sha256}-{rows}.joblib")
-
-
-def _record(job: Job, status: str, reason: str) -> None:
-    Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
 
 
 def _memory(worker: Any) -> float:
@@ -249,13 +236,24 @@ def _serve(descriptor: int, parent: int) -> None:
             asked.send(result)
 
 
-def _run(job: Job, kept: Path) -> dict[str, Any] | None:
-    """Run a trial and return what machine this is; None if there is no such data set here."""
+def _run(job: Job, kept: Path) -> tuple[bytes, bytes, dict[str, Any]] | None:
+    """Run a trial and return its record, and this machine; None if its data are not here."""
     dataset = _load(job.trial, job.dataset, kept)
     if dataset is None:
         return None
-    run_job(replace(job, dataset=dataset))
-    return _machine()
+    folder = kept.parent / f"process-{os.getpid()}"
+    run_job(replace(job, dataset=dataset, folder=str(folder)))
+    record = folder / "trials" / f"{job.key}.json"
+    return _taken(record), _taken(record.with_suffix(".npz")), _machine()
+
+
+def _taken(path: Path) -> bytes:
+    """Return the content of a file that is not needed any more, nothing if there is none."""
+    if not path.exists():
+        return b""
+    content = path.read_bytes()
+    path.unlink()
+    return content
 
 
 def _can_load(trial: Trial, wanted: Dataset, kept: Path) -> bool:

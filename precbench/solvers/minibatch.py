@@ -124,7 +124,9 @@ class MiniBatchRanker(PassRanker):
         rules = [solver._rule() for solver in solvers]
         any_share = any(isinstance(rule.top, str) for rule in rules)
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
-        scratch = np.empty((at_once + 2) * b), np.empty(5 * b, dtype=np.int32)
+        many_entries = rows.indptr.size and rows.data.size * b >= rows.n_features * rows.n_rows
+        n_mixed = (at_once + at_once % 2) * rows.n_features if at_once > 1 and many_entries else 0
+        scratch = np.empty((at_once + 2) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)
 
         def visit(start: int, stop: int) -> None:
             n_whole = (stop - start) // b
