@@ -49,6 +49,8 @@ $(VENV)/.built: $(NEEDS) | $(BIN)/python
 	$(INSTALL) $(ALONE) --editable .
 	touch $@
 
+# Of all modules that are installed here, few are ever imported, and compiled then.
+$(VENV)/.dev: INSTALL += --no-compile
 $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 	$(LOCKED)
 	$(INSTALL) $(ALONE) --editable '.[dev]'
