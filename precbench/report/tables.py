@@ -45,6 +45,7 @@ _TIES = (
 
 _TOLD = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_TOLD, "tuning_seconds"]
+_MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
 
 
 def summarise(
@@ -89,7 +90,13 @@ def summarise(
     """
     trials = final_values(results, losses)
     groups = trials.groupby(_GROUP, sort=False)
-    summary = pd.DataFrame([_summary_of(*group, test_shares) for group in groups])
+    columns = {name: trials[name].to_numpy(object) for name in _TOLD}
+    columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
+    rows = []
+    for key in groups.size().index:
+        of_group = {name: column[groups.indices[key]] for name, column in columns.items()}
+        rows.append(_summary_of(key, of_group, test_shares))
+    summary = pd.DataFrame(rows)
     summary = summary.join(_same_machine(trials), on=_POINT)
     p_best = _against_the_best(trials, losses, test_shares)
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
@@ -164,30 +171,34 @@ def _against_the_best(
 
 
 def _summary_of(
-    key: tuple, trials: pd.DataFrame, test_shares: Mapping[str, float]
+    key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    values = trials["value"].dropna()
+    values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
+    seconds, to_99, tuning = (np.median(of) if len(of) else np.nan for of in times)
     low = high = np.nan
     if key[0] in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[key[0]])
     quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
+    with np.errstate(invalid="ignore"):  # of values that have overflowed
+        mean = values.mean() if len(values) else np.nan
+        std = values.std(ddof=1) if len(values) > 1 else np.nan
     told = {name: trials[name].tolist() for name in _TOLD}
     return {
         **dict(zip(_GROUP, key, strict=True)),
         "stand_in": any(told["stand_in"]),
-        "trials": len(trials),
+        "trials": len(trials["value"]),
         "n": len(values),
-        "mean": values.mean(),
-        "std": values.std(ddof=1),
+        "mean": mean,
+        "std": std,
         **dict(zip(("q25", "median", "q75"), quartiles, strict=True)),
         "low": low,
         "high": high,
         "p_best": None,  # set by the caller, as the relative time
-        "seconds": trials["seconds"].median(),
+        "seconds": seconds,
         "relative_time": None,
-        "seconds_to_99": trials["seconds_to_99"].median(),
+        "seconds_to_99": to_99,
         "chosen": _with_counts(told["chosen"]),
-        "tuning_seconds": trials["tuning_seconds"].median(),
+        "tuning_seconds": tuning,
         "stopped": sum(why != "" for why in told["stopped"]),
         "failed": sum(status != "ok" for status in told["status"]),
         "outcomes": _outcomes(told["status"], told["reason"]),
