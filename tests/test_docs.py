@@ -18,11 +18,10 @@ import which_method
 import yaml
 
 from precbench import __version__, contest
-from precbench.claims import load_claims
 from precbench.experiment import list_configs
 from precbench.papers import STUDIES
 from precbench.report.studies import PRESENTATIONS
-from tests.claims.helpers import check_command
+from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
 from tests.helpers import ROOT, invoke
 
@@ -137,8 +136,8 @@ RUN = [name for name in NAMES if blocks(ROOT / name) and name not in EXTENDING]
 
 @pytest.fixture(scope="module")
 def computed():
-    """The tables of the quick studies, which every check computes."""
-    return check_command._computed(load_claims())
+    """The tables of the quick studies."""
+    return quick_studies()
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -4,7 +4,7 @@ import pytest
 
 from precbench.claims import load_claims
 from precbench.claims.ledger import read_ledger, reference_path
-from tests.claims.helpers import check_command
+from tests.claims.helpers import quick_studies
 
 
 @pytest.fixture(scope="session")
@@ -13,9 +13,9 @@ def claims():
 
 
 @pytest.fixture(scope="session")
-def computed(claims):
+def computed():
     """The tables of all quick studies."""
-    return check_command._computed(claims)
+    return quick_studies()
 
 
 @pytest.fixture(scope="session")

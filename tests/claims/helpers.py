@@ -2,12 +2,13 @@
 
 import importlib
 import json
+from functools import cache
 from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from precbench.claims import Claim, make_ledger, read_evidence
+from precbench.claims import Claim, load_claims, make_ledger, read_evidence
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 
@@ -16,6 +17,12 @@ KINDS = {get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get
 REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}
 HOUSING = "rudin2009-table-5-housing"
 TIMED = {"a": 1.0, "b": 3.0}
+
+
+@cache
+def quick_studies():
+    """Return the tables of all quick studies, which every check computes, to be read only."""
+    return check_command._computed(load_claims())
 
 
 def write_results(folder, cells, name="toy", seconds=None, **changes):
