@@ -17,6 +17,8 @@ from pathlib import Path
 
 __all__ = ["code_of"]
 
+_WITH_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+
 
 def code_of(modules: Collection[str], within: Collection[str]) -> dict[str, str]:
     """Return a hash for each of some modules and of those that they import, directly or not.
@@ -63,7 +65,7 @@ def _imports(module: str) -> tuple[str, ...]:
     if path.suffix != ".py":
         return ()
     names = []
-    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8")), executed=True):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -73,12 +75,19 @@ def _imports(module: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk a tree but for what only type checkers see."""
-    for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+def _statements(tree: ast.AST, executed: bool = False) -> Iterator[ast.AST]:
+    """Walk the statements of a tree, or those but for what only type checkers see."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not (executed and isinstance(node, ast.If) and _is_for_type_checkers(node)):
             yield node
-            yield from _executed(node)
+            children = ast.iter_child_nodes(node)
+            waiting += [child for child in children if isinstance(child, _WITH_STATEMENTS)]
+
+
+def _is_for_type_checkers(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _is_module(name: str) -> bool:
@@ -101,7 +110,7 @@ def _code(text: str) -> str:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
