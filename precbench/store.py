@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,8 @@ from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import one_line
 
 SCHEMA = 1
+SHARDS = "shards"
+"""The folder of the shards in a folder of results."""
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
@@ -65,6 +67,9 @@ def key_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(description)).hexdigest()
 
 
+Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
 class _Head(Fields):
     version: Count = Field(alias="schema")
 
@@ -93,6 +98,16 @@ class _Record(Fields):
     chosen: dict[Text, bool | Number | Text | None] = Field(default_factory=dict)
     tuning_seconds: Number | None = None
     arrays: tuple[Text, ...] = Field(default=(), strict=False)
+
+
+class Asked(Fields):
+    """What the last run of an experiment was asked for."""
+
+    keys: list[Key]
+    started: Number = 0.0
+    shards: list[Annotated[str, Field(pattern=r"^[1-9]\d{0,3}/[1-9]\d{0,3}$")]] = Field(
+        default_factory=list
+    )
 
 
 class Machine(Fields):
@@ -162,10 +177,17 @@ class Store:
         """The folder of the marks of trials that are being worked on."""
         return self.folder / "running"
 
-    def note_asked(self, keys: Iterable[str]) -> None:
-        """Note what a run was asked for, for `precbench status`."""
-        asked = {"keys": sorted(keys), "started": time.time()}
+    def note_asked(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
+        """Note what a run was asked for, for `precbench status` and `precbench merge`."""
+        asked = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
         self.write_text("asked.json", json.dumps(asked) + "\n")
+
+    def asked(self) -> Asked | None:
+        """Return what the last run was asked for, None if an earlier version ran it."""
+        try:
+            return checked(load((self.folder / "asked.json").read_bytes()), Asked)
+        except (FileNotFoundError, ValueError):
+            return None
 
     def holder(self) -> int | None:
         """Return the process of the run that holds the folder, None if there is none."""
@@ -341,6 +363,37 @@ class Store:
 
     def _file(self, key: str) -> Path:
         return self._trials / f"{key}.json"
+
+
+def stores(results: Path) -> list[Store]:
+    """Return the experiments with trials in a folder of results, those of its shards included.
+
+    Parameters
+    ----------
+    results : pathlib.Path
+        It may be the folder of one experiment, too.
+
+    Returns
+    -------
+    list of Store
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if not results.is_dir():
+        raise InputError(f"there is no folder {results}: name one of results")
+    found = _with_trials(results, "") or _with_trials(results, "*/")
+    found += _with_trials(results, f"{SHARDS}/*/*/")
+    if not found:
+        raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
+    return [Store(folder) for folder in found]
+
+
+def _with_trials(results: Path, pattern: str) -> list[Path]:
+    marks = ("trials", "asked.json")  # a share may have no trials
+    return sorted({path.parent for mark in marks for path in results.glob(pattern + mark)})
 
 
 def environment() -> dict[str, Any]:

@@ -130,7 +130,7 @@ def desk(tmp_path, monkeypatch, isolated):
 
 
 # Pages with a test of their own, which makes their files part of the package or of another one.
-EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md"}
+EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md", "docs/cluster.md"}
 RUN = [name for name in NAMES if blocks(ROOT / name) and name not in EXTENDING]
 
 

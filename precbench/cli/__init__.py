@@ -213,6 +213,13 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")
     ] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Run the I-th of N even shares, in OUT/shards/I-of-N; merge puts them together.",
+        ),
+    ] = None,
     events: Annotated[
         Path | None,
         typer.Option(help="File to which a line of JSON is added at each step of the run."),
@@ -234,6 +241,7 @@ def run(
       precbench run kdd08 --timing --mirror ~/mirror
     """
     from precbench.cli.run import RunOptions, run_configs, split_numbers
+    from precbench.experiment.shard import Shard
 
     options = RunOptions(
         solvers=solver,
@@ -254,6 +262,7 @@ def run(
         quiet=quiet,
         verbose=verbose,
         events=events,
+        shard=None if shard is None else Shard.parse(shard),
         as_json=as_json,
     )
     raise typer.Exit(run_configs(configs, options))
@@ -409,6 +418,53 @@ def status(
     from precbench.cli.status import show_status
 
     show_status(results, as_json)
+
+
+@app.command(short_help="Put results of shards, or of several machines, together.")
+def merge(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="The folder whose records stand where numbers differ."),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="Config of an experiment that is not shipped; repeatable."),
+    ] = None,
+    mirror: Mirror = None,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put results of shards, or of several machines, together; then make tables and figures.
+
+    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
+    first folder. A result replaces a trial that was skipped or failed, and nothing else is
+    overwritten. Folders may be merged in any order, before or after they are complete, and again;
+    what is killed goes on when repeated. Studies, which have no trials, are left out.
+
+    Exit code 1: a trial has other numbers in another folder, and nothing was written.
+
+    \b
+    Examples:
+      precbench merge results/shards/* --out results
+      precbench merge one/results another/results --out all --keep one/results
+    """
+    from precbench.cli.merge import MergeOptions, merge_results
+
+    merge_results(
+        MergeOptions(
+            folders=folders,
+            out=out,
+            keep=keep,
+            configs=config or [],
+            mirror=mirror,
+            plots=not no_plots,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command(short_help="Compare two folders of results, cell by cell.")

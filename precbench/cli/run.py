@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from precbench.experiment.plan import Plan
+    from precbench.experiment.shard import Shard
     from precbench.report.folder import Figures, Report
     from precbench.runner.cluster import Cluster
 
@@ -51,6 +52,7 @@ class RunOptions:
     dry_run: bool = False
     timing: bool = False
     force: bool = False
+    shard: "Shard | None" = None
     stand_ins: bool = False
     plots: bool = True
     quiet: bool = False
@@ -63,6 +65,11 @@ class RunOptions:
     def figures(self) -> "Figures":
         """Which figures to draw."""
         return "changed" if self.plots else "none"
+
+    @property
+    def results(self) -> Path:
+        """The folder of the results, for a shard one of its own."""
+        return self.out if self.shard is None else self.shard.folder(self.out)
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -115,9 +122,11 @@ def prepared(
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
         return partial(_run, config, part, options, kept)
-    if options.solvers or options.datasets or options.skip or options.splits is not None:
+    some = options.solvers or options.datasets or options.skip or options.shard
+    if some or options.splits is not None:
         raise InputError(
-            f"{config.name} is a study: --solver, --skip, --dataset and --splits do not apply to it"
+            f"{config.name} is a study: --solver, --skip, --dataset, --splits and --shard do not "
+            "apply to it"
         )
     return partial(_run_study, config, options)
 
@@ -173,7 +182,7 @@ def _run(
     from precbench.runner import to_do
 
     console = screen(quiet=options.as_json or options.quiet)
-    store = Store(options.out / (experiment.name + "-smoke" * options.smoke))
+    store = Store(options.results / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
     plan = make_plan(
         experiment,
@@ -185,6 +194,10 @@ def _run(
     wanted = plan.keys_of(part)
     announced = [*_announcement(plan)]
     _announce(announced, console)
+    if options.shard is not None:
+        whole = len(wanted)
+        wanted = options.shard.keys(plan, wanted, by_split=options.timing)
+        console.print(f"shard {options.shard}: {len(wanted):,} of {whole:,} trials")
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
         for trial in trials.values():
@@ -195,10 +208,12 @@ def _run(
     with store.lock():
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
-        store.note_asked(wanted)
+        store.note_asked(wanted, [] if options.shard is None else [str(options.shard)])
         about = {"experiment": experiment.name, "folder": str(store.folder)}
         _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
         _train(plan, store, trials, options, cluster)
+        if options.shard is not None:  # the tables are made once, of all shards together
+            return _shard_end(plan, store, wanted, trials, options, console)
         _tell(options, "measuring", **about)
         console.print("measuring the stored results")
         records = kept.records() if kept else ""
@@ -224,6 +239,21 @@ def _measure(
     results = write_results(plan, store)
     report = write_report(store.folder, options.figures) if len(results) else Report([], [])
     return report, {"not_ok": _not_ok(results, part), "values": _values(results)}
+
+
+def _shard_end(
+    plan: "Plan",
+    store: Store,
+    wanted: set[str],
+    trials: dict[str, Trial],
+    options: RunOptions,
+    console: Console,
+) -> dict[str, Any]:
+    statuses = (str(record["status"]) for record in store.records() if record["key"] in wanted)
+    found = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
+    _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
+    console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
+    return _summary(plan, store, wanted, trials) | found | {"shard": str(options.shard)}
 
 
 def _tell_moves(

@@ -5,15 +5,12 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
-from precbench.errors import InputError
 from precbench.report.tables import Cell, Table
-from precbench.store import Store
+from precbench.store import Asked, Store, stores
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import duration
 
@@ -30,13 +27,6 @@ class _Mark(Fields):
     tuning: bool = False
 
 
-class _Asked(Fields):
-    """What the last run of an experiment was asked for."""
-
-    keys: list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
-    started: Number = 0.0
-
-
 @dataclass(frozen=True)
 class Status:
     """How far an experiment is.
@@ -45,6 +35,8 @@ class Status:
     ----------
     experiment : str
         Name of its folder.
+    shards : list of str
+        Such as ``3/10``, empty if it was not shared out.
     process : int or None
         The run that is at it.
     asked, done, left : int
@@ -59,6 +51,7 @@ class Status:
     """
 
     experiment: str
+    shards: list[str]
     process: int | None
     asked: int
     done: int
@@ -70,13 +63,7 @@ class Status:
 
 def show_status(results: Path, as_json: bool) -> None:
     """Say what is done, running, failed and left."""
-    if not results.is_dir():
-        raise InputError(f"there is no folder {results}: name one of results")
-    folders = [path.parent for path in sorted(results.glob("*/trials"))]
-    folders = [results] if (results / "trials").is_dir() else folders
-    if not folders:
-        raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
-    found = [_status(Store(folder)) for folder in folders]
+    found = [_status(store) for store in stores(results)]
     if as_json:
         print(json.dumps([asdict(of) for of in found], indent=1))
         return
@@ -93,7 +80,7 @@ def show_status(results: Path, as_json: bool) -> None:
 
 
 def _status(store: Store) -> Status:
-    asked = _asked(store)
+    asked = store.asked()
     statuses = {
         key: str(record["status"])
         for key in (asked.keys if asked else store.keys())
@@ -103,7 +90,8 @@ def _status(store: Store) -> Status:
     done = sum(status in _DONE for status in statuses.values())
     total = len(asked.keys) if asked else len(statuses)
     return Status(
-        experiment=store.folder.name,
+        experiment=store.folder.resolve().name,
+        shards=asked.shards if asked else [],
         process=process,
         asked=total,
         done=done,
@@ -112,14 +100,6 @@ def _status(store: Store) -> Status:
         running=_running(store) if process is not None else [],
         seconds_left=_seconds_left(store, asked, total - done) if process is not None else None,
     )
-
-
-def _asked(store: Store) -> _Asked | None:
-    """Return what the last run was asked for, None if an earlier version ran it."""
-    try:
-        return checked(load((store.folder / "asked.json").read_bytes()), _Asked)
-    except (FileNotFoundError, ValueError):
-        return None
 
 
 def _running(store: Store) -> list[dict[str, Any]]:
@@ -136,7 +116,7 @@ def _running(store: Store) -> list[dict[str, Any]]:
     return found
 
 
-def _seconds_left(store: Store, asked: _Asked | None, left: int) -> float | None:
+def _seconds_left(store: Store, asked: Asked | None, left: int) -> float | None:
     if asked is None:
         return None
     finished = sum(moment >= asked.started for moment in store.moments(asked.keys))
@@ -147,8 +127,9 @@ def _seconds_left(store: Store, asked: _Asked | None, left: int) -> float | None
 def _table(results: Path, found: list[Status]) -> Table:
     rows = []
     for of in found:
+        shard = of.shards[0] if len(of.shards) == 1 else ""
         wrong = {name: n for name, n in of.outcomes.items() if name != "ok"}
         texts = [f"{of.done:,} of {of.asked:,}", f"{of.left:,}" if of.left else ""]
         texts.append(", ".join(f"{n} {name}" for name, n in wrong.items()))
-        rows.append([Cell(of.experiment), *map(Cell, texts)])
+        rows.append([Cell(f"{of.experiment} {shard}".rstrip()), *map(Cell, texts)])
     return Table(str(results), ["experiment", "done", "left", "not ok"], rows)

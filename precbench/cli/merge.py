@@ -1,0 +1,152 @@
+"""``precbench merge``."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from precbench.cli.screen import screen
+from precbench.errors import InputError, PrecbenchError
+from precbench.experiment import Experiment, load_config
+from precbench.experiment.plan import make_plan
+from precbench.experiment.shard import Shard
+from precbench.merge import Merger
+from precbench.report.folder import Figures, write_report
+from precbench.report.repeat import shipped_config
+from precbench.score import write_results
+from precbench.store import Store, stores
+from precbench.text import count, one_line
+
+_MOST_TOLD = 8
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """Which folders are put together, and where."""
+
+    folders: Sequence[Path]
+    out: Path
+    keep: Path | None
+    configs: Sequence[str]
+    mirror: str | None
+    plots: bool
+    as_json: bool
+
+    @property
+    def figures(self) -> Figures:
+        """Which figures to draw."""
+        return "changed" if self.plots else "none"
+
+
+def merge_results(options: MergeOptions) -> None:
+    """Put the records of folders together and write the tables of each experiment once."""
+    configs = [load_config(name) for name in options.configs]
+    known = {config.name: config for config in configs if isinstance(config, Experiment)}
+    mergers = _mergers(options)
+    console = screen(quiet=options.as_json)
+    told = []
+    with ExitStack() as stack:
+        for merger in mergers:
+            stack.enter_context(merger.target.lock())
+            merger.target.sweep_temporaries()
+        compared = [merger.compared() for merger in mergers]
+        if conflicts := [conflict for _, found in compared for conflict in found]:
+            texts = [f"{trial}: {', '.join(places)}" for trial, places in conflicts[:_MOST_TOLD]]
+            more = "; ..." * (len(conflicts) > _MOST_TOLD)
+            raise PrecbenchError(
+                f"{count(len(conflicts), 'trial')} with other numbers in another folder "
+                f"({one_line('; '.join(texts))}{more}): nothing was written; name the folder whose "
+                "records stand with --keep"
+            )
+        for merger, (taken, _) in zip(mergers, compared, strict=True):
+            merger.take(taken)
+            about = _noted(merger) | {"taken": len(taken)}
+            console.print(_sentence(about))
+            told.append(about)
+            config, smoke = _config_of(about["experiment"], known)
+            if config is None:
+                console.print(
+                    f"{about['experiment']} is not a shipped config: its tables are made when you "
+                    "name its file with --config, or run it with this --out"
+                )
+                continue
+            _write_tables(config, smoke, merger.target, options)
+            console.print(f"tables and records: {merger.target.folder}")
+    if options.as_json:
+        print(json.dumps(told, indent=1))
+
+
+def _mergers(options: MergeOptions) -> list[Merger]:
+    """Return what is to be put together: folders of one name."""
+    sources: dict[str, list[Store]] = {}
+    kept: dict[str, list[Store]] = {}
+    for folder in options.folders:
+        for store in stores(folder):
+            name = store.folder.resolve().name
+            sources.setdefault(name, []).append(store)
+            if options.keep is not None and folder.resolve() == options.keep.resolve():
+                kept.setdefault(name, []).append(store)
+    targets = {name: Store(options.out / name) for name in sources}
+    if options.keep is not None and options.keep.resolve() == options.out.resolve():
+        kept = {name: [target] for name, target in targets.items()}
+    if options.keep is not None and not kept:
+        raise InputError(f"--keep {options.keep}: expected one of the folders, or that of --out")
+    return [Merger(targets[name], sources[name], kept.get(name, ())) for name in sources]
+
+
+def _noted(merger: Merger) -> dict[str, Any]:
+    """Note what the target was asked for now, and return how much of it is there."""
+    every = [merger.target, *merger.sources]
+    asked = [found for store in every if (found := store.asked()) is not None]
+    present = set(merger.target.keys())
+    keys = present.union(*(of.keys for of in asked))
+    shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
+    merger.target.note_asked(keys, shards)
+    parts = [Shard.parse(shard) for shard in shards]
+    missing = [
+        str(shard)
+        for of in sorted({part.of for part in parts})
+        for shard in (Shard(number, of) for number in range(1, of + 1))
+        if shard not in parts
+    ]
+    return {
+        "experiment": merger.target.folder.resolve().name,
+        "folder": str(merger.target.folder),
+        "records": len(present),
+        "left": len(keys - present),
+        "missing_shards": missing,
+    }
+
+
+def _sentence(about: dict[str, Any]) -> str:
+    text = f"{about['experiment']}: {count(about['taken'], 'record')} taken"
+    text += f", {about['records']:,} in all"
+    if about["left"]:
+        text += f", {about['left']:,} still to run"
+    if about["missing_shards"]:
+        text += f", without the shards {', '.join(about['missing_shards'])}"
+    return text
+
+
+def _config_of(name: str, known: dict[str, Experiment]) -> tuple[Experiment | None, bool]:
+    """Return the config behind a folder, if it is known, and whether it is of the smoke size."""
+    for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
+        shipped = shipped_config(experiment)
+        config = known.get(experiment) or (shipped and load_config(shipped))
+        if isinstance(config, Experiment):
+            return config, experiment != name
+    return None, False
+
+
+def _write_tables(config: Experiment, smoke: bool, store: Store, options: MergeOptions) -> None:
+    found = {record.get("dataset") for record in store.records()}
+    plan = make_plan(
+        config,
+        only=[entry.name for entry in config.datasets if entry.name in found],
+        mirror=options.mirror,
+        smoke=smoke,
+    )
+    if len(write_results(plan, store)):
+        write_report(store.folder, options.figures)

@@ -1,0 +1,98 @@
+"""A share of the trials of an experiment, for batch jobs that know nothing of each other."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from precbench.errors import InputError
+from precbench.experiment.trial import Trial
+from precbench.store import SHARDS
+
+if TYPE_CHECKING:
+    from precbench.experiment.plan import Plan
+
+__all__ = ["Shard"]
+
+_WRITTEN = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
+
+
+@dataclass(frozen=True, order=True)
+class Shard:
+    """One of so many shares of the trials of an experiment.
+
+    Attributes
+    ----------
+    number : int
+        From 1 to `of`.
+    of : int
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Return the shard written as ``3/10``.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        found = _WRITTEN.fullmatch(text)
+        shard = cls(*map(int, found.groups())) if found else cls(0, 0)
+        if not 1 <= shard.number <= shard.of:
+            raise InputError(
+                f"--shard {text!r}: expected the number of a share and how many there are, from "
+                "1/10 to 10/10"
+            )
+        return shard
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def folder(self, results: Path) -> Path:
+        """Return the folder of its own in a folder of results, such as ``shards/03-of-10``."""
+        return results / SHARDS / f"{self.number:0{len(str(self.of))}}-of-{self.of}"
+
+    def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
+        """Return the keys of its trials.
+
+        Parameters
+        ----------
+        plan : Plan
+        wanted : collection of str
+            The keys that all shards share.
+        by_split : bool, default=False
+            Keep the trials on one split together, so that their times are of one machine.
+
+        Returns
+        -------
+        set of str
+            Trials are sorted by data set, solver and key, and dealt out one by one as cards are:
+            shares differ by at most one, and so do those of each solver, which hashes alone would
+            not promise. Groups of a split are dealt out likewise, the largest first, so that shares
+            differ by at most one group. Neither depends on the order of the config, nor on what is
+            done.
+        """
+        place = _split_of if by_split else _solver_of
+        places: dict[str, tuple[str, str]] = {}
+        for trial, key in plan.trials:
+            if key in wanted:  # labels with the same numbers share a key
+                places[key] = min(places.get(key, place(trial)), place(trial))
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for key in sorted(places):
+            group = places[key] if by_split else (*places[key], key)
+            groups.setdefault(group, []).append(key)
+        order = sorted(groups, key=lambda group: (-len(groups[group]), group))
+        return {key for group in order[self.number - 1 :: self.of] for key in groups[group]}
+
+
+def _solver_of(trial: Trial) -> tuple[str, str]:
+    return trial.dataset.name, trial.label
+
+
+def _split_of(trial: Trial) -> tuple[str, str]:
+    return trial.dataset.name, f"{trial.split.index:06}"

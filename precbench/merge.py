@@ -1,0 +1,125 @@
+"""Records of several results folders, of shards or of machines, put together."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from precbench.npz import pack
+from precbench.store import Store, key_of
+
+__all__ = ["Conflict", "Merger"]
+
+_KEY = re.compile("[0-9a-f]{64}")
+_TIMES = ("cpu_seconds", "wall_seconds")
+_NUMBERS = ("status", "chosen", "stopped", "n_train", "stand_in")
+_HAVE_NUMBERS = ("ok", "diverged")
+
+
+class Conflict(NamedTuple):
+    """A trial whose records have other numbers; ``places`` says which folders, and machines."""
+
+    trial: str
+    places: tuple[str, ...]
+
+
+class _Candidate(NamedTuple):
+    store: Store
+    record: dict[str, Any]
+    rank: int
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Merger:
+    """Puts the records of folders of one experiment together.
+
+    A result counts more than a trial that was skipped, and that more than one that failed; of equal
+    records the first is kept, beginning with the target's. It looks for conflicts before anything
+    is written, and what was killed goes on when it is repeated.
+
+    Attributes
+    ----------
+    target : Store
+        Its lock is held by the caller.
+    sources : sequence of Store
+        Perhaps of strangers.
+    kept : sequence of Store
+        Those among all these whose records stand where numbers differ.
+    """
+
+    target: Store
+    sources: Sequence[Store]
+    kept: Sequence[Store] = ()
+
+    def compared(self) -> tuple[dict[str, Store], list[Conflict]]:
+        """Return where to take each record from that the target is to have, and the conflicts.
+
+        Raises
+        ------
+        InputError
+            If a record is damaged, or of a newer precbench, or something is a symbolic link.
+        """
+        stores = [self.target, *self.sources]
+        for store in stores:
+            store.refuse_newer()
+            store.machines()
+        taken: dict[str, Store] = {}
+        conflicts = []
+        for key in sorted(set[str]().union(*(store.keys() for store in self.sources))):
+            found = list(_candidates(key, stores))
+            best = [one for one in found if one.rank == max(other.rank for other in found)]
+            if len({one.numbers for one in best}) > 1:
+                chosen = [one for one in best if one.store in self.kept]
+                if not chosen:
+                    conflicts.append(_conflict(best))
+                    continue
+                best = chosen
+            if best[0].store is not self.target:
+                taken[key] = best[0].store
+        return taken, conflicts
+
+    def take(self, taken: dict[str, Store]) -> None:
+        """Write records of the sources to the target, each after the machine that it names."""
+        for key, store in taken.items():
+            record, machines = store.read(key), store.environments()
+            if record is None:  # removed meanwhile
+                continue
+            machine = machines.get(record.get("environment", ""))
+            if machine is not None:
+                record["environment"] = self.target.add_environment(machine)
+            self.target.write(record, store.arrays(key))
+
+
+def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
+    for store in stores:
+        record = store.read(key)
+        if record is None:
+            continue
+        if not _KEY.fullmatch(key):
+            raise store.damaged(key, "its name is not a hash")
+        description = record.get("description")
+        if description is not None and key_of(description) != key:
+            raise store.damaged(key, "its description has another key")
+        status = record["status"]
+        rank = 2 if status in _HAVE_NUMBERS else int(status == "skipped")
+        yield _Candidate(store, record, rank, _hash_of_numbers(store, record) if rank else "")
+
+
+def _hash_of_numbers(store: Store, record: dict[str, Any]) -> str:
+    arrays = store.arrays(record["key"])
+    content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
+    about = {name: record.get(name) for name in _NUMBERS}
+    return key_of({**about, "arrays": hashlib.sha256(content).hexdigest()})
+
+
+def _conflict(found: Sequence[_Candidate]) -> Conflict:
+    record = found[0].record
+    places = []
+    for store, of, *_ in found:
+        machine = store.machines().get(of.get("environment", ""))
+        on = machine.kind if machine else "an unknown machine"
+        places.append(f"{store.folder} on {on}")
+    trial = "/".join(str(record.get(name)) for name in ("dataset", "label", "split"))
+    return Conflict(f"{trial} ({record['key'][:12]})", tuple(places))

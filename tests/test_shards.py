@@ -1,0 +1,305 @@
+"""Shards of an experiment, and results of several folders put together."""
+
+import json
+import random
+import re
+import shlex
+import shutil
+from itertools import chain
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from precbench.errors import InputError
+from precbench.experiment import Experiment
+from precbench.experiment.plan import Plan
+from precbench.experiment.shard import Shard
+from precbench.store import Store, key_of
+from tests.conftest import mirror_folder
+from tests.helpers import (
+    ROOT,
+    TIMES,
+    invoke,
+    records,
+    refused,
+    run,
+    shipped_config,
+    shipped_configs,
+)
+
+SOLVERS = "{sgd-avg: , perceptron-avg: }"
+OWN = {*TIMES, "machine"}
+
+
+def same_but_for_times(one, other):
+    """Compare two results.csv as text, but for times, ids of runs and machines."""
+    tables = [pd.read_csv(folder / "results.csv", dtype=str) for folder in (one, other)]
+    texts = [table.drop(columns=OWN & {*table}).to_csv(index=False) for table in tables]
+    return texts[0] == texts[1] and [*tables[0]] == [*tables[1]]
+
+
+def merge(*arguments, code=0):
+    result = invoke("merge", *arguments, "--no-plots")
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def plan_of(name):
+    """Return a plan whose keys are hashes of the places of the trials, without any data."""
+    experiment = shipped_config(name)
+    trials = [(trial, key_of({"title": trial.title})) for trial in experiment.trials()]
+    return Plan(experiment, {}, tuple(trials))
+
+
+# --- shares ---
+
+
+@pytest.mark.parametrize("name", shipped_configs(Experiment))
+def test_shares_are_even_and_do_not_depend_on_the_order(name):
+    plan = plan_of(name)
+    wanted = {key for _, key in plan.trials}
+    mixed = random.Random(0).sample(plan.trials, len(plan.trials))
+    group = {key: (trial.dataset.name, trial.split.index) for trial, key in plan.trials}
+    largest = max(list(group.values()).count(place) for place in set(group.values()))
+    for of in (3, 10):
+        for by_split, most in ((False, 1), (True, largest)):
+            shards = [Shard(number, of) for number in range(1, of + 1)]
+            shares = [shard.keys(plan, wanted, by_split=by_split) for shard in shards]
+            assert sorted(key for share in shares for key in share) == sorted(wanted)
+            sizes = [len(share) for share in shares]
+            assert max(sizes) - min(sizes) <= most
+            shuffled = Plan(plan.experiment, {}, tuple(mixed))
+            assert shares[1] == shards[1].keys(shuffled, wanted, by_split=by_split)
+            if by_split:
+                places = [{group[key] for key in share} for share in shares]
+                assert sum(map(len, places)) == len(set(group.values()))
+
+
+def test_shares_of_each_solver_are_even():
+    plan = plan_of("letter")
+    share = Shard(1, 5).keys(plan, {key for _, key in plan.trials})
+    labels = [trial.label for trial, key in plan.trials if key in share]
+    assert sorted(labels) == sorted(plan.experiment.solvers)  # one of its five splits
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/", "-1/3", "1/3/2", "a/b", "1/0", "１/２"])
+def test_what_is_no_shard_is_refused(text):
+    with pytest.raises(InputError, match="expected the number of a share"):
+        Shard.parse(text)
+
+
+def test_shards_have_folders_of_their_own(tmp_path):
+    assert Shard.parse("3/10").folder(tmp_path) == tmp_path / "shards" / "03-of-10"
+
+
+# --- run, status, merge ---
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder for what is run once."""
+    return tmp_path_factory.mktemp("made")
+
+
+@pytest.fixture
+def shards(small, made, tmp_path):
+    """Two shards of an experiment with 2 solvers and 3 splits, in the folder ``all``."""
+    config = small(solvers=SOLVERS, protocol="{n_splits: 3}")
+    for number in (1, 2) if not any(made.iterdir()) else ():
+        result = run(config, made, "--shard", f"{number}/2")
+        assert result.exit_code == 0, result.output
+    shutil.copytree(made, tmp_path / "all")
+    return sorted((tmp_path / "all" / "shards").iterdir())
+
+
+def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
+    config, results = tmp_path / "small.yaml", tmp_path / "all"
+    assert run(config, tmp_path / "one", "--jobs", "2", "--no-plots").exit_code == 0
+    assert not list(shards[0].glob("small/*.csv"))  # tables are made once
+    said = " ".join(invoke("status", results).stdout.split())
+    assert "small 1/2 3 of 3" in said and "small 2/2 3 of 3" in said
+    assert "0 of them done" not in run(config, results, "--shard", "2/2", "--dry-run").output
+    assert (
+        "1/2"
+        in json.loads(merge(shards[1], "--out", tmp_path / "r", "--json"))[0]["missing_shards"]
+    )
+    said = merge(shards[0], "--out", tmp_path / "r", "--config", config)
+    assert "small: 3 records taken, 6 in all\n" in said
+    merge(*shards, "--out", results, "--config", config)
+    for folder in (results, tmp_path / "r"):
+        assert same_but_for_times(tmp_path / "one" / "small", folder / "small")
+    before = records(results / "small")
+    assert "0 records taken, 6 in all" in merge(*shards, tmp_path / "r", "--out", results)
+    assert records(results / "small") == before
+    assert "6 of 6" in invoke("status", results / "small").stdout
+    assert "6 of them done already" in run(config, results, "--no-plots").output
+
+
+def test_what_is_still_to_run_is_told(shards, tmp_path):
+    key, *_ = Store(shards[0] / "small").keys()
+    (shards[0] / "small" / "trials" / f"{key}.json").unlink()
+    [about] = json.loads(merge(*shards, "--out", tmp_path / "r", "--json"))
+    assert (about["taken"], about["left"], about["missing_shards"]) == (5, 1, [])
+    assert "1 still to run" in merge(shards[0], "--out", tmp_path / "r")
+
+
+def changed_copy(folder, tmp_path, **changes):
+    """Return a copy of a folder whose first record is another one, and the key of that."""
+    other = tmp_path / "other"
+    shutil.copytree(folder / "small", other / "small")
+    store = Store(other / "small")
+    key, *_ = store.keys()
+    arrays = store.arrays(key)
+    coef = arrays["coef"] + changes.pop("move", 0.0)
+    [machine] = store.environments().values()
+    elsewhere = store.add_environment({**machine, "cpu": "Another"})
+    record = {**store.read(key), "environment": elsewhere, **changes}
+    store.write(record, {**arrays, "coef": coef} if record["status"] == "ok" else None)
+    return other, key
+
+
+def test_a_conflict_is_told_and_nothing_is_written(shards, tmp_path):
+    first, out = shards[0], tmp_path / "r"
+    other, key = changed_copy(first, tmp_path, move=1e-9)
+    said = refused(["merge", first, other, "--out", out], 1)
+    assert "1 trial with other numbers in another folder" in said and key[:12] in said
+    assert str(first) in said and f"{other}" in said and "cores of Another" in said
+    assert not Store(out / "small").keys()
+    merge(first, "--out", out)
+    kept = Store(out / "small").arrays(key)["coef"]
+    assert "nothing was written" in refused(["merge", other, "--out", out], 1)
+    assert "expected one of" in refused(["merge", other, "--out", out, "--keep", first])
+    merge(other, first, "--out", out, "--keep", out)
+    assert (Store(out / "small").arrays(key)["coef"] == kept).all()
+    merge(other, "--out", out, "--keep", other)
+    assert (Store(out / "small").arrays(key)["coef"] == kept + 1e-9).all()
+    machine = Store(out / "small").read(key)["environment"]
+    assert Store(out / "small").machines()[machine].cpu == "Another"
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped", "timeout"])
+def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
+    other, key = changed_copy(shards[0], tmp_path, status=status, reason="no")
+    for n, folders in enumerate([(shards[0], other), (other, shards[0])]):
+        out = tmp_path / f"r{n}"
+        merge(*folders, "--out", out)
+        assert Store(out / "small").read(key)["status"] == "ok"
+    merge(other, "--out", tmp_path / "r2")
+    merge(shards[0], "--out", tmp_path / "r2")
+    assert Store(tmp_path / "r2" / "small").read(key)["status"] == "ok"
+
+
+def test_a_killed_merge_goes_on(shards, tmp_path, monkeypatch):
+    whole, out, write = tmp_path / "whole", tmp_path / "r", Store.write
+    merge(*shards, "--out", whole)
+    for n in range(1, 6):
+        left = iter(range(n))
+
+        def killed(*arguments, left=left):
+            if next(left, None) is None:
+                raise SystemExit(9)
+            write(*arguments)
+
+        monkeypatch.setattr(Store, "write", killed)
+        merge(*shards, "--out", out, code=9)
+        assert len(Store(out / "small").keys()) == n
+        monkeypatch.setattr(Store, "write", write)
+        merge(*shards, "--out", out)
+        for path in (whole / "small" / "trials").iterdir():
+            assert path.read_bytes() == (out / "small" / "trials" / path.name).read_bytes()
+        shutil.rmtree(out)
+
+
+def edit(folder, what):
+    """Edit a folder as a stranger might, and return what is said of it."""
+    store = Store(folder / "small")
+    key, *others = store.keys()
+    path = folder / "small" / "trials" / f"{key}.json"
+    content = json.loads(path.read_text())
+    if what == "description":
+        content["description"]["seed"] += 1
+    elif what == "name":
+        path = path.rename(path.with_name("x.json"))
+        content["key"] = "x"
+        path.with_name(f"{key}.npz").rename(path.with_suffix(".npz"))
+    elif what == "type":
+        content["environment"] = ["x"]
+    elif what == "other key":
+        content["key"] = others[0]
+    elif what == "link":
+        path.unlink()
+        path.symlink_to("/etc/passwd")
+        return "symbolic link"
+    elif what == "arrays":
+        path.with_suffix(".npz").write_bytes(b"PK")
+    elif what == "machine":
+        [path] = folder.glob("small/environments/*.json")
+        content = json.loads(path.read_text()) | {"cores": "many"}
+    path.write_text(json.dumps(content))
+    return "cores" if what == "machine" else "is damaged"
+
+
+EDITS = ["description", "name", "type", "other key", "link", "arrays", "machine"]
+
+
+@pytest.mark.promise("R15")
+@pytest.mark.parametrize("what", EDITS)
+def test_records_of_strangers_are_checked_before_anything_is_written(shards, tmp_path, what):
+    said = edit(shards[1], what)
+    assert said in refused(["merge", *shards, "--out", tmp_path / "r"])
+    assert not Store(tmp_path / "r" / "small").keys()
+
+
+def test_what_cannot_be_merged_is_refused(shards, tmp_path):
+    assert "there is no folder" in refused(["merge", tmp_path / "no", "--out", tmp_path])
+    assert "holds no results of trials" in refused(
+        ["merge", shards[0] / "small" / "trials", "--out", tmp_path]
+    )
+    keep = ["--keep", tmp_path / "c"]
+    assert "expected one of the folders" in refused(["merge", *shards, "--out", tmp_path, *keep])
+    assert "--shard do not apply" in refused(["run", "kar2015/minima", "--shard", "1/2"])
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("letter", ["--timing"]), ("adult", ()), ("kar2014/extension", ())]
+)
+def test_shards_of_real_data_are_the_run_in_one_piece(name, how, isolated, no_page, tmp_path):
+    if mirror_folder() is None:
+        pytest.skip("no real data")
+    options = ["--smoke", "--no-plots"]
+    assert run(name, tmp_path / "one", "--jobs", "2", *options).exit_code == 0
+    for number in (2, 1):
+        done = run(name, tmp_path, "--shard", f"{number}/2", *options, *how)
+        assert done.exit_code == 0, done.output
+    merge(*(tmp_path / "shards").iterdir(), "--out", tmp_path / "merged")
+    folder = f"{name.replace('/', '-')}-smoke"
+    assert same_but_for_times(tmp_path / "one" / folder, tmp_path / "merged" / folder)
+
+
+def test_page_does_what_it_shows(isolated, no_page, tmp_path, monkeypatch):
+    """Follow the section on shards of docs/cluster.md, at smoke size."""
+    if mirror_folder() is None:
+        pytest.skip("no real data")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    section = page[page.index("## A SLURM array") : page.index("### Put together")]
+    commands, array = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    few = ["--smoke", "--solver", "sgd-*"]
+
+    def give(line):
+        name, *words = shlex.split(line)
+        found = [sorted(map(str, Path().glob(word))) if "*" in word else [word] for word in words]
+        result = invoke(*chain(*found), *(few if words[0] == "run" else []))
+        assert (name, result.exit_code) == ("precbench", 0), result.output
+
+    for line in commands.splitlines():
+        give(line)
+    first = pd.read_csv("results/letter-smoke/results.csv")
+    shutil.rmtree("results")
+    line = array.splitlines()[-1].replace("$SLURM_ARRAY_TASK_COUNT", "2")
+    for number in "12":
+        give(line.replace("$SLURM_ARRAY_TASK_ID", number))
+    give(commands.splitlines()[-1])
+    merged = pd.read_csv("results/letter-smoke/results.csv")
+    pd.testing.assert_frame_equal(*(t.drop(columns=TIMES) for t in (first, merged)))
