@@ -302,8 +302,8 @@ def bench_candidates(rounds: int) -> bool:
 def bench_online_auc(rounds: int) -> bool:
     """Time one pass of the online methods for AUC over a9a, or over rows of its shape.
 
-    Beside the rows per second are the operations that the definition asks for: OAM multiplies w with
-    all rows of a reservoir, PGD and AdaOAM with a matrix, to which they add an outer product.
+    Beside the rows per second are the operations that the definition asks for: OAM multiplies w
+    with all rows of a reservoir, PGD and AdaOAM with a matrix, to which they add an outer product.
     """
     from precbench import load_dataset
     from precbench.errors import DataUnavailableError

@@ -1,0 +1,167 @@
+"""Measure how the time and the memory of each solver grow with the number of rows.
+
+Every fit has a process of its own and one thread. The rows are generated (synthetic): 10 normal
+features, and 5 % positives where a linear score with noise is high. The work per row is fixed: one
+pass, or a number of iterations. ``python scripts/growth.py`` writes results/reference/growth.csv,
+which docs/performance.md shows; it takes half an hour.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from reference import REFERENCE, laid_out
+
+from precbench.data import open_stream
+from precbench.solvers import SOLVERS
+
+GROWTH = REFERENCE.with_name("growth.csv")
+ROWS = (10**4, 10**5, 10**6, 10**7)
+FEATURES, SHARE, NOISE = 10, 0.05, 1.0
+LONGEST = 60.0  # CPU seconds; a fit that is expected to take longer is left out
+STREAMED = ", streamed"
+ITERATIONS = {
+    "cutting-plane": {"max_iter": 10, "tol": 1e-12},
+    "psg": {"max_iter": 10},
+    "ftrl": {"max_iter": 2},
+    "pnorm-push": {"max_iter": 5, "tol": 1e-300},
+    "ir-push": {"max_iter": 5, "tol": 1e-300},
+    "rankboost": {"max_iter": 5, "tol": 1e-300},
+    "toppush": {"max_iter": 10, "tol": 1e-12},
+    "toppush-k": {"max_iter": 10, "tol": 1e-12},
+    "logistic-regression": {"max_iter": 10, "tol": 1e-300},
+    "linear-svm": {"max_iter": 10, "tol": 1e-300},
+    "hist-gradient-boosting": {"max_iter": 10},
+    "lightgbm": {"n_estimators": 10},
+    "lightgbm-lambdarank": {"n_estimators": 10},
+    "random-forest": {"n_estimators": 2},
+}
+REASONS = {
+    "bbr-pairs": "visits every pair of a positive and a negative: the square of the rows",
+    "lcbr": "visits 5,000 pairs, however many rows there are",
+}
+
+
+def rows_and_labels(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Generate rows in slices, so that nothing but the rows takes memory."""
+    rng = np.random.default_rng(0)
+    X, w = np.empty((n, FEATURES)), np.linspace(1, 0.1, FEATURES)
+    y = np.empty(n)
+    limit = 1.6449 * np.sqrt(w @ w + NOISE**2)  # the 95 % quantile of a normal score
+    for start in range(0, n, 10_000):
+        part = rng.standard_normal(out=X[start : start + 10_000])
+        scores = part @ w + NOISE * rng.standard_normal(len(part))
+        y[start : start + 10_000] = np.where(scores > limit, 1.0, -1.0)
+    return X, y
+
+
+def peak() -> int:
+    """Return the largest memory so far, in bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def solver_of(name: str):
+    """Return a solver whose work per row is fixed."""
+    solver = SOLVERS[name.removesuffix(STREAMED)]()
+    names = solver.get_params()
+    fixed = {"epochs": 1, "random_state": 0, **ITERATIONS.get(name, {})}
+    return solver.set_params(**{key: value for key, value in fixed.items() if key in names})
+
+
+def measured(name: str, n: int) -> dict[str, float]:
+    """Return CPU seconds of a fit, and the bytes that it takes beyond the rows."""
+    warnings.simplefilter("ignore")
+    solver = solver_of(name)
+    solver.fit(*rows_and_labels(500))  # loads all that it needs
+    if not name.endswith(STREAMED):
+        X, y = rows_and_labels(n)
+        before, start = peak(), time.process_time()
+        solver.fit(X, y)
+    else:
+        with tempfile.TemporaryDirectory(dir=".") as folder:
+            files = [Path(folder, f"{part}.npy") for part in ("X", "y")]
+            run(__file__, "--write", n, *files)
+            stream = open_stream(files[0], labels=files[1]).X
+            before, start = peak(), time.process_time()
+            solver.fit_pieces(FEATURES, lambda: stream.visits(500, np.random.default_rng(0)))
+    return {"seconds": time.process_time() - start, "bytes": peak() - before}
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess:
+    """Run a script in a process of its own, with one thread."""
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
+
+
+def measure(names: list[str], sizes: tuple[int, ...]) -> pd.DataFrame:
+    """Measure the solvers, each from few rows to many, as long as it stays quick."""
+    table = []
+    for name in names:
+        last = expected = 0.0
+        for n in sizes:
+            if expected > LONGEST:
+                break
+            found = json.loads(run(__file__, "--one", name, n).stdout)
+            table.append({"solver": name, "rows": n, **found})
+            print(table[-1], flush=True)
+            seconds = found["seconds"]
+            expected, last = seconds * max(10, seconds / last if last else 0), seconds
+    return pd.DataFrame(table)
+
+
+def growth_table(table: pd.DataFrame) -> str:
+    """Lay out the committed figures."""
+    sizes = sorted(table["rows"].unique())
+    header = ["solver", *(f"{n:,} rows" for n in sizes), "bytes per row", "why not straight"]
+    lines = []
+    for name, of_solver in table.groupby("solver", sort=False):
+        per_row = {row.rows: 1e9 * row.seconds / row.rows for row in of_solver.itertuples()}
+        largest = of_solver.iloc[-1]
+        cells = [_digits(per_row[n]) if n in per_row else "" for n in sizes]
+        beyond = _digits(max(0.0, largest["bytes"] / largest["rows"]))
+        lines.append([f"`{name}`", *cells, beyond, REASONS.get(name, "")])
+    return laid_out(header, lines)
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def main() -> None:
+    """Measure all solvers, or one fit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("solvers", nargs="*", help="default: all")
+    parser.add_argument("--one", nargs=2, metavar=("SOLVER", "ROWS"), help="one fit, as JSON")
+    parser.add_argument(
+        "--write", nargs=3, metavar=("ROWS", "X.NPY", "Y.NPY"), help="rows to files"
+    )
+    options = parser.parse_args()
+    if options.one:
+        name, n = options.one
+        print(json.dumps(measured(name, int(n))))
+        return
+    if options.write:
+        n, *files = options.write
+        for file, array in zip(files, rows_and_labels(int(n)), strict=True):
+            np.save(file, array)
+        return
+    names = list(SOLVERS)
+    names += [f"{name}{STREAMED}" for name in names if hasattr(SOLVERS[name](), "fit_pieces")]
+    table = measure(options.solvers or names, ROWS)
+    if not options.solvers:
+        table.to_csv(GROWTH, index=False, lineterminator="\n", float_format="%.4g")
+    print(growth_table(table))
+
+
+if __name__ == "__main__":
+    main()
