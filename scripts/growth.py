@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("solvers", nargs="*", help="default: all")
     parser.add_argument("--one", nargs=2, metavar=("SOLVER", "ROWS"), help="one fit, as JSON")
     parser.add_argument(
-        "--write", nargs=3, metavar=("ROWS", "X.NPY", "Y.NPY"), help="rows to files"
+        "--write", nargs=3, metavar=("ROWS", "X", "Y"), help="rows to files"
     )
     options = parser.parse_args()
     if options.one:
