@@ -486,11 +486,10 @@ def bench_cutting_plane_iteration(rounds: int) -> bool:
     """Time an iteration of the cutting plane against two products and a selection by NumPy."""
     met = True
     for name in ("102,294 x 117", "240,249 x 85", "581,012 x 54"):
-        n, d, share = DENSE[name]
         rng = np.random.default_rng(0)
-        X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
-        y = labelled(X, share, rng)
-        scores, top = X @ w, int(0.25 * share * n)
+        X, y = synthetic(name, rng)
+        w = rng.standard_normal(X.shape[1])
+        scores, top = X @ w, int(0.25 * np.count_nonzero(y > 0))
 
         def unit(X=X, w=w, scores=scores, top=top) -> None:
             X @ w

@@ -142,9 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("solvers", nargs="*", help="default: all")
     parser.add_argument("--one", nargs=2, metavar=("SOLVER", "ROWS"), help="one fit, as JSON")
-    parser.add_argument(
-        "--write", nargs=3, metavar=("ROWS", "X", "Y"), help="rows to files"
-    )
+    parser.add_argument("--write", nargs=3, metavar=("ROWS", "X", "Y"), help="rows to files")
     options = parser.parse_args()
     if options.one:
         name, n = options.one
