@@ -4,7 +4,6 @@
 # not depend on the machine; a CSR row, usually short, takes four.
 
 cdef enum:
-    AHEAD = 8  # rows between a request and its use
     SIDE_BY_SIDE = 6  # weight vectors of which the sums of a sparse row stay in registers
 
 
@@ -16,9 +15,21 @@ cdef struct Rows:
 
 
 cdef extern from "dense.h":
+    enum:
+        AHEAD "PRECBENCH_AHEAD"  # rows between a request and its use
     double precbench_dot(const double* x, const double* w, Py_ssize_t n) noexcept nogil
     void precbench_dot_two(
         const double* x, const double* z, const double* w, Py_ssize_t n, double* out
+    ) noexcept nogil
+    void precbench_score_two_by_two(
+        const double* x,
+        const int* rows,
+        Py_ssize_t n,
+        Py_ssize_t n_known,
+        Py_ssize_t d,
+        const double** weights,
+        Py_ssize_t n_candidates,
+        double** scores,
     ) noexcept nogil
     void precbench_sparse_dots(
         const double* x,
@@ -80,19 +91,12 @@ cdef inline void score_rows(
 
     Two rows at a time go through all candidates, for which they are read once.
     """
-    cdef Py_ssize_t j = 0, m, ahead, column, d = X.n_cols
-    cdef const double* x = X.data
+    cdef Py_ssize_t j = 0, m
     if X.indptr == NULL:
-        while j + 1 < n:
-            if j + 1 + AHEAD < n_known:
-                for ahead in range(j + AHEAD, j + AHEAD + 2):
-                    for column in range(0, d, 8):
-                        precbench_prefetch(x + rows[ahead] * d + column)
-            for m in range(n_candidates):
-                precbench_dot_two(
-                    x + rows[j] * d, x + rows[j + 1] * d, weights[m], d, scores[m] + j
-                )
-            j += 2
+        precbench_score_two_by_two(
+            X.data, rows, n, n_known, X.n_cols, weights, n_candidates, scores
+        )
+        j = n - n % 2
     while j < n:
         for m in range(n_candidates):
             scores[m][j] = row_dot(X, rows[j], weights[m])
