@@ -28,15 +28,8 @@ from precbench.report.figures import (
 )
 from precbench.report.folder import PAGE, write_report
 from precbench.report.style import MOST_STRONG, QUIET, solver_styles
-from precbench.report.tables import (
-    make_tables,
-    notes,
-    summarise,
-    text_table,
-    three_digits,
-    tuned,
-    write_tables,
-)
+from precbench.report.table import text_table
+from precbench.report.tables import make_tables, notes, summarise, three_digits, tuned, write_tables
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test

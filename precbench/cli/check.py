@@ -32,7 +32,7 @@ from precbench.report.ledger import (
     missing_table,
     open_tables,
 )
-from precbench.report.tables import Table
+from precbench.report.table import Table
 from precbench.store import Store
 
 _REGRESSED = 4

@@ -11,7 +11,8 @@ import pandas as pd
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
-from precbench.report.tables import Table, text_table, three_digits
+from precbench.report.table import Table, text_table
+from precbench.report.tables import three_digits
 from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
 from precbench.store import Store

@@ -9,7 +9,7 @@ from typing import Any
 
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
-from precbench.report.tables import Cell, Table
+from precbench.report.table import Cell, Table
 from precbench.store import Asked, Store, stores
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import duration

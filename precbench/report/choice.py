@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.report.tables import Cell, Table, final_values, summarise, three_digits
+from precbench.report.table import Cell, Table
+from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
 from precbench.statistics import LEVEL, resampled_test
 from precbench.topk import resolve_k

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from precbench.claims.ledger import Change, LedgerRow
 from precbench.claims.verdicts import Verdict
-from precbench.report.tables import Table, markdown_table, text_table, three_digits
+from precbench.report.table import Table, text_table
+from precbench.report.tables import markdown_table, three_digits
 
 __all__ = [
     "change_table",

@@ -13,21 +13,17 @@ import numpy as np
 import pandas as pd
 
 from precbench.files import write_whole
-from precbench.report.table import STAND_IN, Cell, Table, text_table
+from precbench.report.table import STAND_IN, Cell, Table
 from precbench.results import Run
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
 from precbench.text import one_line
 
 __all__ = [
-    "STAND_IN",
-    "Cell",
-    "Table",
     "final_values",
     "make_tables",
     "markdown_page",
     "notes",
     "summarise",
-    "text_table",
     "write_tables",
 ]
 

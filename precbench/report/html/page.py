@@ -18,7 +18,8 @@ from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
 from precbench.report.repeat import repeat_command, shipped_config
-from precbench.report.tables import Table, text_table, three_digits, tuned
+from precbench.report.table import Table, text_table
+from precbench.report.tables import three_digits, tuned
 from precbench.results import Run
 
 __all__ = ["Page", "experiment_page", "ledger_about", "study_page"]

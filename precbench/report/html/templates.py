@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from precbench.report.tables import Table
+from precbench.report.table import Table
 from precbench.text import visible
 
 if TYPE_CHECKING:

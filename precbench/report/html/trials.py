@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from precbench.errors import InputError
-from precbench.report.tables import Table, final_values, text_table, three_digits
+from precbench.report.table import Table, text_table
+from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Text, checked

@@ -13,7 +13,8 @@ from precbench.files import write_whole
 from precbench.report.studies import costs, gultekin, kar2014, kar2015, rudin2009
 from precbench.report.studies.result import Result
 from precbench.report.style import mark_smoke, save_figure, wrapped
-from precbench.report.tables import Table, markdown_page
+from precbench.report.table import Table
+from precbench.report.tables import markdown_page
 from precbench.results import read_csv, read_description
 from precbench.store import SCHEMA
 from precbench.text import one_line

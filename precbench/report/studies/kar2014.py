@@ -9,7 +9,8 @@ import pandas as pd
 from precbench.report.studies.drawing import side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.style import log_scale, solver_styles
-from precbench.report.tables import Table, text_table, three_digits
+from precbench.report.table import Table, text_table
+from precbench.report.tables import three_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

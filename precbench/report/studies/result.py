@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from precbench.report.tables import Table, text_table, three_digits
+from precbench.report.table import Table, text_table
+from precbench.report.tables import three_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure

@@ -11,7 +11,7 @@ from precbench.metrics import Metric
 from precbench.report.studies.drawing import draw_beside, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.style import solver_styles
-from precbench.report.tables import Cell, Table, text_table
+from precbench.report.table import Cell, Table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
