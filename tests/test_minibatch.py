@@ -43,7 +43,7 @@ from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import Fit, fit_together, visiting_order
-from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.rows import Rows, as_rows, linear_scores
 from precbench.topk import resolve_k
 from tests import laws
 from tests.laws import problem, weights
@@ -168,6 +168,21 @@ def test_more_candidates_than_the_kernel_takes_at_once():
     fit_together(together, X, y)
     for (solver, _), eta0 in zip(together, steps, strict=True):
         assert_array_equal(solver.coef_, quick("sgd-avg", eta0=eta0).fit(X, y).coef_)
+
+
+@each_minibatch
+def test_the_values_of_ones_are_not_read(name, monkeypatch):
+    X, y = problem()
+    ones = sparse.csr_matrix((X > 0.3).astype(float))
+    assert not as_rows(ones).without_ones().data.size
+    keeping, found = {"keep": "best", "k": 0.3}, []
+    for _ in range(2):
+        fits = [Fit(quick(name, **p), lambda solver: False) for p in ({}, keeping, {"eta0": 5.0})]
+        fit_together(fits, ones, y)
+        alone = quick(name, **keeping).fit(ones, y)
+        found.append([weights(solver).tobytes() for solver in (alone, *(f.solver for f in fits))])
+        monkeypatch.setattr(Rows, "without_ones", lambda rows: rows)
+    assert found[0] == found[1]
 
 
 # --- memory ------------------------------------------------------------------------------------

@@ -180,7 +180,8 @@ precbench_score_two_by_two(const double *x, const int *rows, ptrdiff_t n, ptrdif
 }
 
 /* The sums of a sparse row under 2 * pairs weight vectors, which lie side by side by column; four
- * accumulators each, as for one. Inlined with a constant number of pairs, they stay in registers. */
+ * accumulators each, as for one. Inlined with a constant number of pairs, they stay in registers.
+ * Without x all values are 1. */
 static inline __attribute__((always_inline)) void
 precbench_sparse_dots(const double *x, const int *columns, ptrdiff_t n, const double *w,
                       ptrdiff_t stride, const int pairs, double *out)
@@ -191,11 +192,11 @@ precbench_sparse_dots(const double *x, const int *columns, ptrdiff_t n, const do
         for (int lane = 0; lane < 4; lane++) {
             const double *of_column = w + columns[j + lane] * stride;
             for (int p = 0; p < pairs; p++)
-                a[lane][p] += x[j + lane] * PRECBENCH_AT(of_column, 2 * p);
+                a[lane][p] += (x ? x[j + lane] : 1) * PRECBENCH_AT(of_column, 2 * p);
         }
     for (; j < n; j++)
         for (int p = 0; p < pairs; p++)
-            a[0][p] += x[j] * PRECBENCH_AT(w + columns[j] * stride, 2 * p);
+            a[0][p] += (x ? x[j] : 1) * PRECBENCH_AT(w + columns[j] * stride, 2 * p);
     for (int p = 0; p < pairs; p++)
         *(precbench_pair *)(out + 2 * p) = (a[0][p] + a[2][p]) + (a[1][p] + a[3][p]);
 }

@@ -399,7 +399,8 @@ def minibatch_pass(
     Parameters
     ----------
     data, indices, indptr
-        The matrix; for a dense one, its values in C order and two empty arrays.
+        The matrix; for a dense one, its values in C order and two empty arrays; for a sparse one
+        of ones, ``data`` may be empty.
     n_features : int
     y : (n_samples,) int8
         Positive where > 0.

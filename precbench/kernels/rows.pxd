@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef struct Rows:
-    const double* data
+    const double* data  # NULL, beside an indptr: all values are 1
     const int* indices
     const int* indptr  # NULL: dense
     Py_ssize_t n_cols
@@ -64,10 +64,19 @@ cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcep
     cdef double a0 = 0, a1 = 0, a2 = 0, a3 = 0
     if X.indptr == NULL:
         return precbench_dot(X.data + i * X.n_cols, w, X.n_cols)
-    x = X.data + X.indptr[i]
     columns = X.indices + X.indptr[i]
     n = X.indptr[i + 1] - X.indptr[i]
     m = n & ~<Py_ssize_t>3
+    if X.data == NULL:
+        for j in range(0, m, 4):
+            a0 += w[columns[j]]
+            a1 += w[columns[j + 1]]
+            a2 += w[columns[j + 2]]
+            a3 += w[columns[j + 3]]
+        for j in range(m, n):
+            a0 += w[columns[j]]
+        return (a0 + a2) + (a1 + a3)
+    x = X.data + X.indptr[i]
     for j in range(0, m, 4):
         a0 += x[j] * w[columns[j]]
         a1 += x[j + 1] * w[columns[j + 1]]
@@ -120,6 +129,7 @@ cdef inline void score_sparse_rows(
     cdef Py_ssize_t first = 0, j, m, stride = n_candidates + n_candidates % 2, start, n_stored
     cdef int beside, pairs
     cdef double out[SIDE_BY_SIDE]
+    cdef const double* x = NULL
     for m in range(n_candidates):
         for j in range(X.n_cols):
             mixed[j * stride + m] = weights[m][j]
@@ -129,18 +139,14 @@ cdef inline void score_sparse_rows(
         for j in range(n):
             start = X.indptr[rows[j]]
             n_stored = X.indptr[rows[j] + 1] - start
+            if X.data != NULL:
+                x = X.data + start
             if pairs == 3:
-                precbench_sparse_dots(
-                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 3, out
-                )
+                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 3, out)
             elif pairs == 2:
-                precbench_sparse_dots(
-                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 2, out
-                )
+                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 2, out)
             else:
-                precbench_sparse_dots(
-                    X.data + start, X.indices + start, n_stored, mixed + first, stride, 1, out
-                )
+                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 1, out)
             for m in range(beside):
                 scores[first + m][j] = out[m]
         first += beside
@@ -153,6 +159,10 @@ cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noex
     cdef Py_ssize_t j
     if X.indptr == NULL:
         precbench_axpy(a, X.data + i * X.n_cols, w, X.n_cols)
+    elif X.data == NULL:
+        columns = X.indices + X.indptr[i]
+        for j in range(X.indptr[i + 1] - X.indptr[i]):
+            w[columns[j]] += a
     else:
         x = X.data + X.indptr[i]
         columns = X.indices + X.indptr[i]

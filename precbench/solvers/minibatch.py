@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from precbench.kernels import minibatch
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
-from precbench.solvers.rows import Rows, linear_scores
+from precbench.solvers.rows import Rows, as_rows, linear_scores
 from precbench.solvers.top import top_of_training
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
@@ -113,6 +113,9 @@ class MiniBatchRanker(PassRanker):
         self.n_empty_batches_ = 0
         super()._reset(n_features)
 
+    def _as_rows(self, X: Any) -> Rows:
+        return as_rows(X).without_ones()
+
     @staticmethod
     def _visitor_of(
         solvers: Sequence["MiniBatchRanker"],
@@ -124,8 +127,8 @@ class MiniBatchRanker(PassRanker):
         rules = [solver._rule() for solver in solvers]
         any_share = any(isinstance(rule.top, str) for rule in rules)
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
-        many_entries = rows.indptr.size and rows.data.size * b >= rows.n_features * rows.n_rows
-        n_mixed = (at_once + at_once % 2) * rows.n_features if at_once > 1 and many_entries else 0
+        at_once_pays = at_once > 1 and rows.indices.size * b >= rows.n_features * rows.n_rows
+        n_mixed = (at_once + at_once % 2) * rows.n_features if at_once_pays else 0
         scratch = np.empty((at_once + 2) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)
 
         def visit(start: int, stop: int) -> None:

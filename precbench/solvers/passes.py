@@ -144,6 +144,10 @@ class PassRanker(LinearRanker):
         """Return the w to publish, which later steps leave as it is."""
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
 
+    def _as_rows(self, X: Any) -> Rows:
+        """Wrap all rows of `fit` for the kernel."""
+        return as_rows(X)
+
     def _slice_length(self, rows: Rows) -> int:
         """Return the number of rows that are visited in a small fraction of 0.1 s."""
         return rows.per_slice()
@@ -320,7 +324,7 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     """Fit to rows that have been checked."""
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
-    rows = as_rows(X)
+    rows = first._as_rows(X)
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])

@@ -26,6 +26,7 @@ VALUES_PER_SLICE = 2**24
 """Number of values that a kernel reads in a small fraction of 0.1 s."""
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
+_NO_VALUE = np.empty(0)
 
 
 class Rows(NamedTuple):
@@ -39,7 +40,16 @@ class Rows(NamedTuple):
 
     def per_slice(self) -> int:
         """Return the number of rows that a kernel visits in a small fraction of 0.1 s."""
-        return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size))
+        return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size, self.indices.size))
+
+    def without_ones(self) -> "Rows":
+        """Return sparse rows without their values if all are 1.
+
+        Only the kernels of `linear` and `minibatch` do without them.
+        """
+        if self.indptr.size and (self.data == 1).all():
+            return self._replace(data=_NO_VALUE)
+        return self
 
 
 def as_rows(X: Any) -> Rows:
