@@ -126,13 +126,15 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
 
     def keep():
         shown = Shown(announced=[], tables=[], files=[], summary={})
-        plan = SimpleNamespace(experiment=load_config(small(**parts)))
+        chosen = dict.fromkeys(("mine", "letter"))
+        plan = SimpleNamespace(experiment=load_config(small(**parts)), datasets=chosen)
         found().keep(shown, plan, found().records())
         assert found().shown() == shown
 
     keep()
     assert found(jobs=2, as_json=True).shown()
-    assert not any(found(parts | {key: "[auc]"}).shown() for key in ("metrics", "title"))
+    for part in ({"metrics": "[auc]"}, {"title": "Another"}, {"datasets": "5"}):
+        assert not found(parts | part).shown()
     for others in ({"force": True}, {"timing": True}, {"splits": [0]}, {"plots": False}):
         assert not found(**others).shown()
     rows = "other rows"
@@ -150,6 +152,14 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     keep()
     (options.out / "small" / "shown.json").write_text("{}")
     assert not found().shown()
+
+
+def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda name, *_: pytest.fail(name))
+    both = "[{file: mine.csv, label: label}, {name: letter, on_missing: error}]"
+    config = small(datasets=both, solvers="{perceptron-avg: }")
+    for said in ("measuring", "nothing else has changed"):
+        assert said in run(config, tmp_path / "out", "--dataset", "mine", "--no-plots").output
 
 
 def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):

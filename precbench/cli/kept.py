@@ -97,13 +97,12 @@ class Kept:
 
     def shown(self) -> Shown | None:
         """Return what this run would show, None if it has to find out."""
-        path = self.store.folder / _NAME
-        if any(getattr(self.options, name) for name in _ONCE) or not path.is_file():
+        if any(getattr(self.options, name) for name in _ONCE):
             return None
         try:
-            content = _Content.model_validate_json(path.read_bytes())
+            content = _Content.model_validate_json((self.store.folder / _NAME).read_bytes())
             same = content.of == self._hash(content.cards, self.records())
-        except (ValueError, DataUnavailableError):  # edited, or the data are gone
+        except (OSError, ValueError, DataUnavailableError):  # none, edited, or without its data
             return None
         return content.shown if same else None
 
@@ -117,7 +116,7 @@ class Kept:
             getattr(entry, "card", entry.name): self.options.stand_ins
             and getattr(entry, "on_missing", "error") == "stand-in"
             for entry in plan.experiment.datasets
-            if isinstance(entry, NamedData | StreamedCard)
+            if entry.name in plan.datasets and isinstance(entry, NamedData | StreamedCard)
         }
         content = _Content(of=self._hash(cards, records), cards=cards, shown=shown)
         self.store.write_text(_NAME, content.model_dump_json(indent=1) + "\n")
@@ -134,9 +133,11 @@ class Kept:
 def _own_files(about: dict[str, Any], home: Path) -> list[Path]:
     """Return the files of the user among the data of a config, which nobody has checked yet."""
     entries = about.get("datasets")
-    named = [entry.get("file") for entry in entries or () if isinstance(entry, dict)]
+    listed = entries if isinstance(entries, list) else []
+    named = [entry.get("file") for entry in listed if isinstance(entry, dict)]
     paths = [Path(home, name).expanduser() for name in named if isinstance(name, str)]
-    return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 (names may be too long)
+    there = filter(os.path.isfile, paths)  # false also for a name that is too long
+    return [path.resolve() for path in there]
 
 
 def _state(folder: Path, without: Collection[str] = ()) -> list[tuple[str, int, int, int]]:
