@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
@@ -33,22 +35,18 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, refused, run
 
-COMMANDS = [
-    "",
-    "run",
-    "status",
-    "plot",
-    "report",
-    "check",
-    "reproduce",
-    "list",
-    "compare",
-    "diff",
-    "fit",
-    "score",
-]
-COMMANDS += ["show", "data"]
-COMMANDS += [f"data {command}" for command in ("fetch", "add", "verify", "clean", "info")]
+
+def registered(group, *path):
+    """Return all commands of a group and of the groups in it, by what one types."""
+    found = {}
+    for name, command in group.commands.items():
+        found |= {" ".join([*path, name]): command}
+        found |= registered(command, *path, name) if hasattr(command, "commands") else {}
+    return found
+
+
+REGISTERED = registered(typer.main.get_command(app))
+COMMANDS = {name: of for name, of in REGISTERED.items() if not hasattr(of, "commands")}
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 TABLE_OPTIONS = {
@@ -141,7 +139,7 @@ def test_help_is_fast(figure):
     assert ours < 2 * library
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["", *REGISTERED])
 def test_help_explains_every_option(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     result = invoke(*command.split(), "--help")
@@ -153,8 +151,23 @@ def test_help_explains_every_option(command, monkeypatch):
         assert re.search(r"(  |\n)\s*[\w']+,? \w+", option), f"{option} is not explained"
     if command == "data":
         assert "..." not in result.output.replace("[ARGS]...", "")
-    if command in ("fit", "score", "show"):
-        assert "Example" in result.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_that_it_takes(name):
+    text = COMMANDS[name].help.replace("\\\n", " ")
+    examples = re.findall(r"^ +precbench (.+)$", text.partition("Example")[2], re.MULTILINE)
+    assert any(example.startswith(name) for example in examples)
+    for example in examples:
+        arguments = shlex.split(example.partition(" > ")[0])
+        path = next(of for of in (2, 1) if " ".join(arguments[:of]) in COMMANDS)
+        command = COMMANDS[" ".join(arguments[:path])]
+        command.make_context(name, arguments[path:]).close()
+
+
+def test_every_command_can_print_json():
+    can = {name for name, of in COMMANDS.items() if any("--json" in p.opts for p in of.params)}
+    assert {*COMMANDS} - can == {"schema"}  # which prints nothing else
 
 
 @pytest.mark.promise("R28")

@@ -273,7 +273,13 @@ def plot(
     results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
     as_json: Json = False,
 ) -> None:
-    """Redraw the tables and figures of finished runs from their CSV files."""
+    """Redraw the tables and figures of finished runs from their CSV files.
+
+    \b
+    Examples:
+      precbench plot results/letter
+      precbench plot results/
+    """
     from precbench.cli.plot import plot_results
 
     plot_results(results, as_json)
@@ -579,6 +585,12 @@ def list_(
 
     With --json the list includes the parameters of solvers (with defaults) and metrics, the
     sizes of data sets, and all details of claims.
+
+    \b
+    Examples:
+      precbench list configs
+      precbench list solvers --json
+      precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
     from precbench.cli.listing import list_members
 
@@ -862,6 +874,11 @@ def fetch(
     Checksums are verified, and the rows are compared with the card. The cache is the folder
     $PRECBENCH_CACHE, by default one in the user's cache folder. Exit code 3: no source has the
     files.
+
+    \b
+    Examples:
+      precbench data fetch letter adult
+      precbench data fetch letter --mirror ~/mirror
     """
     from precbench.cli.data import fetch_data
 
@@ -885,6 +902,10 @@ def add(
 
     A file with a wrong checksum is refused: it is kept in the cache as NAME.rejected and
     overwrites nothing.
+
+    \b
+    Example:
+      precbench data add kdd08 training_data.zip
     """
     from precbench.cli.data import add_data
 
@@ -902,6 +923,11 @@ def verify(
     """Check the cached files of data sets against their checksums.
 
     Exit code 2: a file is damaged. Exit code 3: a named data set lacks a file.
+
+    \b
+    Examples:
+      precbench data verify
+      precbench data verify letter --json
     """
     from precbench.cli.data import verify_data
 
@@ -938,7 +964,12 @@ def info(
     ],
     as_json: Json = False,
 ) -> None:
-    """Describe a data set: its card, and which of its files are in the cache."""
+    """Describe a data set: its card, and which of its files are in the cache.
+
+    \b
+    Example:
+      precbench data info kdd08
+    """
     from precbench.cli.data import describe_data
 
     describe_data(name, as_json)
