@@ -657,6 +657,27 @@ def test_quiet_prints_what_went_wrong_only(small, tmp_path):
     assert said.stderr.count("\n") == said.stderr.count("cutting-plane: timeout") == 2
 
 
+def test_rerun_repeats_only_the_trials_that_ended_so(small, tmp_path):
+    solvers, out = "{sgd-avg: , perceptron-avg: }", tmp_path / "out"
+    slow = small(solvers=solvers, timeout="0.000001")
+    assert run(slow, out, "--splits", "0", "--solver", "sgd-avg").exit_code == 1
+    store = Store(out / "small")
+    [key] = store.keys()
+    config = small(solvers=solvers)
+    for word in ("crashed", "skipped"):
+        assert "4 trials, 0 of them to run again" in run(config, out, "--rerun", word).stdout
+    assert run(config, out, "--rerun", "failed").exit_code == 0
+    assert store.keys() == [key] and store.read(key)["status"] == "ok"
+    said = invoke("show", key, "--results", out).stdout
+    assert "before: timeout: more than 1e-06 s; it was run again" in said
+    near = refused(["run", config, "--rerun", "fail"])
+    assert "--rerun 'fail' (did you mean 'failed'?): choose one of failed, timeout, crashed" in near
+    assert "give one of them" in refused(["run", config, "--rerun", "failed", "--force"])
+    assert "--rerun and --shard do not apply" in refused(
+        ["run", "gultekin/bound", "--rerun", "failed"]
+    )
+
+
 def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
     def asked(*options):
         return run(small(), tmp_path / "out", "--dry-run", *options).stdout

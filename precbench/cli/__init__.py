@@ -188,6 +188,14 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the trials without running them.")
     ] = False,
+    rerun: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATUS",
+            help="Run only the trials that ended so, again: failed (of these four any), timeout, "
+            "crashed, interrupted; or diverged, skipped; repeatable.",
+        ),
+    ] = None,
     timing: Annotated[
         bool,
         typer.Option(
@@ -239,8 +247,9 @@ def run(
       precbench run configs/letter.yaml --jobs 2
       precbench run letter --solver 'sgd-*' --splits 0-1
       precbench run kdd08 --timing --mirror ~/mirror
+      precbench run letter --rerun timeout --rerun crashed
     """
-    from precbench.cli.run import RunOptions, run_configs, split_numbers
+    from precbench.cli.run import RunOptions, rerun_statuses, run_configs, split_numbers
     from precbench.experiment.shard import Shard
 
     options = RunOptions(
@@ -248,6 +257,7 @@ def run(
         datasets=dataset,
         skip=skip or [],
         splits=split_numbers(splits),
+        rerun=rerun_statuses(rerun or []),
         jobs=jobs,
         cluster=cluster,
         cluster_wait=cluster_wait,

@@ -18,7 +18,7 @@ from rich.console import Console
 from precbench.cli.kept import Kept, Shown
 from precbench.cli.screen import Progress, screen
 from precbench.cli.tables import OnScreen
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.files import writing
 from precbench.report.table import Table
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from precbench.report.folder import Figures, Report
     from precbench.runner.cluster import Cluster
 
+_RERUN = {
+    "failed": ("failed", "timeout", "crashed", "interrupted"),
+    **{name: (name,) for name in ("timeout", "crashed", "interrupted", "diverged", "skipped")},
+}
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
@@ -48,6 +52,7 @@ class RunOptions:
     datasets: Sequence[str] | None = None
     skip: Sequence[str] = ()
     splits: Sequence[int] | None = None
+    rerun: frozenset[str] = frozenset()
     smoke: bool = False
     dry_run: bool = False
     timing: bool = False
@@ -74,6 +79,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise InputError(f"--jobs is {self.jobs}: at least one trial must run at a time")
+        if self.rerun and self.force:
+            raise InputError("--rerun runs some of the trials again, --force all: give one of them")
 
 
 def run_configs(names: Sequence[str], options: RunOptions) -> int:
@@ -122,11 +129,11 @@ def prepared(
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
         return partial(_run, config, part, options, kept)
-    some = options.solvers or options.datasets or options.skip or options.shard
-    if some or options.splits is not None:
+    some = (options.solvers, options.datasets, options.skip, options.rerun, options.shard)
+    if any(some) or options.splits is not None:
         raise InputError(
-            f"{config.name} is a study: --solver, --skip, --dataset, --splits and --shard do not "
-            "apply to it"
+            f"{config.name} is a study: --solver, --skip, --dataset, --splits, --rerun and --shard "
+            "do not apply to it"
         )
     return partial(_run_study, config, options)
 
@@ -302,8 +309,17 @@ def _to_do(
     from precbench.runner import code_changes, to_do
 
     store.refuse_newer()
-    trials = to_do(plan, store, wanted=wanted, timing=options.timing, force=options.force)
-    console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
+    trials = to_do(
+        *(plan, store),
+        wanted=wanted,
+        timing=options.timing,
+        force=options.force,
+        rerun=options.rerun,
+    )
+    if options.rerun:
+        console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
+    else:
+        console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
     for modules, n in code_changes(plan, store, trials.values()).items():
         how = f"before {modules} changed" if modules else "with a precbench that noted no code"
         console.print(f"{n} of them ran {how}; they run again")
@@ -399,6 +415,16 @@ def split_numbers(text: str | None) -> list[int] | None:
         return chosen
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
+
+
+def rerun_statuses(words: Sequence[str]) -> frozenset[str]:
+    """Return the statuses that words of ``--rerun`` mean; failed is whatever went wrong."""
+    for word in words:
+        if word not in _RERUN:
+            raise InputError(
+                f"--rerun {word!r}{did_you_mean(word, _RERUN)}: choose one of {', '.join(_RERUN)}"
+            )
+    return frozenset(status for word in words for status in _RERUN[word])
 
 
 def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:

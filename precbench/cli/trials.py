@@ -49,6 +49,7 @@ class _Trial(Fields):
     timing: Text = ""
     reason: Text = ""
     stopped: Text = ""
+    before: Text = ""
     title: Text = ""
     seconds: Number | None = None
     tuning_seconds: Number | None = None
@@ -82,6 +83,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
         "parameters": _assigned({**about.params, "seed": trial.seed}),
         "chosen": _chosen(trial),
         "time": _time(trial),
+        "before": f"{trial.before}; it was run again" if trial.before else "",
         "warnings": "; ".join(trial.warnings),
         "machine": _assigned(machine),
         "code": _state(trial, changed),

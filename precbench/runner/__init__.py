@@ -30,6 +30,7 @@ def to_do(
     wanted: Collection[str] | None = None,
     timing: bool = False,
     force: bool = False,
+    rerun: Collection[str] = (),
 ) -> dict[str, Trial]:
     """Return the trials without a usable record, one per key.
 
@@ -44,6 +45,8 @@ def to_do(
         unless all trials of a split ran there.
     force : bool, default=False
         Whether all records are unusable.
+    rerun : collection of str, optional
+        Statuses; only the trials whose records have one of them are returned.
 
     Returns
     -------
@@ -56,7 +59,10 @@ def to_do(
         if key in missing or key in done or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if (
+        if rerun:
+            if record is not None and record["status"] in rerun:
+                missing[key] = trial
+        elif (
             record is None
             or record["status"] in _RETRIED
             or (timing and record.get("timing") != "sequential")
@@ -178,6 +184,7 @@ def run_plan(
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine,
                 run=run,
+                before=_outcome(store.read(key)),
             )
         )
     try:
@@ -189,6 +196,12 @@ def run_plan(
                 store.write(base_record(job) | {"status": "interrupted", "reason": reason})
             job.mark.unlink(missing_ok=True)
         raise
+
+
+def _outcome(record: Mapping[str, Any] | None) -> str:
+    if record is None:
+        return ""
+    return ": ".join(filter(None, (record["status"], record.get("reason"))))
 
 
 def _is_done(store: Store, key: str) -> bool:

@@ -58,6 +58,8 @@ class Job:
         Id of the machine record.
     run : str
         Id of the run; distinguishes its records from earlier ones with the same key.
+    before : str
+        How the trial ended the last time; empty if it has no record.
     """
 
     trial: Trial
@@ -69,6 +71,7 @@ class Job:
     timing: str
     environment: str
     run: str
+    before: str = ""
 
     @property
     def mark(self) -> Path:
@@ -95,6 +98,7 @@ def base_record(job: Job) -> dict[str, Any]:
         "timing": job.timing,
         "environment": job.environment,
         "run": job.run,
+        "before": job.before,
         "limit": None if trial.limit is None else trial.limit.model_dump(),
     }
 
