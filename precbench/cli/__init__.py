@@ -192,8 +192,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="STATUS",
-            help="Run only the trials that ended so, again: failed (of these four any), timeout, "
-            "crashed, interrupted; or diverged, skipped; repeatable.",
+            help="Run again only the trials that ended so: timeout, crashed, interrupted, failed "
+            "(which includes these three), diverged or skipped; repeatable.",
         ),
     ] = None,
     timing: Annotated[
