@@ -48,7 +48,7 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     full = config.getoption("--full")
-    hypothesis.settings.register_profile("ours", max_examples=1000 if full else 50, deadline=None)
+    hypothesis.settings.register_profile("ours", max_examples=1000 if full else 30, deadline=None)
     hypothesis.settings.load_profile("ours")
 
 
