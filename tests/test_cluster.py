@@ -5,9 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from precbench.runner import remote
+from precbench.runner.worker import base_record
+from precbench.store import Store
 from tests.helpers import invoke, numbers, refused, run, session
 
 WAIT_SECONDS = 60
@@ -79,7 +83,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
     assert run(config, tmp_path / "one").exit_code == 0
     done = run(config, tmp_path / "cluster", "--cluster", "local:2")
     assert done.exit_code == 0, done.output
-    assert "a cluster of 2 workers; dashboard: http://" in done.output
+    assert "a cluster of 2 workers; dashboard: http://127.0.0.1:" in done.output
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
     again = run(config, tmp_path / "cluster", "--cluster", "local:1")
@@ -96,6 +100,49 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
 def test_no_such_cluster(small, tmp_path, where, code, sentence):
     waiting = ["--cluster-wait", "0.2"]
     assert sentence in refused(["run", small(), "--cluster", where, *waiting], code)
+
+
+def test_what_kills_two_processes_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeypatch):
+    fate = {"once": [EOFError], "twice": [EOFError] * 2, "large": [MemoryError("out of memory")]}
+    jobs = []
+
+    def call(function, job, *_, memory=None):
+        if function is remote._can_load:
+            return True
+        jobs.append(job)
+        if fate.get(job.trial.label):
+            raise fate[job.trial.label].pop()
+        sent = Store(tmp_path / job.key)
+        sent.write(base_record(job) | {"status": "skipped", "reason": "not run"})
+        return (sent.folder / "trials" / f"{job.key}.json").read_bytes(), b"", {"cpu": "a cpu"}
+
+    monkeypatch.setattr(remote, "_process", lambda: SimpleNamespace(call=call))
+    labels = [*fate, "other"]
+    solvers = {label: f"{{solver: sgd-avg, eta0: {i + 1}}}" for i, label in enumerate(labels)}
+    solvers = ", ".join(f"{label}: {solver}" for label, solver in solvers.items())
+    config = small(solvers=f"{{{solvers}}}", protocol="{n_splits: 1}")
+    done = run(config, tmp_path, "--cluster", "local:2", "--no-plots")
+    assert done.exit_code == 1, done.output
+    found = {r["label"]: (r["status"], r["reason"]) for r in Store(tmp_path / "small").records()}
+    assert found == {
+        "once": ("skipped", "not run"),
+        "twice": ("crashed", "the process died twice while working on it"),
+        "large": ("failed", "out of memory"),
+        "other": ("skipped", "not run"),
+    }
+    assert len(jobs) == 6 and all(job.dataset.X is None for job in jobs)
+
+
+def test_workers_with_other_versions_are_refused(small, monkeypatch):
+    versions, calls = remote.versions, []
+
+    def differing():
+        calls.append(1)
+        return versions() | ({"numpy": "1.0"} if len(calls) > 1 else {})
+
+    monkeypatch.setattr(remote, "versions", differing)
+    sentence = refused(["run", small(), "--cluster", "local:1"], code=1)
+    assert "has numpy 1.0, and here it is" in sentence and "install the same" in sentence
 
 
 def test_without_dask_a_sentence_names_what_to_install(small, monkeypatch):

@@ -22,6 +22,7 @@ from precbench.runner.worker import Job, base_record
 from precbench.store import Store, key_of
 
 try:
+    import dask
     import distributed
 
     from precbench.runner import remote
@@ -34,6 +35,7 @@ __all__ = ["Cluster"]
 
 _AHEAD = 100  # trials sent for each that runs
 _LOOK_SECONDS = 1.0
+_LOOPBACK = "127.0.0.1"
 _FETCH_SECONDS = 60.0
 _MOST_DEATHS = 2
 _WRITERS = 4  # each waits for the network, then for the disk
@@ -94,8 +96,8 @@ class Cluster:
                     processes=False,  # each thread keeps a process for its trials
                     n_workers=1,
                     threads_per_worker=int(number),
-                    dashboard_address="127.0.0.1:0",
-                    worker_dashboard_address="127.0.0.1:0",
+                    dashboard_address=f"{_LOOPBACK}:0",
+                    worker_dashboard_address=f"{_LOOPBACK}:0",
                 )
             return {"address": opened.enter_context(cluster)}
         if "://" in self._where:
@@ -141,8 +143,12 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of the page on which Dask shows what the workers do."""
-        return str(self._client.dashboard_link)
+        """Address of the page on which Dask shows what the workers do, if bokeh is installed."""
+        link = dask.config.get("distributed.dashboard.link")
+        if self._where.startswith("local:"):
+            link = link.replace("{host}", _LOOPBACK)
+        with dask.config.set({"distributed.dashboard.link": link}):
+            return str(self._client.dashboard_link)
 
     def dispatch(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
         """Run jobs on the workers and yield each with its status as it ends.
