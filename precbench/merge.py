@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from precbench.files import refuse_links
 from precbench.npz import pack
 from precbench.store import Store, key_of
 
@@ -61,14 +62,16 @@ class Merger:
         InputError
             If a record is damaged, or of a newer precbench, or something is a symbolic link.
         """
-        stores = [self.target, *self.sources]
-        for store in stores:
-            store.refuse_newer()
-            store.machines()
+        holders: dict[str, list[Store]] = {}
+        for store in (self.target, *self.sources):
+            refuse_links(store.folder)
+            store.machines()  # which checks them
+            for record in store.records():
+                holders.setdefault(record["key"], []).append(store)
         taken: dict[str, Store] = {}
         conflicts = []
-        for key in sorted(set[str]().union(*(store.keys() for store in self.sources))):
-            found = list(_candidates(key, stores))
+        for key, stores in holders.items():
+            found = [] if stores == [self.target] else list(_candidates(key, stores))
             best = [one for one in found if one.rank == max(other.rank for other in found)]
             if len({one.numbers for one in best}) > 1:
                 chosen = [one for one in best if one.store in self.kept]
@@ -76,7 +79,7 @@ class Merger:
                     conflicts.append(_conflict(best))
                     continue
                 best = chosen
-            if best[0].store is not self.target:
+            if best and best[0].store is not self.target:
                 taken[key] = best[0].store
         return taken, conflicts
 

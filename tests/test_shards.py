@@ -132,6 +132,8 @@ def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
     before = records(results / "small")
     assert "0 records taken, 6 in all" in merge(*shards, tmp_path / "r", "--out", results)
     assert records(results / "small") == before
+    again = merge(tmp_path / "one", "--out", results)  # the same numbers, at other times
+    assert "0 records taken, 6 in all" in again and records(results / "small") == before
     assert "6 of 6" in invoke("status", results / "small").stdout
     assert "6 of them done already" in run(config, results, "--no-plots").output
 
@@ -142,6 +144,12 @@ def test_what_is_still_to_run_is_told(shards, tmp_path):
     [about] = json.loads(merge(*shards, "--out", tmp_path / "r", "--json"))
     assert (about["taken"], about["left"], about["missing_shards"]) == (5, 1, [])
     assert "1 still to run" in merge(shards[0], "--out", tmp_path / "r")
+
+
+def test_a_share_may_be_empty(shards, tmp_path):
+    assert run(tmp_path / "small.yaml", tmp_path, "--shard", "7/9").exit_code == 0
+    said = merge(tmp_path / "shards" / "7-of-9", "--out", tmp_path / "r")
+    assert "0 records taken, 0 in all, without the shards 1/9" in said
 
 
 def changed_copy(folder, tmp_path, **changes):
@@ -221,8 +229,7 @@ def edit(folder, what):
         content["description"]["seed"] += 1
     elif what == "name":
         path = path.rename(path.with_name("x.json"))
-        content["key"] = "x"
-        path.with_name(f"{key}.npz").rename(path.with_suffix(".npz"))
+        content |= {"key": "x", "status": "failed", "description": None, "arrays": []}
     elif what == "type":
         content["environment"] = ["x"]
     elif what == "other key":

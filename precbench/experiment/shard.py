@@ -77,15 +77,14 @@ class Shard:
             differ by at most one group. Neither depends on the order of the config, nor on what is
             done.
         """
-        place = _split_of if by_split else _solver_of
+        place_of = _split_of if by_split else _solver_of
         places: dict[str, tuple[str, str]] = {}
         for trial, key in plan.trials:
             if key in wanted:  # labels with the same numbers share a key
-                places[key] = min(places.get(key, place(trial)), place(trial))
+                places[key] = min(places.get(key, place_of(trial)), place_of(trial))
         groups: dict[tuple[str, ...], list[str]] = {}
-        for key in sorted(places):
-            group = places[key] if by_split else (*places[key], key)
-            groups.setdefault(group, []).append(key)
+        for key, place in places.items():
+            groups.setdefault(place if by_split else (*place, key), []).append(key)
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         return {key for group in order[self.number - 1 :: self.of] for key in groups[group]}
 
