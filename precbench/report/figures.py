@@ -55,6 +55,7 @@ _K_LABELS = {
 _AXIS_LABELS = {
     "batch_size": "batch length (rows)",
     "epochs": "passes over the training part",
+    "reservoir_size": "reservoir (rows)",
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
 _LINE = 0.15  # inches for a line of small print
@@ -208,7 +209,8 @@ def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
     Parameters
     ----------
     run : Run
-        From `precbench.results.read_run`; its folder holds ``roc.csv`` for ROC curves.
+        From `precbench.results.read_run`; its folder holds ``roc.csv`` for ROC curves, and
+        ``precision-k.csv`` for those of prec@k.
     summary : pandas.DataFrame
         From `precbench.report.tables.summarise`.
 
@@ -221,7 +223,7 @@ def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
     Raises
     ------
     InputError
-        If a kind of figure is unknown, or ``roc.csv`` is missing or malformed.
+        If a kind of figure is unknown, or a file that it needs is missing or malformed.
     """
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
@@ -339,9 +341,10 @@ class _Lines:
             rows, look = data[(data["solver"] == solver) & data[y].notna()], self.look(solver)
             height = np.nan
             if len(rows):
-                end, height = rows[x].iloc[-1], float(rows[y].iloc[-1])
+                height = float(rows[y].iloc[-1])
+            if len(rows) and lead:
                 fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
-                axes.plot([end, right][: 2 * lead], [height, height][: 2 * lead], **fine)
+                axes.plot([rows[x].iloc[-1], right], [height, height], **fine)
             ends.append(End(self.names[solver], height, look, solver in self.strong))
         name_ends(axes, ends, self.room)
 

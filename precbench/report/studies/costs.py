@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from precbench.report.studies.drawing import side_by_side
+from precbench.report.studies.drawing import name_curves, side_by_side
 from precbench.report.studies.result import Presentation, Result
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
@@ -49,7 +49,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
         log_scale(axes, "x")
         log_scale(axes, "y")
         axes.set(xlabel="size", ylabel=measure)
-        axes.legend(fontsize=7)
+        name_curves(axes, 2.7)
 
 
 PRESENTATIONS = {

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from precbench.report.style import solver_styles
+from precbench.report.style import End, Style, name_ends, solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import SubFigure
 
-__all__ = ["draw_beside", "draw_curves", "side_by_side"]
+__all__ = ["draw_beside", "draw_curves", "name_curves", "side_by_side"]
 
 
 def side_by_side(
@@ -35,6 +35,17 @@ def draw_curves(
     for name, rows in table.groupby(names, sort=False):
         look: dict[str, Any] = styles[str(name)]._asdict()
         axes.plot(rows[x], rows[y], label=name, **look)
+
+
+def name_curves(axes: "Axes", height: float) -> None:
+    """Write the labels of curves at their ends; `height` is that of the axes in inches, roughly."""
+    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    ends = []
+    for line in axes.lines:
+        if not str(line.get_label()).startswith("_"):
+            look = {name: getattr(line, f"get_{name}")() for name in Style._fields}
+            ends.append(End(str(line.get_label()), np.ravel(line.get_ydata())[-1], look, True))
+    name_ends(axes, ends, height)
 
 
 def draw_beside(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.studies.drawing import side_by_side
+from precbench.report.studies.drawing import name_curves, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
@@ -148,18 +148,19 @@ def _error_tables(result: Result) -> Iterator[Table]:
 
 
 def _draw_errors(figure: "SubFigure", result: Result) -> None:
-    for axes, theorem, rows in side_by_side(figure, result.values, "theorem"):
-        cells = rows.groupby(["dataset", "objective"], sort=False)
-        looks = solver_styles([" ".join(map(str, key)) for key, _ in cells])
-        for key, of in cells:
+    named = result.values.assign(name=result.values["dataset"] + ", " + result.values["objective"])
+    looks = solver_styles(list(dict.fromkeys(named["name"])))
+    for axes, theorem, rows in side_by_side(figure, named, "theorem"):
+        for name, of in rows.groupby("name", sort=False):
             wide = of.pivot(index="size", columns="quantity", values="value")
-            name = " ".join(map(str, key))
-            axes.plot(wide.index, wide["excess"], color=looks[name].color, marker="o", label=name)
-            axes.plot(wide.index, wide["bound"], "--", color=looks[name].color, linewidth=0.8)
+            axes.plot(
+                wide.index, wide["excess"], color=looks[str(name)].color, marker="o", label=name
+            )
+            axes.plot(wide.index, wide["bound"], "--", color=looks[str(name)].color, linewidth=0.8)
         log_scale(axes, "x")
         size = "T (rows of the stream)" if "4" in theorem else "s (rows of a buffer)"
         axes.set(title=theorem, xlabel=size, ylabel="excess")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        name_curves(axes, 3.4)
 
 
 PRESENTATIONS = {
@@ -168,7 +169,7 @@ PRESENTATIONS = {
         numbers=("size",),
         tables=_error_tables,
         draw=_draw_errors,
-        size=(7.6, 4.6),
+        size=(8.4, 4.6),
         caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "
         "constant 1 where it is open. Left: of the mean w of follow the regularised leader on "
         "streams of T rows, less the regret; right: of one pass of 1PMB over {rows} rows with "

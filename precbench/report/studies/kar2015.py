@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.studies.drawing import draw_curves, side_by_side
+from precbench.report.studies.drawing import draw_curves, name_curves, side_by_side
 from precbench.report.studies.result import Presentation, Result, value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
@@ -184,7 +184,7 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel="eta0", title=f"rows {kind}")
     figure.axes[0].set_ylabel("surrogate, relative to w = 0")
-    figure.axes[-1].legend(fontsize=6.5)
+    name_curves(figure.axes[-1], 2.9)
 
 
 def _rate_tables(result: Result) -> Iterator[Table]:
@@ -204,7 +204,7 @@ def _draw_rates(figure: "SubFigure", result: Result) -> None:
         xlabel="b = T (batches, and rows of each)", ylabel="smallest factor with which it holds"
     )
     axes.axhline(0, color="0.6", linewidth=0.8)
-    axes.legend(fontsize=6.5)
+    name_curves(axes, 2.7)
 
 
 PRESENTATIONS = {
@@ -213,7 +213,7 @@ PRESENTATIONS = {
         numbers=("batch_size",),
         tables=_rate_tables,
         draw=_draw_rates,
-        size=(5.0, 3.6),
+        size=(6.4, 3.6),
         caption="Each bound has a factor that the paper leaves open. The smallest with which the "
         "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
         "should not grow with b.",
@@ -242,7 +242,7 @@ PRESENTATIONS = {
         numbers=("eta0",),
         tables=_tables_of_minima,
         draw=_draw_minima,
-        size=(8.0, 3.8),
+        size=(9.0, 3.8),
         caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
         "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
         "was minimised.",
