@@ -467,6 +467,16 @@ def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
     assert on_screen(pairs, width).count("0.1234 ± 0.1") == 12
 
 
+def test_lines_are_broken_at_spaces_on_a_terminal_only():
+    for options in ({}, {"force_terminal": True, "color_system": None}):
+        with contextlib.redirect_stdout(io.StringIO()) as stream:
+            Screen(width=20, soft_wrap=True, **options).say(
+                "auc  area under the curve", indent="  "
+            )
+        broken = ["auc  area under the", "  curve"] if options else ["auc  area under the curve"]
+        assert [line.rstrip() for line in stream.getvalue().splitlines()] == broken
+
+
 def test_columns_without_room_follow_beside_the_names_of_the_rows():
     rows = [[f"row {i}", *(f"{i}.{j:05d}" for j in range(6)), ""] for i in range(3)]
     table = text_table("Numbers", ["name", *(f"column {j}" for j in range(6)), "empty"], rows)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.filesize import decimal
 
+from precbench.cli.screen import screen
 from precbench.locations import cache_folder
 
 _KERNELS = Path(__file__).parents[1] / "kernels"
@@ -31,7 +32,7 @@ def examine(as_json: bool) -> int:
         print(json.dumps({**found, "wrong": wrong}, indent=1))
     else:
         for name, value in found.items():
-            print(f"{name}: {_written(value)}")
+            screen().say(f"{name}: {_written(value)}", indent="  ")
         print(f"does not work: {', '.join(wrong)}" if wrong else "all of it works")
     return int(bool(wrong))
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from precbench.cli.screen import screen
 from precbench.errors import InputError, did_you_mean
 
 
@@ -21,9 +22,11 @@ def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> 
     if as_json:
         print(json.dumps(members, indent=1))
         return
+    console = screen()
     width = max((len(str(member["name"])) for member in members), default=0)
+    indent = " " * (width + 2 if width < console.width / 2 else 4)
     for member in members:
-        print(f"{member['name']:{width}}  {member['about']}")
+        console.say(f"{member['name']:{width}}  {member['about']}", indent=indent)
 
 
 def _solvers() -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from precbench.cli.kept import Kept, Shown
-from precbench.cli.screen import Progress, screen
+from precbench.cli.screen import Progress, Screen, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
@@ -445,9 +445,9 @@ def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
         yield f"left out: {name}. {one_line(why)}", "bold"
 
 
-def _announce(lines: Iterable[tuple[str, str]], console: Console) -> None:
+def _announce(lines: Iterable[tuple[str, str]], console: Screen) -> None:
     for line, style in lines:
-        console.print(line, style=style or None)
+        console.say(line, style=style or None)
 
 
 def _files(report: "Report") -> Iterator[tuple[str, str]]:
