@@ -31,10 +31,12 @@ from PIL.PngImagePlugin import PngInfo
 sys.path.insert(0, str(Path(__file__).parent))
 import survey
 import which_method
+from growth import GROWTH, growth_table
 from intervals import COVERAGE, coverage_table
 from power import POWER, power_table
 from promises import COMMANDS, FIGURES, PROMISES
 from reference import (
+    BENCH,
     LEDGER,
     README,
     REFERENCE,
@@ -80,6 +82,9 @@ def filled_in(text: str) -> str:
         "shortfalls": shortfalls,
         "deviations": deviations,
         "coverage": lambda: coverage_table(pd.read_csv(COVERAGE)),
+        "bench": bench,
+        "bench-machine": lambda: f"{pd.read_csv(BENCH)['machine'][0]}\n",
+        "growth": lambda: growth_table(pd.read_csv(GROWTH)),
         "power": lambda: power_table(pd.read_csv(POWER)),
         "promises": promises,
         "survey": lambda name, *of: which_method.PARTS[name](surveyed, *of),
@@ -92,6 +97,17 @@ def filled_in(text: str) -> str:
 
     names = "|".join(makers)
     return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
+
+
+def bench(*titles: str) -> str:
+    """Lay out the figures of `make bench` whose titles begin so."""
+    figures = pd.read_csv(BENCH)
+    rows = []
+    for row in figures[figures["bench"].str.startswith(titles)].itertuples():
+        target = "" if np.isnan(row.target) else f"{'≥' if row.least else '≤'} {row.target:g}"
+        missed = "" if row.met else " missed"
+        rows.append([row.bench, row.of, row.to, f"{row.ratio:.2f}", target + missed])
+    return laid_out(["rows", "time of", "to that of", "ratio", "target"], rows)
 
 
 def verdicts(paper: str) -> str:

@@ -35,6 +35,7 @@ KEYS = ["experiment", "dataset", "solver", "metric"]
 # Their last bits follow the BLAS and the CPU; all others give the same numbers everywhere.
 OPTIMISERS = ("logistic-regression", "linear-svm")
 LEDGER = REFERENCE.with_name("ledger.csv")
+BENCH = REFERENCE.with_name("bench.csv")
 
 
 def collect(results: Path, experiments: Sequence[str] = EXPERIMENTS) -> pd.DataFrame:
