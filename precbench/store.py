@@ -37,6 +37,7 @@ STATUSES: tuple[str, ...] = get_args(Status)
 _PACKAGES = (
     "precbench",
     "joblib",
+    "lightgbm",
     "matplotlib",
     "numpy",
     "pandas",
@@ -420,11 +421,16 @@ def environment() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": package_versions(),
         "blas": sorted(blas, key=_canonical),
         "commit": commit,
         "dirty": None if changes is None else bool(changes),
     }
+
+
+def package_versions() -> dict[str, str | None]:
+    """Return the versions of the packages that numbers and figures depend on, None if missing."""
+    return {name: _version(name) for name in _PACKAGES}
 
 
 def _cpu_model() -> str:

@@ -386,7 +386,7 @@ def test_the_sweep_reaches_solvers_and_metrics(read):
         assert trial.metric.params == {"k": value}
         assert trial.params.get("k", value) == value
         assert experiment.metrics_at(trial.sweep)[0] == trial.metric
-    assert read(SMALL).plots == ("accuracy-time",)
+    assert read(SMALL).plots == ("accuracy-time", "precision-k")
 
 
 def test_seeds_follow_from_identity_and_pair_the_solvers(read):

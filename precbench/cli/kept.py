@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from precbench.experiment.config import read_config
 from precbench.experiment.sections import NamedData, StreamedCard
 from precbench.locations import shipped
 from precbench.report.table import Table
-from precbench.store import Store
+from precbench.store import Store, package_versions
 from precbench.strict_json import Fields, Text
 from precbench.yaml.document import extended
 
@@ -37,7 +37,6 @@ _NO_MATTER = {"jobs", "cluster", "cluster_wait", "out", "as_json", "quiet", "ver
 _ONCE = {"force", "rerun", "timing", "dry_run", "shard"}
 _SHIPPED = ("configs", "datasets", "results/reference")
 _CODE = (Path(__file__).parents[1], *map(shipped, _SHIPPED))
-_PACKAGES = ("matplotlib", "numpy", "pandas", "scikit-learn", "scipy")
 
 
 class Shown(Fields):
@@ -90,7 +89,7 @@ class Kept:
             return None
         asked = {k: v for k, v in asdict(options).items() if k not in _NO_MATTER | _ONCE}
         state = [_state(folder) for folder in _CODE]
-        versions = [sys.version, *map(version, _PACKAGES)]
+        versions = [sys.version, package_versions()]
         own = [_of_file(path) for path in _own_files(about, home)]
         begun = _digest([about, own, asked, state, versions])
         return cls(Store(options.out / (name + "-smoke" * options.smoke)), options, begun)
