@@ -8,7 +8,7 @@ All are rebuilt from the records whenever a run ends; the curves only if the exp
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -67,13 +67,17 @@ _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
-def write_results(plan: Plan, store: Store) -> pd.DataFrame:
+def write_results(
+    plan: Plan, store: Store, advance: Callable[[int], None] | None = None
+) -> pd.DataFrame:
     """Compute the metrics of every record of a plan and write the files.
 
     Parameters
     ----------
     plan : Plan
     store : Store
+    advance : callable, optional
+        Told of how many more trials have been measured.
 
     Returns
     -------
@@ -111,6 +115,8 @@ def write_results(plan: Plan, store: Store) -> pd.DataFrame:
                     precisions.append(_precisions(about, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
+        if advance is not None:
+            advance(len(trials))
     results = pd.DataFrame(rows, columns=COLUMNS)
     tables = {
         "results.csv": results,

@@ -684,13 +684,28 @@ def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
 
     assert "4 trials" in asked("--solver", "*-avg", "--dataset", "mi*")
     chosen = asked("--solver", "*-avg", "--skip", "sgd-*", "--splits", "0")
-    assert "1 trials" in chosen and chosen.endswith("mine split 0 perceptron-avg\n")
+    assert "1 trials" in chosen and "mine split 0 perceptron-avg\n1 trial: about" in chosen
 
 
 def test_dry_run_writes_nothing(small, tmp_path):
     result = run(small(), tmp_path / "out", "--dry-run")
     assert result.exit_code == 0 and "sgd-avg" in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_dry_run_judges_by_the_trials_before(small, tmp_path):
+    def expected():
+        return json.loads(run(small(), tmp_path, "--dry-run", "--json", "--force").stdout)[0][
+            "expected_seconds"
+        ]
+
+    by_size = expected()
+    assert run(small(), tmp_path).exit_code == 0
+    store = Store(tmp_path / "small")
+    for record in [*store.records()]:
+        store.write(record | {"seconds": 100.0, "tuning_seconds": 0.0}, store.arrays(record["key"]))
+    n_trials = len(store.keys())
+    assert by_size < 100 and 100 * n_trials < expected() < 101 * n_trials
 
 
 @pytest.mark.promise("R28")

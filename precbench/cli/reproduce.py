@@ -1,34 +1,29 @@
 """``precbench reproduce``: the runs that decide some claims, and what they say."""
 
 import json
-import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from statistics import median
 
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
 from precbench.claims.ledger import changes, read_ledger, reference_path
+from precbench.cli.estimate import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
-from precbench.experiment import Experiment, Study, Trial, list_configs, load_config
-from precbench.experiment.plan import Plan, make_plan
+from precbench.experiment import Experiment, Study, list_configs, load_config
+from precbench.experiment.plan import make_plan
 from precbench.report.ledger import claims_table
 from precbench.runner import to_do
 from precbench.store import Store
 from precbench.text import duration, one_line
 
 _REGRESSED = 4
-_SECONDS_PER_VALUE = 2e-9
-_SECONDS_PER_ROW = 3e-8
-_SECONDS_PER_TRIAL = 0.2
-_ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
 
 
 @dataclass(frozen=True)
@@ -159,46 +154,10 @@ def _planned(
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
-    seconds = _seconds(plan, store, trials) / options.jobs
+    seconds = expected_seconds(plan, store, trials.values()) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     return [_Run(name, config, claims, options, seconds, len(trials))]
 
 
 def _is_timed(claim: Claim) -> bool:
     return isinstance(claim, RatioClaim) or getattr(claim, "metric", "") == WALL_SECONDS
-
-
-def _seconds(plan: Plan, store: Store, trials: Mapping[str, Trial]) -> float:
-    """Estimate how long trials take: as long as those that have run, or by their sizes."""
-    known: dict[tuple[str, str], list[float]] = {}
-    for record in store.records():
-        if record["status"] == "ok":
-            took = (record.get("seconds") or 0.0) + (record.get("tuning_seconds") or 0.0)
-            known.setdefault((record["label"], record["dataset"]), []).append(took)
-    return sum(
-        _SECONDS_PER_TRIAL + median(known.get((t.label, t.dataset.name)) or [_by_size(plan, t)])
-        for t in trials.values()
-    )
-
-
-def _by_size(plan: Plan, trial: Trial) -> float:
-    X = plan.datasets[trial.dataset.name].X
-    n, d = X.shape
-    per_row = getattr(X, "nnz", n * d) / n
-    n_candidates = math.prod(map(len, trial.candidates.values()))
-    tuned = n_candidates > 1
-    fits = 1 + 0.8 * n_candidates * tuned
-    if "epochs" in trial.params:
-        passes = fits * _largest(trial, "epochs")
-    elif trial.limit is not None and trial.limit.times_slowest is not None:
-        slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
-        passes = (1 + tuned) * trial.limit.times_slowest * slowest
-    else:
-        passes = fits * _largest(trial, "max_iter", _ITERATIONS)
-    rows = n * (1 - trial.split.test_size)
-    return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
-
-
-def _largest(trial: Trial, name: str, default: float | None = None) -> float:
-    """Return the value of a parameter; of a tuned one, the largest candidate."""
-    return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))

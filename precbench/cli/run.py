@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from precbench.cli.kept import Kept, Shown
-from precbench.cli.screen import Progress, Screen, screen
+from precbench.cli.screen import Progress, Screen, measuring, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.files import writing
 from precbench.report.table import Table
 from precbench.store import Store
-from precbench.text import count, one_line
+from precbench.text import count, duration, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,11 +207,8 @@ def _run(
         console.print(f"shard {options.shard}: {len(wanted):,} of {whole:,} trials")
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
-        for trial in trials.values():
-            console.print(f"  {trial.title}")
-        if cluster is not None:
-            _tell_moves(plan, trials.values(), cluster, console)
-        return _summary(plan, store, wanted, trials)
+        seconds = _outlook(plan, store, trials.values(), options, cluster, console)
+        return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
         store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
@@ -222,9 +219,8 @@ def _run(
         if options.shard is not None:  # the tables are made once, of all shards together
             return _shard_end(plan, store, wanted, trials, options, console)
         _tell(options, "measuring", **about)
-        console.print("measuring the stored results")
         records = kept.records() if kept else ""
-        report, found = _measure(plan, store, part, options)
+        report, found = _measure(plan, store, part, options, console)
         summary = _summary(plan, store, wanted, trials) | found
         tables, files = report.tables, [*_files(report)]
         if kept and not plan.absent and not to_do(plan, store, wanted=wanted):
@@ -237,13 +233,15 @@ def _run(
 
 
 def _measure(
-    plan: "Plan", store: Store, part: Experiment, options: RunOptions
+    plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Console
 ) -> tuple["Report", dict[str, Any]]:
     """Measure the stored results, write the report, and return it and the final values."""
     from precbench.report.folder import Report, write_report
     from precbench.score import write_results
 
-    results = write_results(plan, store)
+    stored = {*store.keys()}
+    with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
+        results = write_results(plan, store, advance)
     report = write_report(store.folder, options.figures) if len(results) else Report([], [])
     return report, {"not_ok": _not_ok(results, part), "values": _values(results)}
 
@@ -261,6 +259,29 @@ def _shard_end(
     _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
     return _summary(plan, store, wanted, trials) | found | {"shard": str(options.shard)}
+
+
+def _outlook(
+    plan: "Plan",
+    store: Store,
+    trials: Collection[Trial],
+    options: RunOptions,
+    cluster: "Cluster | None",
+    console: Console,
+) -> float:
+    """Print what would run and what data would move; return about how long it would take."""
+    from precbench.cli.estimate import expected_seconds
+
+    for trial in trials:
+        console.print(f"  {trial.title}")
+    at_once = options.jobs if cluster is None else cluster.n_workers
+    seconds = expected_seconds(plan, store, trials) / (1 if options.timing else at_once)
+    if trials:
+        judged = "judged by the sizes or by earlier trials"
+        console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
+    if cluster is not None:
+        _tell_moves(plan, trials, cluster, console)
+    return round(seconds, 1)
 
 
 def _tell_moves(

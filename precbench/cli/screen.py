@@ -6,6 +6,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -51,6 +52,26 @@ class Screen(Console):
 def screen(quiet: bool = False) -> Screen:
     """Return a console as wide as the terminal; without one, of $COLUMNS or 80 columns."""
     return Screen(quiet=quiet, soft_wrap=True)
+
+
+@contextmanager
+def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """Show how many trials are measured: a bar on a terminal, one line in a pipe.
+
+    Yields
+    ------
+    callable
+        To be told of that many more.
+    """
+    what = "measuring the stored results"
+    if console.quiet or not console.is_terminal:
+        console.print(what)
+        yield lambda n_more: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(TextColumn(what), *columns, console=console) as bars:
+        task = bars.add_task(what, total=n_trials)
+        yield lambda n_more: bars.advance(task, n_more)
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
