@@ -47,6 +47,7 @@ ITERATIONS = {
 }
 REASONS = {
     "bbr-pairs": "visits every pair of a positive and a negative: the square of the rows",
+    "random-forest": "grows each tree to the end, so its depth grows with the rows",
     "lcbr": "visits 5,000 pairs, however many rows there are",
 }
 
