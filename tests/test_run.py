@@ -693,6 +693,13 @@ def test_dry_run_writes_nothing(small, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_dry_run_fetches_nothing(cache, tmp_path):
+    told = run("letter", tmp_path / "out", "--dry-run", "--splits", "0-1")
+    assert told.exit_code == 0, told.output
+    assert "to fetch: letter, at most 0.7" in told.stdout and "28 trials, once" in told.stdout
+    assert not list(cache.rglob("*.data")) and not (tmp_path / "out").exists()
+
+
 def test_dry_run_judges_by_the_trials_before(small, tmp_path):
     def expected():
         return json.loads(run(small(), tmp_path, "--dry-run", "--json", "--force").stdout)[0][

@@ -191,6 +191,8 @@ def _run(
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.results / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
+    if options.dry_run and (lacking := _to_fetch(part)):
+        return _before_fetching(part, lacking, store, console)
     plan = make_plan(
         experiment,
         only=[entry.name for entry in part.datasets],
@@ -259,6 +261,37 @@ def _shard_end(
     _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
     return _summary(plan, store, wanted, trials) | found | {"shard": str(options.shard)}
+
+
+def _to_fetch(part: Experiment) -> dict[str, int]:
+    """Return the data sets that can be fetched and are not there, each with the most bytes."""
+    from precbench.data import find_card
+    from precbench.data.cards.fetch import info
+    from precbench.experiment.sections import NamedData, StreamedCard
+
+    found = {}
+    for entry in part.datasets:
+        if isinstance(entry, NamedData | StreamedCard):
+            card = find_card(getattr(entry, "card", entry.name))
+            lacking = {file.name for file in info(card.name) if file.status == "missing"}
+            archived = card.archive.members if card.archive and card.archive.urls else ()
+            files = [f for f in card.files if f.name in lacking and (f.urls or f.name in archived)]
+            if files:
+                found[entry.name] = sum(f.limit for f in files)
+    return found
+
+
+def _before_fetching(
+    part: Experiment, lacking: dict[str, int], store: Store, console: Console
+) -> dict[str, Any]:
+    """Print what a run would fetch, without which nobody knows what has been done already."""
+    for name, size in lacking.items():
+        console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
+    n_trials = len(part.trials())
+    console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
+    about = {"experiment": part.name, "folder": str(store.folder), "trials": n_trials}
+    nothing: dict[str, Any] = {"cached": 0, "stand_ins": [], "absent": [], "not_ok": {}}
+    return about | nothing | {"to_fetch": lacking}
 
 
 def _outlook(
