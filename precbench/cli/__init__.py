@@ -186,7 +186,8 @@ def run(
         bool, typer.Option("--smoke", help="Run at the smoke size of the config.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the trials without running them.")
+        bool,
+        typer.Option("--dry-run", help="List what would run, how long, and what data to fetch."),
     ] = False,
     rerun: Annotated[
         list[str] | None,
