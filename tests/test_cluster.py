@@ -63,7 +63,7 @@ def until(condition):
 
 
 def test_workers_get_their_data_from_the_client(cluster, tmp_path, isolated, no_page, monkeypatch):
-    monkeypatch.setattr("precbench.cli.run._to_fetch", lambda part: {})  # the stand-in will do
+    monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file, scheduler, _ = cluster
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)

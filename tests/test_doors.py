@@ -15,7 +15,7 @@ from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.errors import InputError
 from precbench.model import Model
 from precbench.report import figures
-from precbench.report.figures import value_against_time
+from precbench.report.curves import value_against_time
 from precbench.report.folder import write_report
 from precbench.results import read_run
 from precbench.store import Store
@@ -164,7 +164,7 @@ def test_json_bombs_end_in_a_sentence(tmp_path, text):
 
 @pytest.mark.promise("R23")
 def test_many_splits_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(figures, "_MOST_VALUES", 10_000)
+    monkeypatch.setattr("precbench.report.curves._MOST_VALUES", 10_000)
     n = 800  # together 5 MB
     trials = pd.DataFrame({"split": range(n), "wall_seconds": np.arange(1, n + 1), "value": 0.5})
     trials = pd.concat([trials.assign(wall_seconds=0.5), trials])

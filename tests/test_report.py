@@ -19,13 +19,13 @@ from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.metrics import Metric
 from precbench.report.comparison import rank, write_profiles, write_ranks
-from precbench.report.figures import (
+from precbench.report.curves import (
     precision_against_k,
     roc,
     value_against_sweep,
     value_against_time,
-    write_figures,
 )
+from precbench.report.figures import write_figures
 from precbench.report.folder import PAGE, write_report
 from precbench.report.style import MOST_STRONG, QUIET, solver_styles
 from precbench.report.table import text_table

@@ -10,7 +10,7 @@ from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
 from precbench.claims.ledger import changes, read_ledger, reference_path
-from precbench.cli.estimate import expected_seconds
+from precbench.cli.outlook import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,7 +23,7 @@ from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.files import writing
 from precbench.report.table import Table
 from precbench.store import Store
-from precbench.text import count, duration, one_line
+from precbench.text import count, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,14 +185,15 @@ def _run(
     kept: Kept | None,
     cluster: "Cluster | None" = None,
 ) -> dict[str, Any]:
+    from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
     from precbench.runner import to_do
 
     console = screen(quiet=options.as_json or options.quiet)
     store = Store(options.results / (experiment.name + "-smoke" * options.smoke))
     part = part.smoke_size() if options.smoke else part
-    if options.dry_run and (lacking := _to_fetch(part)):
-        return _before_fetching(part, lacking, store, console)
+    if options.dry_run and (lacking := to_fetch(part)):
+        return show_fetching(part, lacking, store, console)
     plan = make_plan(
         experiment,
         only=[entry.name for entry in part.datasets],
@@ -209,7 +210,9 @@ def _run(
         console.print(f"shard {options.shard}: {len(wanted):,} of {whole:,} trials")
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
-        seconds = _outlook(plan, store, trials.values(), options, cluster, console)
+        at_once = options.jobs if cluster is None else cluster.n_workers
+        at_once = 1 if options.timing else at_once
+        seconds = show_outlook(plan, store, trials.values(), at_once, cluster, console)
         return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
         store.sweep_temporaries()
@@ -261,72 +264,6 @@ def _shard_end(
     _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
     return _summary(plan, store, wanted, trials) | found | {"shard": str(options.shard)}
-
-
-def _to_fetch(part: Experiment) -> dict[str, int]:
-    """Return the data sets that can be fetched and are not there, each with the most bytes."""
-    from precbench.data import find_card
-    from precbench.data.cards.fetch import info
-    from precbench.experiment.sections import NamedData, StreamedCard
-
-    found = {}
-    for entry in part.datasets:
-        if isinstance(entry, NamedData | StreamedCard):
-            card = find_card(getattr(entry, "card", entry.name))
-            lacking = {file.name for file in info(card.name) if file.status == "missing"}
-            archived = card.archive.members if card.archive and card.archive.urls else ()
-            files = [f for f in card.files if f.name in lacking and (f.urls or f.name in archived)]
-            if files:
-                found[entry.name] = sum(f.limit for f in files)
-    return found
-
-
-def _before_fetching(
-    part: Experiment, lacking: dict[str, int], store: Store, console: Console
-) -> dict[str, Any]:
-    """Print what a run would fetch, without which nobody knows what has been done already."""
-    for name, size in lacking.items():
-        console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
-    n_trials = len(part.trials())
-    console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
-    about = {"experiment": part.name, "folder": str(store.folder), "trials": n_trials}
-    nothing: dict[str, Any] = {"cached": 0, "stand_ins": [], "absent": [], "not_ok": {}}
-    return about | nothing | {"to_fetch": lacking}
-
-
-def _outlook(
-    plan: "Plan",
-    store: Store,
-    trials: Collection[Trial],
-    options: RunOptions,
-    cluster: "Cluster | None",
-    console: Console,
-) -> float:
-    """Print what would run and what data would move; return about how long it would take."""
-    from precbench.cli.estimate import expected_seconds
-
-    for trial in trials:
-        console.print(f"  {trial.title}")
-    at_once = options.jobs if cluster is None else cluster.n_workers
-    seconds = expected_seconds(plan, store, trials) / (1 if options.timing else at_once)
-    if trials:
-        judged = "judged by the sizes or by earlier trials"
-        console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
-    if cluster is not None:
-        _tell_moves(plan, trials, cluster, console)
-    return round(seconds, 1)
-
-
-def _tell_moves(
-    plan: "Plan", trials: Collection[Trial], cluster: "Cluster", console: Console
-) -> None:
-    """Print what data would go to the workers of a cluster."""
-    found = [f"{count(len(trials), 'trial')} would run on {count(cluster.n_workers, 'worker')}"]
-    for name, trial in {trial.dataset.name: trial for trial in trials}.items():
-        n_lacking, size = cluster.outlook(trial, plan.datasets[name])
-        if n_lacking:
-            found.append(f"{name}: {size / 1e6:.3g} MB would go to {n_lacking}")
-    console.print("; ".join(found if len(found) > 1 else [*found, "they have all data"]))
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""What a run would take: time, and data to fetch or to move."""
+
+import math
+from collections.abc import Collection, Iterable
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from precbench.data import find_card
+from precbench.data.cards.fetch import info
+from precbench.experiment import Experiment, Trial
+from precbench.experiment.plan import Plan
+from precbench.experiment.sections import NamedData, StreamedCard
+from precbench.store import Store
+from precbench.text import count, duration
+
+if TYPE_CHECKING:
+    from precbench.runner.cluster import Cluster
+
+_SECONDS_PER_VALUE = 2e-9
+_SECONDS_PER_ROW = 3e-8
+_SECONDS_PER_TRIAL = 0.2
+_ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
+
+
+def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> float:
+    """Estimate how long trials take, one at a time: as long as those before, or by their sizes."""
+    known: dict[tuple[str, str], list[float]] = {}
+    for record in store.records():
+        if record["status"] == "ok":
+            took = (record.get("seconds") or 0.0) + (record.get("tuning_seconds") or 0.0)
+            known.setdefault((record["label"], record["dataset"]), []).append(took)
+    return sum(
+        _SECONDS_PER_TRIAL + median(known.get((t.label, t.dataset.name)) or [_by_size(plan, t)])
+        for t in trials
+    )
+
+
+def _by_size(plan: Plan, trial: Trial) -> float:
+    X = plan.datasets[trial.dataset.name].X
+    n, d = X.shape
+    per_row = getattr(X, "nnz", n * d) / n
+    n_candidates = math.prod(map(len, trial.candidates.values()))
+    tuned = n_candidates > 1
+    fits = 1 + 0.8 * n_candidates * tuned
+    if "epochs" in trial.params:  # candidates that share the reading of the rows
+        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
+    elif trial.limit is not None and trial.limit.times_slowest is not None:
+        slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
+        passes = (1 + tuned) * trial.limit.times_slowest * slowest
+    else:
+        passes = fits * _largest(trial, "max_iter", _ITERATIONS)
+    rows = n * (1 - trial.split.test_size)
+    return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
+
+
+def _largest(trial: Trial, name: str, default: float | None = None) -> float:
+    """Return the value of a parameter; of a tuned one, the largest candidate."""
+    return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))
+
+
+def to_fetch(part: Experiment) -> dict[str, int]:
+    """Return the data sets that can be fetched and are not there, each with the most bytes."""
+    found = {}
+    for entry in part.datasets:
+        if isinstance(entry, NamedData | StreamedCard):
+            card = find_card(getattr(entry, "card", entry.name))
+            lacking = {file.name for file in info(card.name) if file.status == "missing"}
+            archived = card.archive.members if card.archive and card.archive.urls else ()
+            files = [f for f in card.files if f.name in lacking and (f.urls or f.name in archived)]
+            if files:
+                found[entry.name] = sum(f.limit for f in files)
+    return found
+
+
+def show_fetching(
+    part: Experiment, lacking: dict[str, int], store: Store, console: Console
+) -> dict[str, Any]:
+    """Print what a run would fetch, without which nobody knows what has been done already."""
+    for name, size in lacking.items():
+        console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
+    n_trials = len(part.trials())
+    console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
+    about = {"experiment": part.name, "folder": str(store.folder), "trials": n_trials}
+    nothing: dict[str, Any] = {"cached": 0, "stand_ins": [], "absent": [], "not_ok": {}}
+    return about | nothing | {"to_fetch": lacking}
+
+
+def show_outlook(
+    plan: Plan,
+    store: Store,
+    trials: Collection[Trial],
+    at_once: int,
+    cluster: "Cluster | None",
+    console: Console,
+) -> float:
+    """Print what would run and what data would move; return about how long it would take."""
+    for trial in trials:
+        console.print(f"  {trial.title}")
+    seconds = expected_seconds(plan, store, trials) / at_once
+    if trials:
+        judged = "judged by the sizes or by earlier trials"
+        console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
+    if cluster is not None:
+        _tell_moves(plan, trials, cluster, console)
+    return round(seconds, 1)
+
+
+def _tell_moves(
+    plan: Plan, trials: Collection[Trial], cluster: "Cluster", console: Console
+) -> None:
+    """Print what data would go to the workers of a cluster."""
+    found = [f"{count(len(trials), 'trial')} would run on {count(cluster.n_workers, 'worker')}"]
+    for name, trial in {trial.dataset.name: trial for trial in trials}.items():
+        n_lacking, size = cluster.outlook(trial, plan.datasets[name])
+        if n_lacking:
+            found.append(f"{name}: {size / 1e6:.3g} MB would go to {n_lacking}")
+    console.print("; ".join(found if len(found) > 1 else [*found, "they have all data"]))

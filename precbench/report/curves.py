@@ -1,0 +1,170 @@
+"""Curves over the splits of an experiment, summarised by their medians and quartiles."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = [
+    "precision_against_k",
+    "roc",
+    "value_against_share",
+    "value_against_sweep",
+    "value_against_time",
+]
+
+_MOST_VALUES = 1_000_000  # at a time
+
+
+def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
+    """Summarise the curves of one solver over its splits.
+
+    A curve is a right-continuous step function of the training time: it has no value before its
+    first checkpoint with a positive time, and keeps the last one.
+
+    Parameters
+    ----------
+    trials : pandas.DataFrame
+        The columns ``split``, `clock` and ``value`` of one metric.
+    clock : str, default="wall_seconds"
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``seconds`` (each time of a step of any curve, once all have a value), ``n_splits``,
+        ``q25``, ``median``, ``q75`` and ``reached``, the number of splits that train so long.
+    """
+    steps = trials[(trials[clock] > 0) & trials["value"].notna()]
+    steps = steps.sort_values(clock, kind="stable")
+    curves = [
+        (curve[clock].to_numpy(), curve["value"].to_numpy()) for _, curve in steps.groupby("split")
+    ]
+    start = max((times[0] for times, _ in curves), default=np.inf)
+    grid = np.unique(steps[clock].to_numpy())
+    summary = _in_pieces("seconds", grid[grid >= start], curves, _last_step)
+    ends = np.sort([times[-1] for times, _ in curves])
+    return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
+
+
+def _last_step(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return values[np.searchsorted(times, at, "right") - 1]
+
+
+def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
+    """Summarise the ROC curves of one solver over its splits.
+
+    Parameters
+    ----------
+    vertices : pandas.DataFrame
+        The columns ``split``, ``fpr`` and ``tpr``.
+    fpr : ndarray of shape (n,)
+        False positive rates at which to read the curves; of a vertical step, its upper end.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``fpr``, ``n_splits``, ``q25``, ``median`` and ``q75`` of the true positive rate.
+    """
+    curves = [
+        (curve["fpr"].to_numpy(), curve["tpr"].to_numpy())
+        for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
+    ]
+    return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
+
+
+def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
+    """Summarise the curves of prec@k of one solver over its splits.
+
+    Parameters
+    ----------
+    curves : pandas.DataFrame
+        The columns ``split``, `x` and ``precision``.
+    x : {"k", "share"}
+        Rows, or their number as a multiple of that of the positives.
+    at : float, optional
+        A point to include.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `x`, from where all curves begin to where the first ends, ``n_splits``, ``q25``, ``median``
+        and ``q75``.
+    """
+    found = [
+        (curve[x].to_numpy(), curve["precision"].to_numpy())
+        for _, curve in curves.sort_values(x).groupby("split")
+    ]
+    grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
+    start = max((places[0] for places, _ in found), default=np.inf)
+    end = min((places[-1] for places, _ in found), default=np.inf)
+    return _in_pieces(x, grid[(grid >= start) & (grid <= end)], found, _next_point)
+
+
+def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Read a curve at the next point, since a share of the positives is rounded up."""
+    return values[np.searchsorted(x, at, "left")]
+
+
+def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
+    """Summarise the final values of one solver over its splits.
+
+    Parameters
+    ----------
+    finals : pandas.DataFrame
+        The columns `parameter` (the swept value) and ``value`` of one metric.
+    parameter : str
+
+    Returns
+    -------
+    pandas.DataFrame
+        `parameter`, ``n_splits``, ``q25``, ``median`` and ``q75``.
+    """
+    groups = finals[finals["value"].notna()].groupby(parameter, sort=False)["value"]
+    points = [
+        _quartiles(parameter, np.array([x]), [np.array([value]) for value in values])
+        for x, values in groups
+    ]
+    return pd.concat(points or [_quartiles(parameter, np.empty(0), [])], ignore_index=True)
+
+
+def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the curves of one solver by the share of rows visited.
+
+    Parameters
+    ----------
+    trials : pandas.DataFrame
+        The columns ``split``, ``rows_seen`` and ``value`` of one metric.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``share`` (of all the rows that a fit visits, in percent), ``n_splits``,
+        ``q25``, ``median`` and ``q75``.
+    """
+    learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
+    share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
+    return value_against_sweep(learnt.assign(share=share.round(0)), "share")
+
+
+def _in_pieces(
+    name: str,
+    x: np.ndarray,
+    curves: Sequence[tuple[np.ndarray, np.ndarray]],
+    read: Callable[..., Any],
+) -> pd.DataFrame:
+    """Return the quartiles of curves read at `x`; all readings at once might fill the memory."""
+    pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
+    return pd.concat(
+        [_quartiles(name, piece, [read(piece, *curve) for curve in curves]) for piece in pieces],
+        ignore_index=True,
+    )
+
+
+def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Return the quartiles over curves with values at the same `x`."""
+    with np.errstate(invalid="ignore"):  # between two risks that have overflowed
+        q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
+    return pd.DataFrame(
+        {name: x, "n_splits": len(curves), "q25": q[0], "median": q[1], "q75": q[2]}
+    )
