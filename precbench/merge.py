@@ -1,18 +1,16 @@
 """Records of several results folders, of shards or of machines, put together."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from precbench.files import refuse_links
 from precbench.npz import pack
-from precbench.store import Store, key_of
+from precbench.store import Store, is_key, key_of
 
 __all__ = ["Conflict", "Merger"]
 
-_KEY = re.compile("[0-9a-f]{64}")
 _TIMES = ("cpu_seconds", "wall_seconds")
 _NUMBERS = ("status", "chosen", "stopped", "n_train", "stand_in")
 _HAVE_NUMBERS = ("ok", "diverged")
@@ -100,7 +98,7 @@ def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
         record = store.read(key)
         if record is None:
             continue
-        if not _KEY.fullmatch(key):
+        if not is_key(key):
             raise store.damaged(key, "its name is not a hash")
         description = record.get("description")
         if description is not None and key_of(description) != key:

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -31,6 +32,8 @@ from precbench.text import one_line
 SCHEMA = 1
 SHARDS = "shards"
 """The folder of the shards in a folder of results."""
+SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
+"""How a shard is written, as a regular expression: its number, and how many there are."""
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
@@ -45,6 +48,11 @@ _PACKAGES = (
     "scipy",
     "threadpoolctl",
 )
+
+
+def is_key(name: str) -> bool:
+    """Return whether a text has the form of the name of a record."""
+    return re.fullmatch(_KEY, name) is not None
 
 
 def key_of(description: Mapping[str, Any]) -> str:
@@ -68,7 +76,8 @@ def key_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(description)).hexdigest()
 
 
-Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_KEY = "^[0-9a-f]{64}$"
+Key = Annotated[str, Field(pattern=_KEY)]
 
 
 class _Head(Fields):
@@ -106,9 +115,7 @@ class Asked(Fields):
 
     keys: list[Key]
     started: Number = 0.0
-    shards: list[Annotated[str, Field(pattern=r"^[1-9]\d{0,3}/[1-9]\d{0,3}$")]] = Field(
-        default_factory=list
-    )
+    shards: list[Annotated[str, Field(pattern=SHARD)]] = Field(default_factory=list)
 
 
 class Machine(Fields):

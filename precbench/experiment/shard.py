@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from precbench.errors import InputError
 from precbench.experiment.trial import Trial
-from precbench.store import SHARDS
+from precbench.store import SHARD, SHARDS
 
 if TYPE_CHECKING:
     from precbench.experiment.plan import Plan
 
 __all__ = ["Shard"]
-
-_WRITTEN = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 
 
 @dataclass(frozen=True, order=True)
@@ -41,7 +39,7 @@ class Shard:
         InputError
             If it is none.
         """
-        found = _WRITTEN.fullmatch(text)
+        found = re.fullmatch(SHARD, text)
         shard = cls(*map(int, found.groups())) if found else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise InputError(
