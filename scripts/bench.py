@@ -1,8 +1,9 @@
-"""Speed as ratios: contestants interleaved, one thread, float64, medians over the rounds.
+"""Speed as ratios: contestants interleaved, one thread, medians over the rounds.
 
 Run it through ``make bench``. The yardstick of a pass is ``X @ w`` of NumPy (SciPy for CSR) over
-the same array. Times are those of the processor, on which other work weighs least. They start when
-the solver has checked its input, as in every record, and include the shuffling where there is any.
+the same array in float64. Times are those of the processor, on which other work weighs least. They
+start when the solver has checked its input, as in every record, and include the shuffling where
+there is any.
 """
 
 import argparse
@@ -181,7 +182,7 @@ def bench_dense(name: str, rounds: int) -> bool:
     rng = np.random.default_rng(0)
     X, y = synthetic(name, rng)
     n, d = X.shape
-    w = rng.standard_normal(d)
+    w, single = rng.standard_normal(d), X.astype(np.float32)
     once = {"epochs": 1, "random_state": 0}
     contestants = {
         "X @ w": call(lambda: X @ w),
@@ -193,12 +194,16 @@ def bench_dense(name: str, rounds: int) -> bool:
         "sgd-avg, stored order": training(SGDAtK(shuffle=False, **once), X, y),
         "sgd-max, stored order": training(SGDAtK("max", shuffle=False, **once), X, y),
         "sgd-avg, k = n_pos": training(SGDAtK(k=1.0, shuffle=False, **once), X, y),
+        "perceptron-avg, float32": training(PerceptronAtK(shuffle=False, **once), single, y),
+        "sgd-avg, float32": training(SGDAtK(shuffle=False, **once), single, y),
     }
     targets = FEW_COLUMNS.get(name) or {
         "perceptron-avg, stored order": 1.1,
         "perceptron-avg, shuffled blocks": 1.3,
         "perceptron-avg, any row order": 1.7,
         "sgd-avg, stored order": 1.3,
+        "perceptron-avg, float32": 0.75,
+        "sgd-avg, float32": 0.75,
     }
     return report(f"dense {name}", medians(contestants, rounds), "X @ w", targets)
 

@@ -248,6 +248,17 @@ def an_overflow_is_reported(make):
         assert np.isnan(found).all() if reported else np.isfinite(found).all()
 
 
+def float32_gives_the_bits_of_its_values_as_float64(make):
+    X, y = problem(d=15)
+    for rows in (X.astype(np.float32), sparse.csr_matrix(np.where(X > 0, X, 0), dtype=np.float32)):
+        kept, doubled = make().fit(rows, y), make().fit(rows.astype(np.float64), y)
+        scores = kept.decision_function(rows)
+        assert_array_equal(scores, doubled.decision_function(rows.astype(np.float64)))
+        assert_array_equal(scores, kept.decision_function(rows.astype(np.float64)))
+        if isinstance(kept, LinearRanker):
+            assert_array_equal(weights(kept), weights(doubled))
+
+
 LINEAR_LAWS = [permuted_features_permute_the_weights]
 
 SOLVER_LAWS = [
@@ -267,6 +278,7 @@ SOLVER_LAWS = [
     a_sparse_index_out_of_range_is_refused,
     equal_rows_have_equal_scores,
     an_overflow_is_reported,
+    float32_gives_the_bits_of_its_values_as_float64,
 ]
 
 

@@ -62,10 +62,14 @@ _RISKS = {
 }
 
 
-def fingerprints():
-    """Return a hash for each solver whose arithmetic is its own, dense and sparse rows."""
+def fingerprints(stored=np.float64):
+    """Return a hash for each solver whose arithmetic is its own, dense and sparse rows.
+
+    The values of the rows are of float32, which may store them.
+    """
     grid = np.arange(240)[:, None] * 7919 + np.arange(13) * 104729
     X = (grid % 1009 - 504) / 256.0
+    X = X.astype(stored)
     y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
     thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
     solvers = {name: MEMBERS[name]() for name in LINEAR if name not in LAPACK}
@@ -84,8 +88,9 @@ def fingerprints():
 
 
 @pytest.mark.promise("R10")
-def test_the_same_bits_on_every_machine():
-    found = fingerprints()
+@pytest.mark.parametrize("stored", [np.float64, np.float32])
+def test_the_same_bits_on_every_machine(stored):
+    found = fingerprints(stored)
     assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
 
 

@@ -1,11 +1,11 @@
-from numpy import float64, int32
+from numpy import float64, floating, int32
 from numpy.typing import NDArray
 
 SOURCE: str
 
 def dot(a: NDArray[float64], b: NDArray[float64]) -> float: ...
 def linear_scores(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     w: NDArray[float64],
@@ -14,7 +14,7 @@ def linear_scores(
     scores: NDArray[float64],
 ) -> None: ...
 def add_rows(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     coef: NDArray[float64],

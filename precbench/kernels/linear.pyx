@@ -19,7 +19,7 @@ def dot(const double[::1] a, const double[::1] b):
 
 
 def linear_scores(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const double[::1] w,
@@ -36,7 +36,7 @@ def linear_scores(
 
 
 def add_rows(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const double[::1] coef,

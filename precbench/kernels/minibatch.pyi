@@ -1,6 +1,6 @@
 from typing import Any
 
-from numpy import float64, int8, int32
+from numpy import float64, floating, int8, int32
 from numpy.typing import NDArray
 
 SOURCE: str
@@ -16,7 +16,7 @@ F1: int
 MOST_CANDIDATES: int
 
 def minibatch_pass(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     n_features: int,

@@ -377,7 +377,7 @@ cdef void learn(
 
 
 def minibatch_pass(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     Py_ssize_t n_features,

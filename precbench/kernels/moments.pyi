@@ -1,10 +1,10 @@
-from numpy import float64, int8, int32, int64, intp
+from numpy import float64, floating, int8, int32, int64, intp
 from numpy.typing import NDArray
 
 SOURCE: str
 
 def add_pairs(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     pos: NDArray[int32],
@@ -19,7 +19,7 @@ def add_pairs(
     products: NDArray[float64],
 ) -> None: ...
 def add_sparse_rows(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     labels: NDArray[int8],
@@ -32,7 +32,7 @@ def add_sparse_rows(
     products: NDArray[float64],
 ) -> None: ...
 def fill_blocks(
-    data: NDArray[float64],
+    data: NDArray[floating],
     labels: NDArray[int8],
     start: int,
     shift: NDArray[float64],

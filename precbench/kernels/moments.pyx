@@ -13,7 +13,16 @@ Algorithms 1 and 2.
 
 include "source.pxi"
 
-from precbench.kernels.rows cimport AHEAD, Rows, precbench_axpy, precbench_prefetch, rows_of
+from precbench.kernels.rows cimport (
+    AHEAD,
+    Rows,
+    dense_rows_of,
+    precbench_ask_for,
+    precbench_axpy,
+    precbench_from,
+    precbench_value,
+    rows_of,
+)
 
 
 cdef inline Py_ssize_t gather(
@@ -35,7 +44,7 @@ cdef inline Py_ssize_t gather(
             columns[m] = column
             z[m] = 0
             m += 1
-        z[places[column]] += sign * X.data[entry]
+        z[places[column]] += sign * precbench_value(X.data, entry, X.kind)
     return m
 
 
@@ -69,7 +78,7 @@ cdef inline void add_dense(
 
 
 def add_pairs(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const int[::1] pos,
@@ -96,8 +105,8 @@ def add_pairs(
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
     cdef long long p = start // n_neg, q = start % n_neg - 1
     cdef bint is_listed = numbers.shape[0] > 0
-    cdef const double* x
-    cdef const double* x_neg
+    cdef const void* x
+    cdef const void* x_neg
     with nogil:
         for s in range(start, stop):
             if is_listed:
@@ -109,10 +118,10 @@ def add_pairs(
                     q = 0
                     p += 1
             if X.indptr == NULL:
-                x = X.data + pos[p] * n
-                x_neg = X.data + neg[q] * n
+                x = precbench_from(X.data, pos[p] * n, X.kind)
+                x_neg = precbench_from(X.data, neg[q] * n, X.kind)
                 for j in range(n):
-                    z[j] = x[j] - x_neg[j]
+                    z[j] = precbench_value(x, j, X.kind) - precbench_value(x_neg, j, X.kind)
                 add_dense(&z[0], n, &sums[0], &products[0, 0])
             else:
                 m = gather(&X, pos[p], 1, 0, &z[0], &columns[0], &places[0])
@@ -121,7 +130,7 @@ def add_pairs(
 
 
 def add_sparse_rows(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] labels,
@@ -148,7 +157,7 @@ def add_sparse_rows(
 
 
 def fill_blocks(
-    const double[::1] data,
+    data,
     const signed char[::1] labels,
     Py_ssize_t start,
     const double[::1] shift,
@@ -167,21 +176,21 @@ def fill_blocks(
         The first row that has not been visited.
     """
     cdef Py_ssize_t n = sums.shape[1], i = start, j
+    cdef Rows X = dense_rows_of(data, n)
     cdef int c
-    cdef const double* x
+    cdef const void* x
     cdef double* z
     cdef double* total
     with nogil:
         while i < labels.shape[0] and max(filled[0], filled[1]) < blocks.shape[1]:
             c = labels[i] < 0
-            x = &data[0] + i * n
+            x = precbench_from(X.data, i * n, X.kind)
             z = &blocks[c, filled[c], 0]
             total = &sums[c, 0]
             if i + AHEAD < labels.shape[0]:
-                for j in range(0, n, 8):
-                    precbench_prefetch(x + AHEAD * n + j)
+                precbench_ask_for(x, AHEAD, n, X.kind)
             for j in range(n):
-                z[j] = x[j] - shift[j]
+                z[j] = precbench_value(x, j, X.kind) - shift[j]
                 total[j] += z[j]
             filled[c] += 1
             i += 1

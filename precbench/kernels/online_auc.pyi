@@ -1,10 +1,10 @@
-from numpy import float64, int8, int32, int64
+from numpy import float64, floating, int8, int32, int64
 from numpy.typing import NDArray
 
 SOURCE: str
 
 def oam_pass(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     y: NDArray[int8],
@@ -21,7 +21,7 @@ def oam_pass(
     scratch: NDArray[float64],
 ) -> None: ...
 def pgd_pass(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     y: NDArray[int8],
@@ -37,7 +37,7 @@ def pgd_pass(
     scratch: NDArray[float64],
 ) -> None: ...
 def adaoam_pass(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     y: NDArray[int8],
@@ -56,7 +56,7 @@ def adaoam_pass(
     scratch: NDArray[float64],
 ) -> None: ...
 def spam_pass(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     y: NDArray[int8],
@@ -73,7 +73,7 @@ def spam_pass(
     sums: NDArray[float64],
 ) -> None: ...
 def class_sums(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     y: NDArray[int8],

@@ -30,10 +30,12 @@ from libc.math cimport NAN, fabs, isfinite, sqrt
 from libc.string cimport memset
 
 from precbench.kernels.rows cimport (
+    DOUBLES,
     Rows,
     precbench_axpy,
     precbench_dot,
     precbench_dot_two,
+    precbench_value,
     row_axpy,
     row_dot,
     rows_of,
@@ -61,10 +63,10 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
     cdef Py_ssize_t j, d = X.n_cols
     if X.indptr == NULL:
         for j in range(d):
-            row_axpy(X, i, X.data[i * d + j], M + j * d)
+            row_axpy(X, i, precbench_value(X.data, i * d + j, X.kind), M + j * d)
     else:
         for j in range(X.indptr[i], X.indptr[i + 1]):
-            row_axpy(X, i, X.data[j], M + X.indices[j] * d)
+            row_axpy(X, i, precbench_value(X.data, j, X.kind), M + X.indices[j] * d)
 
 
 cdef void multiply(
@@ -73,7 +75,7 @@ cdef void multiply(
     """Write ``scale`` times ``M w``."""
     cdef Py_ssize_t j = 0
     while j + 1 < d:
-        precbench_dot_two(M + j * d, M + (j + 1) * d, w, d, out + j)
+        precbench_dot_two(M + j * d, M + (j + 1) * d, DOUBLES, w, d, out + j)
         j += 2
     if j < d:
         out[j] = precbench_dot(M + j * d, w, d)
@@ -118,7 +120,7 @@ cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexc
 
 
 def oam_pass(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] y,
@@ -212,7 +214,7 @@ def oam_pass(
 
 
 def pgd_pass(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] y,
@@ -276,7 +278,7 @@ def pgd_pass(
 
 
 def adaoam_pass(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] y,
@@ -351,7 +353,7 @@ def adaoam_pass(
 
 
 def spam_pass(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] y,
@@ -410,7 +412,7 @@ def spam_pass(
 
 
 def class_sums(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] y,

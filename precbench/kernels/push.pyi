@@ -1,10 +1,10 @@
-from numpy import float64, int8, int32
+from numpy import float64, floating, int8, int32
 from numpy.typing import NDArray
 
 SOURCE: str
 
 def class_sums(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     labels: NDArray[int8],

@@ -29,7 +29,7 @@ cdef double SMALL = -36  # below it ln(1 + e^z) is e^z in double precision
 
 
 def class_sums(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const signed char[::1] labels,

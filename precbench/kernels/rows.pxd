@@ -1,28 +1,28 @@
-# Rows of a dense (C order) or CSR matrix behind one plain struct.
-#
-# A sum over a dense row runs over eight accumulators in a fixed order, so that its last bit does
-# not depend on the machine; a CSR row, usually short, takes four.
+# Rows of a dense (C order) or CSR matrix, of float64 or float32, behind one plain struct.
 
 cdef enum:
     SIDE_BY_SIDE = 6  # weight vectors of which the sums of a sparse row stay in registers
 
 
-cdef struct Rows:
-    const double* data  # NULL, beside an indptr: all values are 1
-    const int* indices
-    const int* indptr  # NULL: dense
-    Py_ssize_t n_cols
-
-
 cdef extern from "dense.h":
     enum:
         AHEAD "PRECBENCH_AHEAD"  # rows between a request and its use
+        DOUBLES "PRECBENCH_DOUBLES"
+        FLOATS "PRECBENCH_FLOATS"
+        ONES "PRECBENCH_ONES"
     double precbench_dot(const double* x, const double* w, Py_ssize_t n) noexcept nogil
+    double precbench_row_dot(
+        const void* x, int kind, const double* w, Py_ssize_t n
+    ) noexcept nogil
+    double precbench_sparse_dot(
+        const void* x, int kind, const int* columns, Py_ssize_t n, const double* w
+    ) noexcept nogil
     void precbench_dot_two(
-        const double* x, const double* z, const double* w, Py_ssize_t n, double* out
+        const void* x, const void* z, int kind, const double* w, Py_ssize_t n, double* out
     ) noexcept nogil
     void precbench_score_two_by_two(
-        const double* x,
+        const void* x,
+        int kind,
         const int* rows,
         Py_ssize_t n,
         Py_ssize_t n_known,
@@ -32,7 +32,8 @@ cdef extern from "dense.h":
         double** scores,
     ) noexcept nogil
     void precbench_sparse_dots(
-        const double* x,
+        const void* x,
+        int kind,
         const int* columns,
         Py_ssize_t n,
         const double* w,
@@ -41,50 +42,80 @@ cdef extern from "dense.h":
         double* out,
     ) noexcept nogil
     void precbench_axpy(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
+    void precbench_row_axpy(
+        double a, const void* x, int kind, double* w, Py_ssize_t n
+    ) noexcept nogil
+    void precbench_sparse_axpy(
+        double a, const void* x, int kind, const int* columns, double* w, Py_ssize_t n
+    ) noexcept nogil
+    double precbench_value "PRECBENCH_VALUE"(const void* x, Py_ssize_t j, int kind) noexcept nogil
+    const void* precbench_from(const void* x, Py_ssize_t j, int kind) noexcept nogil
     bint precbench_all_finite(const double* x, Py_ssize_t n) noexcept nogil
-    void precbench_prefetch(const void* address) noexcept nogil
+    void precbench_ask_for(
+        const void* x, Py_ssize_t n_rows, Py_ssize_t d, int kind
+    ) noexcept nogil
+
+
+cdef struct Rows:
+    const void* data
+    int kind  # of the values: DOUBLES, FLOATS, or for sparse rows ONES, which are not stored
+    const int* indices
+    const int* indptr  # NULL: dense
+    Py_ssize_t n_cols
+
+
+cdef inline Rows dense_rows_of(data, Py_ssize_t n_cols) except *:
+    """Wrap the values of a dense matrix, of float64 or float32, which outlives the rows."""
+    cdef Rows X
+    cdef const double[::1] doubles
+    cdef const float[::1] floats
+    X.data = X.indices = X.indptr = NULL
+    X.kind = DOUBLES
+    X.n_cols = n_cols
+    if data.itemsize == sizeof(float):
+        floats = data
+        X.kind = FLOATS
+        if floats.shape[0]:
+            X.data = &floats[0]
+    else:
+        doubles = data
+        if doubles.shape[0]:
+            X.data = &doubles[0]
+    return X
 
 
 cdef inline Rows rows_of(
-    const double[::1] data, const int[::1] indices, const int[::1] indptr, Py_ssize_t n_cols
-) noexcept nogil:
-    """Wrap the arrays of a matrix; empty ``indptr`` means dense."""
-    cdef Rows X
-    X.data = &data[0] if data.shape[0] else NULL
-    X.indices = &indices[0] if indices.shape[0] else NULL
-    X.indptr = &indptr[0] if indptr.shape[0] else NULL
-    X.n_cols = n_cols
+    data, const int[::1] indices, const int[::1] indptr, Py_ssize_t n_cols
+) except *:
+    """Wrap the arrays of a matrix; empty ``indptr`` means dense, else empty ``data`` all ones."""
+    cdef Rows X = dense_rows_of(data, n_cols)
+    if indices.shape[0]:
+        X.indices = &indices[0]
+    if indptr.shape[0]:
+        X.indptr = &indptr[0]
+        if X.data == NULL:
+            X.kind = ONES
     return X
 
 
 cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcept nogil:
-    cdef const double* x
+    cdef Py_ssize_t start, n
+    cdef const void* x
     cdef const int* columns
-    cdef Py_ssize_t j, n, m
-    cdef double a0 = 0, a1 = 0, a2 = 0, a3 = 0
     if X.indptr == NULL:
-        return precbench_dot(X.data + i * X.n_cols, w, X.n_cols)
-    columns = X.indices + X.indptr[i]
-    n = X.indptr[i + 1] - X.indptr[i]
-    m = n & ~<Py_ssize_t>3
-    if X.data == NULL:
-        for j in range(0, m, 4):
-            a0 += w[columns[j]]
-            a1 += w[columns[j + 1]]
-            a2 += w[columns[j + 2]]
-            a3 += w[columns[j + 3]]
-        for j in range(m, n):
-            a0 += w[columns[j]]
-        return (a0 + a2) + (a1 + a3)
-    x = X.data + X.indptr[i]
-    for j in range(0, m, 4):
-        a0 += x[j] * w[columns[j]]
-        a1 += x[j + 1] * w[columns[j + 1]]
-        a2 += x[j + 2] * w[columns[j + 2]]
-        a3 += x[j + 3] * w[columns[j + 3]]
-    for j in range(m, n):
-        a0 += x[j] * w[columns[j]]
-    return (a0 + a2) + (a1 + a3)
+        x = precbench_from(X.data, i * X.n_cols, X.kind)
+        if X.kind == FLOATS:
+            return precbench_row_dot(x, FLOATS, w, X.n_cols)
+        return precbench_row_dot(x, DOUBLES, w, X.n_cols)
+    start = X.indptr[i]
+    n = X.indptr[i + 1] - start
+    columns = X.indices + start
+    x = precbench_from(X.data, start, X.kind)
+    if X.kind == DOUBLES:
+        return precbench_sparse_dot(x, DOUBLES, columns, n, w)
+    if X.kind == FLOATS:
+        return precbench_sparse_dot(x, FLOATS, columns, n, w)
+    return precbench_sparse_dot(x, ONES, columns, n, w)
 
 
 cdef inline void score_rows(
@@ -103,7 +134,7 @@ cdef inline void score_rows(
     cdef Py_ssize_t j = 0, m
     if X.indptr == NULL:
         precbench_score_two_by_two(
-            X.data, rows, n, n_known, X.n_cols, weights, n_candidates, scores
+            X.data, X.kind, rows, n, n_known, X.n_cols, weights, n_candidates, scores
         )
         j = n - n % 2
     while j < n:
@@ -129,7 +160,8 @@ cdef inline void score_sparse_rows(
     cdef Py_ssize_t first = 0, j, m, stride = n_candidates + n_candidates % 2, start, n_stored
     cdef int beside, pairs
     cdef double out[SIDE_BY_SIDE]
-    cdef const double* x = NULL
+    cdef const void* x
+    cdef const int* columns
     for m in range(n_candidates):
         for j in range(X.n_cols):
             mixed[j * stride + m] = weights[m][j]
@@ -139,14 +171,14 @@ cdef inline void score_sparse_rows(
         for j in range(n):
             start = X.indptr[rows[j]]
             n_stored = X.indptr[rows[j] + 1] - start
-            if X.data != NULL:
-                x = X.data + start
+            columns = X.indices + start
+            x = precbench_from(X.data, start, X.kind)
             if pairs == 3:
-                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 3, out)
+                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 3, out)
             elif pairs == 2:
-                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 2, out)
+                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 2, out)
             else:
-                precbench_sparse_dots(x, X.indices + start, n_stored, mixed + first, stride, 1, out)
+                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 1, out)
             for m in range(beside):
                 scores[first + m][j] = out[m]
         first += beside
@@ -154,17 +186,23 @@ cdef inline void score_sparse_rows(
 
 cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noexcept nogil:
     """Add ``a`` times row ``i`` to ``w``."""
-    cdef const double* x
+    cdef Py_ssize_t start, n
+    cdef const void* x
     cdef const int* columns
-    cdef Py_ssize_t j
     if X.indptr == NULL:
-        precbench_axpy(a, X.data + i * X.n_cols, w, X.n_cols)
-    elif X.data == NULL:
-        columns = X.indices + X.indptr[i]
-        for j in range(X.indptr[i + 1] - X.indptr[i]):
-            w[columns[j]] += a
+        x = precbench_from(X.data, i * X.n_cols, X.kind)
+        if X.kind == FLOATS:
+            precbench_row_axpy(a, x, FLOATS, w, X.n_cols)
+        else:
+            precbench_row_axpy(a, x, DOUBLES, w, X.n_cols)
+        return
+    start = X.indptr[i]
+    n = X.indptr[i + 1] - start
+    columns = X.indices + start
+    x = precbench_from(X.data, start, X.kind)
+    if X.kind == DOUBLES:
+        precbench_sparse_axpy(a, x, DOUBLES, columns, w, n)
+    elif X.kind == FLOATS:
+        precbench_sparse_axpy(a, x, FLOATS, columns, w, n)
     else:
-        x = X.data + X.indptr[i]
-        columns = X.indices + X.indptr[i]
-        for j in range(X.indptr[i + 1] - X.indptr[i]):
-            w[columns[j]] += a * x[j]
+        precbench_sparse_axpy(a, x, ONES, columns, w, n)

@@ -1,10 +1,10 @@
-from numpy import float64, int32
+from numpy import float64, floating, int32
 from numpy.typing import NDArray
 
 SOURCE: str
 
 def add_trees(
-    data: NDArray[float64],
+    data: NDArray[floating],
     indices: NDArray[int32],
     indptr: NDArray[int32],
     feature: NDArray[int32],

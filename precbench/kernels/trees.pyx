@@ -6,23 +6,27 @@ inner node is the next one. One thread, and the trees are added in their order.
 
 include "source.pxi"
 
-from precbench.kernels.rows cimport Rows, rows_of
+from precbench.kernels.rows cimport DOUBLES, Rows, precbench_from, precbench_value, rows_of
 
 
 cdef inline double leaf(
-    const double* x,
+    const void* x,
+    int kind,
     const int[::1] feature,
     const double[::1] value,
     const int[::1] right,
     int node,
 ) noexcept nogil:
     while feature[node] >= 0:
-        node = node + 1 if x[feature[node]] <= value[node] else right[node]
+        if precbench_value(x, feature[node], kind) <= value[node]:
+            node += 1
+        else:
+            node = right[node]
     return value[node]
 
 
 def add_trees(
-    const double[::1] data,
+    data,
     const int[::1] indices,
     const int[::1] indptr,
     const int[::1] feature,
@@ -42,16 +46,18 @@ def add_trees(
     """
     cdef Rows X = rows_of(data, indices, indptr, row.shape[0])
     cdef Py_ssize_t i, j, tree
+    cdef const void* x
     with nogil:
         if X.indptr == NULL:
             for tree in range(root.shape[0]):  # tree by tree, which keeps its nodes in the cache
                 for i in range(start, stop):
-                    scores[i] += leaf(X.data + i * X.n_cols, feature, value, right, root[tree])
+                    x = precbench_from(X.data, i * X.n_cols, X.kind)
+                    scores[i] += leaf(x, X.kind, feature, value, right, root[tree])
         else:
             for i in range(start, stop):
                 for j in range(X.indptr[i], X.indptr[i + 1]):
-                    row[X.indices[j]] += X.data[j]
+                    row[X.indices[j]] += precbench_value(X.data, j, X.kind)
                 for tree in range(root.shape[0]):
-                    scores[i] += leaf(&row[0], feature, value, right, root[tree])
+                    scores[i] += leaf(&row[0], DOUBLES, feature, value, right, root[tree])
                 for j in range(X.indptr[i], X.indptr[i + 1]):
                     row[X.indices[j]] = 0

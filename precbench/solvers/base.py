@@ -18,7 +18,7 @@ from precbench.errors import InputError
 from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
-from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.rows import STORED, as_rows, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
 __all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
@@ -79,6 +79,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
 
+    dtypes: tuple[type, ...] = (np.float64,)
+    """Types of the values of rows that `_fit` takes as they are; others become the first."""
+
     allowed = Allowed()
 
     _fitted = "n_iter_"  # what a fit that has succeeded leaves
@@ -103,7 +106,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Converted to float64, C order or CSR, if it is not; never changed.
+            Converted to float64, C order or CSR, if it is not; never changed. Values of float32
+            stay as they are if `dtypes` has this type: half the memory, and the result is to the
+            bit that of the same values as float64.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         trace : callable, optional
@@ -141,7 +146,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
+            Of one of the `dtypes`.
         labels : ndarray of shape (n_samples,)
             -1 or +1.
         trace : callable
@@ -149,7 +155,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows that have been checked."""
+        """Score rows that have been checked, of float64 or float32."""
 
     @property
     def overflowed(self) -> bool:
@@ -217,7 +223,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             If the last call of fit failed, with other features than those of the earlier one.
         """
         check_is_fitted(self, self._fitted)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C", reset=False)
         self._check_width(X.shape[1])
         scores = self._scores(X)
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
@@ -275,9 +281,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Convert the input once, at the door: float64, C order or CSR; labels to -1 and +1."""
+        """Convert the input once, at the door: `dtypes`, C order or CSR; labels to -1 and +1."""
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset
+            self, X, y, accept_sparse="csr", dtype=self.dtypes, order="C", reset=reset
         )
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -397,7 +403,8 @@ class NonlinearRanker(Ranker):
 
         Parameters
         ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+        X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
+            Of float64 or float32.
         n_iter : int
             A value of `n_iter_` at a call of the trace; after 0 iterations all scores are 0.
 
@@ -417,8 +424,10 @@ class NonlinearRanker(Ranker):
             )
 
 
-def _check_size(values: NDArray[np.float64]) -> None:
+def _check_size(values: NDArray[np.floating]) -> None:
     """Refuse values so large that the squares of products of rows overflow, in any solver."""
+    if values.dtype == np.float32:  # cannot hold such
+        return
     with np.errstate(over="ignore"):
         is_finite = np.isfinite(np.square(values @ values))
     if not is_finite:

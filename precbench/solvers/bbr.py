@@ -22,7 +22,7 @@ from precbench.solvers.parameters import (
     checks_parameters,
     one_of,
 )
-from precbench.solvers.rows import Rows, as_rows
+from precbench.solvers.rows import STORED, Rows, as_rows
 from precbench.topk import ceil_share
 
 __all__ = ["BBR", "LCBR"]
@@ -47,6 +47,8 @@ class SquaredPairRanker(LinearRanker):
     """
 
     radius: float | None
+
+    dtypes = STORED
 
     allowed = Allowed(radius=RADIUS)
 
@@ -387,7 +389,7 @@ class ClassMoments:
         if not len(rows.indptr):
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
-                self.origin = first.mean(axis=0)
+                self.origin = first.astype(np.float64, copy=False).mean(axis=0)
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
         """Add rows slice by slice, and yield the size of each; the last completes the sums."""

@@ -28,7 +28,7 @@ from precbench.solvers.parameters import (
     one_of,
     signed_weights,
 )
-from precbench.solvers.rows import with_short_indices
+from precbench.solvers.rows import STORED, with_short_indices
 from precbench.solvers.trees import Tree, Trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
@@ -114,6 +114,8 @@ class ScoringClassifier(NonlinearRanker):
 
     def _rows(self, X: Any) -> Any:
         X = with_short_indices(X)
+        if X.dtype not in self.dtypes:
+            X = X.astype(self.dtypes[0])
         if not self.needs_dense_rows or not sparse.issparse(X):
             return X
         require_memory(X.shape[0] * X.shape[1], X.shape[1], "the rows as a dense array")
@@ -288,6 +290,8 @@ class RandomForest(GrowingEnsemble):
     ----------
     Breiman, "Random forests", Machine Learning 2001.
     """
+
+    dtypes = STORED
 
     allowed = Allowed(
         n_estimators=COUNT,

@@ -12,7 +12,7 @@ from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
-from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.solvers.top import top_of_training
 from precbench.topk import TopK, top_rows
 
@@ -101,6 +101,7 @@ class CuttingPlane(LinearRanker):
 
     algorithm_version = 2
     row_cost = 4.0
+    dtypes = STORED
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.solvers.base import LinearRanker, Trace, untraced
 from precbench.solvers.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, checks_parameters
-from precbench.solvers.rows import Rows, as_rows
+from precbench.solvers.rows import STORED, Rows, as_rows
 
 __all__ = [
     "Fit",
@@ -30,8 +30,7 @@ BLOCK_ROWS = 32
 Shuffle = bool | Literal["rows", "blocks"]
 
 Pieces = Iterable[tuple[Any, NDArray[np.float64], NDArray[np.int32]]]
-"""Rows (float64 in C order, or CSR), their labels -1 or +1, and the order in which to visit them.
-"""
+"""Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of visits."""
 
 
 def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -75,6 +74,8 @@ class PassRanker(LinearRanker):
     average: bool
     shuffle: Shuffle
     random_state: Any
+
+    dtypes = STORED
 
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 

@@ -18,7 +18,7 @@ from precbench.solvers.parameters import (
     K,
     one_of,
 )
-from precbench.solvers.rows import norm
+from precbench.solvers.rows import STORED, norm
 from precbench.topk import TopK
 
 __all__ = ["ProjectedSubgradient"]
@@ -61,6 +61,8 @@ class ProjectedSubgradient(LinearRanker):
     a new support vector method for optimizing partial AUC based on a tight convex upper bound",
     KDD 2013. Neither states the steps, and kar2014 only that their scale was tuned.
     """
+
+    dtypes = STORED
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),

@@ -22,7 +22,7 @@ from precbench.solvers.push_risks import (
     PairwiseRisk,
     PushRisk,
 )
-from precbench.solvers.rows import with_short_indices
+from precbench.solvers.rows import STORED, with_short_indices
 
 __all__ = ["IRPush", "PNormPush", "RankBoost"]
 
@@ -38,6 +38,8 @@ class PushRanker(LinearRanker):
     derivative: str = "absolute"
     max_iter: int
     tol: float
+
+    dtypes = STORED
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
@@ -263,7 +265,7 @@ class PairPushRanker(PushRanker):
         With every positive above every negative it is `fit`, at the cost of the pairs.
         rudin2009, section 7.
         """
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C")
+        X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
         relation = _checked_relation(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)

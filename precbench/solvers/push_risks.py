@@ -196,14 +196,14 @@ class PushRisk(ABC):
 
     def moves_scores(self, axes: NDArray[np.float64]) -> bool:
         """Return whether w can change the ranking along one of the axes, columns of norm 1."""
-        largest = np.abs(self.rows.data).max(initial=0)
+        largest = float(np.abs(self.rows.data).max(initial=0))
         moved = (linear_scores(self.rows, np.ascontiguousarray(axis)) for axis in axes.T)
         return any(np.ptp(scores) > _WRONG * largest for scores in moved)
 
     def column(self, j: int) -> NDArray[np.float64]:
         """Return a column of X, dense."""
         if not sparse.issparse(self.X):
-            return np.ascontiguousarray(self.X[:, j])
+            return np.ascontiguousarray(self.X[:, j], dtype=np.float64)
         unit = np.zeros(self.X.shape[1])
         unit[j] = 1
         return linear_scores(self.rows, unit)
@@ -231,7 +231,8 @@ class PushRisk(ABC):
 
 
 def _dense(X: Any) -> NDArray[np.float64]:
-    return X.toarray() if sparse.issparse(X) else X
+    dense = X.toarray() if sparse.issparse(X) else X
+    return dense.astype(np.float64, copy=False)
 
 
 class _Term(NamedTuple):

@@ -12,6 +12,7 @@ from precbench.kernels import linear
 from precbench.kernels.linear import dot
 
 __all__ = [
+    "STORED",
     "VALUES_PER_SLICE",
     "Rows",
     "as_rows",
@@ -25,6 +26,9 @@ __all__ = [
 VALUES_PER_SLICE = 2**24
 """Number of values that a kernel reads in a small fraction of 0.1 s."""
 
+STORED = (np.float64, np.float32)
+"""Types of the values of rows that the kernels read; their sums are of float64 either way."""
+
 _NO_INDEX = np.empty(0, dtype=np.int32)
 _NO_VALUE = np.empty(0)
 
@@ -32,7 +36,7 @@ _NO_VALUE = np.empty(0)
 class Rows(NamedTuple):
     """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
 
-    data: NDArray[np.float64]
+    data: NDArray[np.floating]
     indices: NDArray[np.int32]
     indptr: NDArray[np.int32]
     n_rows: int
@@ -53,7 +57,7 @@ class Rows(NamedTuple):
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap a float64 matrix, C-contiguous or CSR, without copying its values."""
+    """Wrap a matrix of float64 or float32, C-contiguous or CSR, without copying its values."""
     if not sparse.issparse(X):
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)

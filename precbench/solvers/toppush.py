@@ -10,7 +10,7 @@ from precbench.errors import InputError
 from precbench.kernels.toppush import project, project_capped
 from precbench.solvers.base import LinearRanker, Trace
 from precbench.solvers.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
-from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import ceil_share
 
 __all__ = ["TopPush"]
@@ -87,6 +87,8 @@ class TopPush(LinearRanker):
     kernelized SVM", 2020, for the dual. The restart is that of O'Donoghue, Candes, "Adaptive
     restart for accelerated gradient schemes", Found. Comput. Math. 2015.
     """
+
+    dtypes = STORED
 
     allowed = Allowed(top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
     row_cost = 2.0

@@ -35,7 +35,8 @@ class WeightedRanker(Ranker):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Converted to float64, C order or CSR, if it is not; never changed.
+            Converted to float64, C order or CSR, if it is not; never changed. Values of float32
+            stay as they are if `dtypes` has this type, see `Ranker.fit`.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         trace : callable, optional
