@@ -6,13 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.metrics import pnorm_risk, r_max
 from precbench.papers.rudin2009 import ir_shares, pnorm_shares
-from precbench.solvers import IRPush, PNormPush, RankBoost
+from precbench.solvers import IRPush, PNormPush, RankBoost, push_risks
 from precbench.solvers.push_risks import (
     Classes,
     InformationRetrievalRisk,
@@ -186,6 +186,16 @@ def test_second_derivatives_of_both_forms_are_equal():
     sides = solver._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
     pairs = PairwiseRisk(X, Classes(labels), 3.0, False, sides)
     assert_allclose(solver._risk(X, labels).hessian(w), pairs.hessian(w), rtol=1e-9)
+
+
+def test_second_derivatives_of_thin_rows():
+    X, y = problem(300, 12)
+    X[X < 0.9] = 0
+    labels, w = y.astype(np.int8), np.linspace(-1, 1, 12)
+    thin = sparse.csr_matrix(X)
+    for risk in (InformationRetrievalRisk, lambda *rows: PNormPush(3.0)._risk(*rows)):
+        expected = risk(X, labels).hessian(w)
+        assert_allclose(risk(thin, labels).hessian(w), expected, rtol=1e-9, atol=1e-14)
 
 
 def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
@@ -409,6 +419,23 @@ def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
         assert solver.n_iter_ == 60
         assert solver.coef_[5] > 0
         assert np.count_nonzero(solver.coef_) > 2
+
+
+@pytest.mark.parametrize("separable", [False, True])
+def test_few_rows_decide_whether_the_classes_are_separable(separable, monkeypatch):
+    X, y = problem(20_000, 4)
+    X[:, 2] += 2.0 * separable * (y > 0)
+    sizes = []
+
+    def counted(*args, A_ub, **kwargs):
+        sizes.append(A_ub.shape[0])
+        return linprog(*args, A_ub=A_ub, **kwargs)
+
+    monkeypatch.setattr(push_risks, "linprog", counted)
+    for rows in (X, sparse.csr_matrix(X)):
+        risk = InformationRetrievalRisk(rows, y.astype(np.int8))
+        assert risk.is_separable() is separable
+    assert max(sizes) < len(y) / 2
 
 
 def test_equal_features_are_not_separable():

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +27,9 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
+_THIN = 0.2  # share of non-zeros below which BLAS on dense rows takes longer than SciPy
+_FEW_ROWS = 1000  # of a linear programme, to begin with
+_FEASIBLE = 1e-7  # a violation that HiGHS lets pass
 _WRONG = 1e-6  # relative to the greatest difference of scores, a smaller one counts as 0
 
 
@@ -70,19 +74,40 @@ class Classes:
         apart = np.abs(values - low_pos)
         return float(apart[apart > 0].min())
 
-    def widest(self, X: sparse.csr_array) -> NDArray[np.float64]:
-        """Return the d, ``|d| <= 1``, that ranks no pair wrongly and the others furthest apart."""
-        signs = -self.labels[:, None].astype(np.float64)
+    def widest(self, X: Any, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the w that ranks no pair wrongly and the others furthest apart.
+
+        The greatest ``|w / scale|`` is 1 at most.
+        """
         side = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), -1 / (self.labels < 0).sum())
-        # With t free, x_i d >= t >= x_k d takes one row of X each.
-        ordered = sparse.hstack([X.multiply(signs), -signs])
+        gain = np.append(scale * weighted_sum(as_rows(X), side, X.shape[1]), 0.0)
         bounds = [(-1, 1)] * X.shape[1] + [(None, None)]
-        return _linear_programme(np.append(X.T @ side, 0.0), ordered, bounds)[:-1]
+        return scale * _linear_programme(gain, _Divided(X, scale, self.labels), bounds)[:-1]
 
     def _ranges(self, values: NDArray[np.float64]) -> list[float]:
         ranges = np.empty(4)
         push.class_ranges(values, self.labels, ranges)
         return ranges.tolist()
+
+
+class _Divided:
+    """The matrix of ``x_i d >= t >= x_k d``, which takes one row of X each; t is the last unknown.
+
+    Only the rows that are asked for are made.
+    """
+
+    def __init__(self, X: Any, scale: NDArray[np.float64], labels: NDArray[np.int8]):
+        self._X, self._scale, self._signs = X, scale, -labels.astype(np.float64)
+        self.shape = X.shape
+
+    def __matmul__(self, unknowns: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = linear_scores(as_rows(self._X), self._scale * unknowns[:-1])
+        return self._signs * (scores - unknowns[-1])
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> sparse.csr_array:
+        signs = self._signs[rows, None]
+        scaled = sparse.csr_array(self._X[rows]).multiply(self._scale)
+        return sparse.hstack([scaled.multiply(signs), -signs], format="csr")
 
 
 class PairLists(NamedTuple):
@@ -142,23 +167,43 @@ class PairLists(NamedTuple):
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
-    def widest(self, X: sparse.csr_array) -> NDArray[np.float64]:
-        """Return the d, ``|d| <= 1``, that ranks no pair wrongly and the others furthest apart."""
+    def widest(self, X: Any, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the w that ranks no pair wrongly and the others furthest apart.
+
+        The greatest ``|w / scale|`` is 1 at most.
+        """
+        scaled = sparse.csr_array(X) @ sparse.diags_array(scale)
         turned = sparse.vstack(
             [
-                X[np.repeat(self.lower[part], np.diff(begins))] - X[upper]
+                scaled[np.repeat(self.lower[part], np.diff(begins))] - scaled[upper]
                 for part, upper, begins in self.blocks(_BLOCK_VALUES)
-            ]
+            ],
+            format="csr",
         )
-        return _linear_programme(-turned.mean(axis=0), turned, [(-1, 1)] * X.shape[1])
+        return scale * _linear_programme(-turned.mean(axis=0), turned, [(-1, 1)] * X.shape[1])
 
 
 def _linear_programme(
-    gain: NDArray[np.float64], ordered: sparse.sparray, bounds: list[tuple]
+    gain: NDArray[np.float64], ordered: "sparse.csr_array | _Divided", bounds: list[tuple]
 ) -> NDArray[np.float64]:
-    """Return the d that maximises ``gain @ d`` over ``ordered @ d <= 0`` and the bounds."""
-    solved = linprog(-gain, A_ub=ordered, b_ub=np.zeros(ordered.shape[0]), bounds=bounds)
-    return solved.x if solved.status == 0 else np.zeros(len(gain))
+    """Return the d that maximises ``gain @ d`` over ``ordered @ d <= 0`` and the bounds.
+
+    Few rows decide: it is solved for some of them, to which those come that are most violated,
+    until none is.
+    """
+    n = ordered.shape[0]
+    taken = np.linspace(0, n - 1, min(n, _FEW_ROWS), dtype=np.intp)
+    while True:
+        solved = linprog(-gain, A_ub=ordered[taken], b_ub=np.zeros(len(taken)), bounds=bounds)
+        if solved.status != 0:
+            return np.zeros(len(gain))
+        excess = ordered @ solved.x
+        excess[taken] = 0
+        violated = np.flatnonzero(excess > _FEASIBLE)
+        if not violated.size:
+            return solved.x
+        most = min(len(violated), len(taken))
+        taken = np.append(taken, violated[np.argpartition(-excess[violated], most - 1)[:most]])
 
 
 class PushRisk(ABC):
@@ -184,21 +229,27 @@ class PushRisk(ABC):
         The direction must rank some pair rightly and some pair wrongly.
         """
 
+    @cached_property
+    def largest(self) -> float:
+        """The greatest absolute value in X."""
+        data = self.rows.data
+        return float(max(data.max(initial=0), -data.min(initial=0)))
+
     def is_separable(self) -> bool:
         """Return whether some w ranks no pair wrongly and some pair rightly.
 
         A linear programme, solved to the tolerance of HiGHS, so up to a millionth of the scores.
         """
-        largest = np.asarray(_dense(abs(self.X).max(axis=0))).ravel()
-        X = sparse.csr_array(self.X) @ sparse.diags_array(1 / np.where(largest > 0, largest, 1))
-        low, high = self.relation.range(X @ self.relation.widest(X))
+        ends = (_dense(self.X.max(axis=0)), -_dense(self.X.min(axis=0)))
+        largest = np.maximum(*ends).ravel().astype(np.float64)
+        w = self.relation.widest(self.X, 1 / np.where(largest > 0, largest, 1))
+        low, high = self.relation.range(linear_scores(self.rows, w))
         return high > _WRONG and low >= -_WRONG * high
 
     def moves_scores(self, axes: NDArray[np.float64]) -> bool:
         """Return whether w can change the ranking along one of the axes, columns of norm 1."""
-        largest = float(np.abs(self.rows.data).max(initial=0))
         moved = (linear_scores(self.rows, np.ascontiguousarray(axis)) for axis in axes.T)
-        return any(np.ptp(scores) > _WRONG * largest for scores in moved)
+        return any(np.ptp(scores) > _WRONG * self.largest for scores in moved)
 
     def column(self, j: int) -> NDArray[np.float64]:
         """Return a column of X, dense."""
@@ -214,7 +265,7 @@ class PushRisk(ABC):
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
         """Bound the rounding error of `by_weights`."""
-        return 4 * _EPS * float(np.abs(by_scores).sum() * np.abs(self.rows.data).max(initial=0))
+        return 4 * _EPS * float(np.abs(by_scores).sum()) * self.largest
 
     def scatter(
         self, weights: NDArray[np.float64], centre: NDArray[np.float64]
@@ -222,11 +273,22 @@ class PushRisk(ABC):
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
         total = np.zeros((len(centre), len(centre)))
         filled = np.flatnonzero(weights)
-        length = max(1, _BLOCK_VALUES // len(centre))
+        n_values = self.rows.n_rows * len(centre)
+        is_thin = self.rows.data.size < _THIN * n_values
+        if is_thin:
+            n_values = self.rows.data.size
+        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
         for start in range(0, len(filled), length):
             rows = filled[start : start + length]
-            centred = _dense(self.X[rows]) - centre
-            total += centred.T @ (centred * weights[rows, None])
+            if is_thin:
+                part = self.X[rows]
+                total += (part.T @ part.multiply(weights[rows, None])).toarray()
+            else:
+                centred = _dense(self.X[rows]) - centre
+                total += centred.T @ (centred * weights[rows, None])
+        if is_thin:
+            crossed = np.outer(centre, self.by_weights(weights))
+            total += weights.sum() * np.outer(centre, centre) - crossed - crossed.T
         return total
 
 
