@@ -6,6 +6,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from precbench.errors import InputError, PrecbenchError
@@ -176,8 +177,23 @@ def disk_full(place: Path | str, advice: str = "") -> str:
     )
 
 
+_lasts = ContextVar("_lasts", default=True)
+
+
+@contextmanager
+def passing() -> Iterator[None]:
+    """Do not wait for the disk meanwhile: for files that are read at once and removed."""
+    before = _lasts.set(False)
+    try:
+        yield
+    finally:
+        _lasts.reset(before)
+
+
 def _sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, would survive a power cut."""
+    if not _lasts.get():
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from distributed import KilledWorker
 
 from precbench.runner import remote
 from precbench.runner.worker import base_record
@@ -103,8 +104,16 @@ def test_no_such_cluster(small, tmp_path, where, code, sentence):
     assert sentence in refused(["run", small(), "--cluster", where, *waiting], code)
 
 
-def test_what_kills_two_processes_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeypatch):
-    fate = {"once": [EOFError], "twice": [EOFError] * 2, "large": [MemoryError("out of memory")]}
+def test_what_kills_two_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeypatch):
+    """Dask gives a trial up with its worker, though it may only have waited there."""
+    killed = KilledWorker("task", SimpleNamespace(address="there"), 1)
+    fate = {
+        "once": [EOFError],
+        "twice": [EOFError] * 2,
+        "waited": [killed],
+        "killer": [killed] * 2,
+        "large": [MemoryError("out of memory")],
+    }
     jobs = []
 
     def call(function, job, *_, memory=None):
@@ -128,10 +137,12 @@ def test_what_kills_two_processes_is_crashed_and_the_rest_goes_on(small, tmp_pat
     assert found == {
         "once": ("skipped", "not run"),
         "twice": ("crashed", "the process died twice while working on it"),
+        "waited": ("skipped", "not run"),
+        "killer": ("crashed", "2 workers died while working on it"),
         "large": ("failed", "out of memory"),
         "other": ("skipped", "not run"),
     }
-    assert len(jobs) == 6 and all(job.dataset.X is None for job in jobs)
+    assert len(jobs) == 10 and all(job.dataset.X is None for job in jobs)
 
 
 def test_workers_with_other_versions_are_refused(small, monkeypatch):

@@ -24,6 +24,7 @@ from precbench.store import Store, key_of
 try:
     import dask
     import distributed
+    from dask.tokenize import normalize_token
 
     from precbench.runner import remote
 except ImportError:
@@ -39,6 +40,8 @@ _LOOPBACK = "127.0.0.1"
 _FETCH_SECONDS = 60.0
 _MOST_DEATHS = 2
 _WRITERS = 4  # each waits for the network, then for the disk
+
+normalize_token.register(Job, lambda job: job.key)  # its other hash of a job is dear
 
 
 @dataclass
@@ -273,8 +276,12 @@ class Cluster:
         try:
             with self._answering():
                 answer = future.result(timeout=_FETCH_SECONDS)
-        except distributed.KilledWorker as error:
-            reason = f"{error.allowed_failures + 1} workers died while working on it"
+        except distributed.KilledWorker:  # maybe it only waited where another killed workers
+            n_deaths = self._n_begun(job)
+            deaths[job.key] += 1
+            if max(n_deaths, deaths[job.key]) < _MOST_DEATHS:
+                return None
+            reason = f"{max(n_deaths, _MOST_DEATHS)} workers died while working on it"
             return self._ended(job, "crashed", reason)
         except TimeoutError:  # the worker has died meanwhile
             return None
@@ -290,6 +297,12 @@ class Cluster:
         if deaths[job.key] < _MOST_DEATHS:
             return None
         return self._ended(job, "crashed", "the process died twice while working on it")
+
+    def _n_begun(self, job: Job) -> int:
+        """Return how many workers have begun a job, see `precbench.runner.remote.run_remote`."""
+        with self._answering():
+            events = self._client.get_events(remote.BEGUN)
+        return sum(event == remote.begun(job) for _, event in events)
 
     def _recorded(self, job: Job, answer: remote.Answer) -> str:
         """Check the record of a worker as any record, and write it."""

@@ -34,12 +34,15 @@ from precbench.errors import PrecbenchError
 from precbench.experiment.samples import read_data
 from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
-from precbench.files import write_whole
+from precbench.files import passing, write_whole
 from precbench.runner.dispatch import end_with_parent
 from precbench.runner.worker import Job, run_job
 from precbench.store import environment
 
-__all__ = ["Answer", "has_data", "hollow", "keep_data", "packed", "run_remote", "versions"]
+__all__ = [
+    *("BEGUN", "Answer", "begun", "has_data", "hollow", "keep_data", "packed", "run_remote"),
+    "versions",
+]
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -47,6 +50,9 @@ _ONE_THREAD = dict.fromkeys(
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
 _LOOK_SECONDS = 0.1
 _MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
+
+BEGUN = "precbench"
+"""Topic of the events that tell which trials have begun, also on a worker that then dies."""
 
 
 class Answer(NamedTuple):
@@ -72,6 +78,11 @@ class Answer(NamedTuple):
     record: bytes = b""
     arrays: bytes = b""
     environment: dict[str, Any] | None = None
+
+
+def begun(job: Job) -> str:
+    """Return the event that tells that a job has begun."""
+    return f"{job.run}-{job.key}"
 
 
 def versions() -> dict[str, str | None]:
@@ -109,6 +120,7 @@ def hollow(dataset: Dataset) -> Dataset:
 def run_remote(job: Job) -> Answer:
     """Run a trial whose rows are those that this worker has, and return the files of its record."""
     worker, limit = get_worker(), job.trial.timeout
+    worker.log_event(BEGUN, begun(job))
     kept, started = _kept(worker, job.trial, job.dataset), time.monotonic()
     try:
         found = _process().call(_run, job, kept, memory=_memory(worker))
@@ -242,7 +254,8 @@ def _run(job: Job, kept: Path) -> tuple[bytes, bytes, dict[str, Any]] | None:
     if dataset is None:
         return None
     folder = kept.parent / f"process-{os.getpid()}"
-    run_job(replace(job, dataset=dataset, folder=str(folder)))
+    with passing():  # the client's record is the one that lasts
+        run_job(replace(job, dataset=dataset, folder=str(folder)))
     record = folder / "trials" / f"{job.key}.json"
     return _taken(record), _taken(record.with_suffix(".npz")), _machine()
 
