@@ -80,10 +80,9 @@ def drawn():
     """Figures as a user gets them; elsewhere nothing is rendered, or as PDF only."""
 
 
-def _without_layout(figure):
+def _leave(figure):
     """Leave the parts of a figure where they begin, as it takes half the time to place them."""
     figure.set_layout_engine("none")
-    return figure
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ def drawn_without_fonts(monkeypatch):
 
     def save(figure, path, **options):
         if path.suffix == ".pdf":
-            draw(_without_layout(figure), path, **options)
+            draw(figure, path, **options)
             figures.append(figure)
         else:
             path.touch()
@@ -105,6 +104,7 @@ def drawn_without_fonts(monkeypatch):
         lambda pdf: pdf.writeObject(pdf.fontObject, {}),
     )
     monkeypatch.setattr(Figure, "savefig", save)
+    monkeypatch.setattr("precbench.report.style._lay_out", _leave)
     return figures
 
 
@@ -115,7 +115,6 @@ def laid_out(monkeypatch):
 
     def save(figure, path, **_):
         if path.suffix == ".pdf":  # once a figure
-            figure.draw_without_rendering()
             figures[path.stem] = figure
         path.touch()
 
@@ -129,11 +128,12 @@ def not_rendered(request, monkeypatch):
 
     def save(figure, path, **_):
         if path.suffix == ".pdf":  # once a figure
-            _without_layout(figure).draw_without_rendering()
+            figure.draw_without_rendering()
         path.touch()
 
     if not {"drawn", "drawn_without_fonts", "laid_out"} & set(request.fixturenames):
         monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+        monkeypatch.setattr("precbench.report.style._lay_out", _leave)
 
 
 @pytest.fixture

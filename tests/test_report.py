@@ -11,7 +11,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from precbench.cli.screen import Screen
 from precbench.cli.tables import OnScreen
@@ -27,7 +30,7 @@ from precbench.report.curves import (
 )
 from precbench.report.figures import write_figures
 from precbench.report.folder import PAGE, write_report
-from precbench.report.style import MOST_STRONG, QUIET, solver_styles
+from precbench.report.style import MOST_STRONG, QUIET, save_figure, solver_styles
 from precbench.report.table import text_table
 from precbench.report.tables import make_tables, notes, summarise, three_digits, tuned, write_tables
 from precbench.results import read_run
@@ -844,6 +847,29 @@ def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     rooms = {module.split(".")[1] for module in imported}
     assert "results" in rooms
     assert not rooms & {"solvers", "data", "kernels", "experiment"}
+
+
+def test_the_last_bits_of_a_layout_are_not_drawn(tmp_path, monkeypatch, drawn):
+    """Equal layouts differ by them: where variables lie in memory decides what is added first."""
+    lay_out = ConstrainedLayoutEngine.execute
+
+    def bent(engine, figure):
+        lay_out(engine, figure)
+        for axes in figure.axes:
+            axes.set_position(Bbox(axes.get_position().get_points() * (1 + 2**-51)))
+
+    def draw():
+        figure = Figure(layout="constrained")
+        top, _ = figure.subfigures(2, 1)
+        for axes in top.subplots(1, 2):
+            axes.plot([0, 3], [1, 7])
+        return figure
+
+    one, other = ([tmp_path / f"{name}.{end}" for end in ("svg", "pdf")] for name in ("a", "b"))
+    save_figure(draw, *one)
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", bent)
+    save_figure(draw, *other)
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
 
 
 def test_missing_and_malformed_input_is_reported(small):

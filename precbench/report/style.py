@@ -247,6 +247,21 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
 
     with style.context(["default", _RC_PARAMS]):
         figure = draw()
+        _lay_out(figure)
         for path in paths:
             figure.savefig(path, metadata=_METADATA[path.suffix])
-            figure.set_layout_engine("none")  # it is laid out by now
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Place the panels once and for all, rounded: the last bits differ between equal layouts."""
+    from matplotlib.transforms import Bbox
+
+    def rounded(place: Any) -> Any:  # not to decimals: sizes of text are 1/64 of a pixel, and tie
+        return np.round(place.get_points() * 2**30) / 2**30
+
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(rounded(part.bbox_relative))
+    for axes in figure.axes:
+        axes.set_position(Bbox(rounded(axes.get_position(original=True))))
