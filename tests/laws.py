@@ -251,7 +251,13 @@ def an_overflow_is_reported(make):
 def float32_gives_the_bits_of_its_values_as_float64(make):
     X, y = problem(d=15)
     for rows in (X.astype(np.float32), sparse.csr_matrix(np.where(X > 0, X, 0), dtype=np.float32)):
-        kept, doubled = make().fit(rows, y), make().fit(rows.astype(np.float64), y)
+        kept, seen = make(), []
+        kept._fit = lambda X, *args, fit=kept._fit, seen=seen: (seen.append(X), fit(X, *args))
+        kept.fit(rows, y)
+        del kept._fit
+        values, given = (of.data if sparse.issparse(rows) else of for of in (seen[0], rows))
+        assert np.shares_memory(values, given) == (np.float32 in kept.dtypes)
+        doubled = make().fit(rows.astype(np.float64), y)
         scores = kept.decision_function(rows)
         assert_array_equal(scores, doubled.decision_function(rows.astype(np.float64)))
         assert_array_equal(scores, kept.decision_function(rows.astype(np.float64)))

@@ -12,8 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from precbench.data import Dataset
+from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.experiment import load_config
+from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import _at_most, sample, training
 from precbench.experiment.sections import Fourier
 
@@ -82,15 +84,48 @@ def test_random_features_follow_the_scaling(trials, gamma):
     assert_allclose(sparse, filled, atol=1e-12)
 
 
-def test_one_copy_of_each_part(trials):
-    X = RNG.standard_normal((100_000, 20))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_one_copy_of_each_part(trials, dtype):
+    X = RNG.standard_normal((100_000, 20)).astype(dtype)
     trial = trials(scaling="standardise")[0]
     training(trial, dataset(X[:500]))  # imports
     tracemalloc.start()
     training(trial, dataset(X))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 0.95 * X.nbytes  # the training part is 0.7 of it
+    assert peak < 0.7 * X.nbytes + 40 * len(X)  # the training part, labels and row numbers
+
+
+def test_random_features_of_float32_rows(trials):
+    [trial, *_] = trials(scaling="standardise")
+    trial = replace(trial, fourier=Fourier(n_components=20))
+    single = DENSE.astype(np.float32)
+    found, expected = (
+        sample(trial, dataset(X), "test").X for X in (single, single.astype(np.float64))
+    )
+    assert found.dtype == np.float32
+    assert_allclose(found, expected, atol=1e-6)
+
+
+def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
+    plain, asked = (make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"}))
+    assert "kept as float32" in asked.scaling and "kept as" not in plain.scaling
+    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {
+        "float64",
+        "float32",
+    }
+    for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
+        before, after = (trial.description("0", 1, {})["preprocessing"] for trial in (old, new))
+        assert after == before | {"dtype": "float32"} and new_key != key
+    for file, text in (("X.npz", None), ("X.svm", "1 1:0.1 3:2\n-1 2:1e-3\n")):
+        path = small().with_name(file)
+        if text:
+            path.write_text(text)
+        else:
+            np.savez(path, X=DENSE, y=dataset(DENSE).y)
+        whole, single = (read_own_file(path, dtype=of)[0].X for of in ("float64", "float32"))
+        assert single.dtype == np.float32
+        assert_array_equal(dense(single), dense(whole).astype(np.float32))
 
 
 @pytest.mark.parametrize(

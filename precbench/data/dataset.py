@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.errors import InputError
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Matrix: TypeAlias = NDArray[np.float64] | csr_matrix
+    Matrix: TypeAlias = NDArray[np.floating] | csr_matrix
+
+Dtype = Literal["float64", "float32"]
+"""The type that values of rows are stored in."""
+
+
+def stored(X: Matrix, dtype: Dtype, name: str) -> Matrix:
+    """Return rows with each value as the nearest of a type; without a copy if it is theirs.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix
+    dtype : {"float64", "float32"}
+    name : str
+        Of the rows, for the message.
+
+    Returns
+    -------
+    ndarray or csr_matrix
+
+    Raises
+    ------
+    InputError
+        If the type cannot hold a value.
+    """
+    try:
+        with np.errstate(over="raise"):
+            return X.astype(dtype, copy=False)
+    except FloatingPointError as error:
+        raise InputError(
+            f"{name}: {dtype} holds values up to {np.finfo(dtype).max:.3g} only, and X has larger "
+            "ones: leave out dtype"
+        ) from error
 
 
 class Arrays(NamedTuple):
@@ -32,8 +66,8 @@ class Dataset:
     name : str
     title : str
         Name in tables and plots; that of a stand-in ends with ``(stand-in, synthetic)``.
-    X : ndarray of shape (n_samples, n_features), float64, C-contiguous, or csr_matrix with int32
-        indices
+    X : ndarray of shape (n_samples, n_features), C-contiguous, or csr_matrix with int32 indices
+        Of float64, or where it was asked for of float32.
     y : ndarray of shape (n_samples,), float64
         -1 or +1.
     sha256 : str

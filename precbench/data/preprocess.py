@@ -1,4 +1,4 @@
-"""Scale features and rows in place."""
+"""Scale features and rows in place, in float64 whatever type the values are stored in."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Scaler:
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()
-            learner.partial_fit(block)
+            learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
         elif isinstance(learner, MaxAbsScaler):
@@ -143,11 +143,12 @@ class Scaler:
         if self.scales_rows:
             from sklearn.preprocessing import normalize
 
-            if isinstance(X, np.ndarray):
-                for rows in _slices(X.shape[0]):
-                    normalize(X[rows], copy=False)
-            elif X.shape[0]:
-                normalize(X, copy=False)
+            for rows in _slices(X.shape[0]):
+                block = normalize(X[rows].astype(np.float64, copy=False), copy=False)
+                if isinstance(X, np.ndarray):
+                    X[rows] = block
+                else:
+                    X.data[X.indptr[rows.start] :][: block.nnz] = block.data
         return X
 
     def _scale_features(self, X: Matrix) -> None:
@@ -159,8 +160,7 @@ class Scaler:
             )
         if isinstance(X, np.ndarray):
             for rows in _slices(X.shape[0]):
-                X[rows] -= self.shift
-                X[rows] /= self.scale
+                np.divide(X[rows] - self.shift, self.scale, out=X[rows])
         elif self.shift.any():
             raise InputError(
                 "sparse rows cannot be shifted as the dense ones were; make them dense"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from precbench.data.preprocess import ROWS_AT_ONCE
+
 if TYPE_CHECKING:
     from precbench.data.dataset import Matrix
 
-__all__ = ["fitted_sampler"]
+__all__ = ["fitted_sampler", "mapped"]
 
 
 def fitted_sampler(
@@ -36,5 +40,26 @@ def fitted_sampler(
     sampler = RBFSampler(
         gamma="scale" if gamma is None else gamma, n_components=n_components, random_state=seed
     )
-    sampler.fit(X).random_weights_ /= bandwidth
+    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth
     return sampler
+
+
+def mapped(sampler: Any, X: Matrix) -> Matrix:
+    """Map rows to random features, computed in float64 and stored in the type of the rows.
+
+    Parameters
+    ----------
+    sampler : sklearn.kernel_approximation.RBFSampler
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_components)
+    """
+    if X.dtype == np.float64:
+        return sampler.transform(X)
+    features = np.empty((X.shape[0], sampler.n_components), X.dtype)
+    for start in range(0, X.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        features[rows] = sampler.transform(X[rows].astype(np.float64))
+    return features

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.dataset import Dtype, stored
 from precbench.data.packed import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
@@ -42,7 +43,7 @@ _MISTAKES = {
 class _Rows(NamedTuple):
     """Some rows; ``row_ends`` counts the entries up to the end of each."""
 
-    data: NDArray[np.float64]
+    data: NDArray[np.floating]
     indices: NDArray[np.int32]
     row_ends: NDArray[np.intp]
     labels: NDArray[np.float64]
@@ -50,7 +51,7 @@ class _Rows(NamedTuple):
 
 
 def read_svmlight(
-    source: Source, n_features: int | None = None
+    source: Source, n_features: int | None = None, dtype: Dtype = "float64"
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
     """Read a whole svmlight file.
 
@@ -60,10 +61,12 @@ def read_svmlight(
         Plain text, or text compressed as gz, bz2 or xz.
     n_features : int, optional
         Number of columns; by default the largest index in the file.
+    dtype : {"float64", "float32"}
+        Type of the values of X.
 
     Returns
     -------
-    X : scipy.sparse.csr_matrix of shape (n_samples, n_features), float64, int32 indices
+    X : scipy.sparse.csr_matrix of shape (n_samples, n_features), int32 indices
     y : ndarray of shape (n_samples,), float64
         The labels as printed.
 
@@ -82,7 +85,7 @@ def read_svmlight(
                 f"{name_of(source)}: the file has more than 2**31 - 1 entries; "
                 "read it in pieces with open_stream"
             )
-        pieces.append(rows)
+        pieces.append(rows._replace(data=stored(rows.data, dtype, name_of(source))))
     if n_features is None:
         n_features = max(rows.largest_index for rows in pieces)
     return joined(pieces, n_features)

@@ -19,6 +19,7 @@ from precbench.experiment.sections import (
     Checkpoints,
     Data,
     DataEntry,
+    Dtype,
     FittedOn,
     MetricEntry,
     NamedData,
@@ -63,6 +64,8 @@ class Experiment(Section):
     datasets: Items[DataEntry]
     scaling: Scaling | None = None
     scaling_fitted_on: FittedOn = "train"
+    dtype: Dtype = "float64"
+    """Type in which the rows are kept: "float32" takes half the memory. Sums are of float64."""
     rows: PositiveInt | None = None
     protocol: Protocol = Protocol()
     solvers: Annotated[dict[str, SolverEntry], Field(min_length=1)]
@@ -320,6 +323,7 @@ class Experiment(Section):
             dataset=dataset,
             scaling=self._scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
+            dtype=self.dtype,
             split=Split(
                 kind=getattr(dataset, "split", None) or protocol.split,
                 index=index,

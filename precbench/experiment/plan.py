@@ -93,7 +93,8 @@ class Plan:
             for label, entry in self.experiment.solvers.items()
             if entry.fourier
         ]
-        return "; ".join([scaled, *mapped])
+        kept = [f"kept as {dtype}"] if (dtype := self.experiment.dtype) != "float64" else []
+        return "; ".join([scaled, *kept, *mapped])
 
 
 def make_plan(
@@ -139,7 +140,11 @@ def make_plan(
             continue
         try:
             datasets[entry.name] = read_data(
-                entry, mirror=mirror, stand_ins=stand_ins, rows=experiment.rows
+                entry,
+                mirror=mirror,
+                stand_ins=stand_ins,
+                rows=experiment.rows,
+                dtype=experiment.dtype,
             )
         except DataUnavailableError as error:
             if not stand_ins or getattr(entry, "on_missing", "error") != "skip":

@@ -11,11 +11,18 @@ from numpy.typing import NDArray
 from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
 from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
-from precbench.data.random_features import fitted_sampler
+from precbench.data.random_features import fitted_sampler, mapped
 from precbench.data.stream.row_stream import Keep, RowStream
 from precbench.errors import InputError
 from precbench.experiment.division import all_but, divide_rows, divide_stream, share
-from precbench.experiment.sections import Data, FileData, Fourier, StreamedCard, StreamedFile
+from precbench.experiment.sections import (
+    Data,
+    Dtype,
+    FileData,
+    Fourier,
+    StreamedCard,
+    StreamedFile,
+)
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
@@ -33,6 +40,7 @@ def read_data(
     mirror: str | None = None,
     stand_ins: bool = True,
     rows: int | None = None,
+    dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set that an entry of a config names.
 
@@ -47,6 +55,8 @@ def read_data(
         Keep at most this many rows: a random choice, always the same, with the classes in their
         proportions, but at least two rows, and 2 % if it has so many, of each. Of a streamed file
         about so many rows, each chosen for itself.
+    dtype : {"float64", "float32"}
+        Type in which the rows are kept.
 
     Returns
     -------
@@ -55,18 +65,22 @@ def read_data(
     """
     if isinstance(entry, StreamedFile):
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
-        streamed = replace(open_stream(entry.file, **options), name=entry.name, title=entry.name)
+        streamed = open_stream(entry.file, dtype=dtype, **options)
+        streamed = replace(streamed, name=entry.name, title=entry.name)
         n_rows = streamed.X.shape[0]
         if rows is None or rows >= n_rows:
             return streamed
         return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
     if isinstance(entry, FileData):
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset = replace(read_own_file(entry.file, **options)[0], name=entry.name, split_key=None)
+        dataset = read_own_file(entry.file, dtype=dtype, **options)[0]
+        dataset = replace(dataset, name=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
         card = entry.card if isinstance(entry, StreamedCard) else entry.name
-        dataset = load_dataset(card, mirror=mirror, on_missing="stand-in" if stand_in else "error")
+        dataset = load_dataset(
+            card, mirror=mirror, on_missing="stand-in" if stand_in else "error", dtype=dtype
+        )
     dataset = dataset if rows is None else _at_most(dataset, rows)
     if isinstance(entry, StreamedCard):
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
@@ -293,7 +307,7 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
     X = dataset.X[split.train]
     _scaler(trial, dataset, X).transform_in_place(X)
     if trial.fourier is not None:
-        X = _fourier(trial.fourier, trial.seed, X).transform(X)
+        X = mapped(_fourier(trial.fourier, trial.seed, X), X)
     return InMemory(X, dataset.y[split.train]), n_fit
 
 
@@ -307,7 +321,7 @@ def test_rows(trial: Trial, dataset: Dataset) -> InMemory:
         scaler.transform_in_place(X)
         if trial.fourier is not None:
             scaler.transform_in_place(X_train)
-            X = _fourier(trial.fourier, trial.seed, X_train).transform(X)
+            X = mapped(_fourier(trial.fourier, trial.seed, X_train), X)
     return InMemory(X, dataset.y[split.test])
 
 

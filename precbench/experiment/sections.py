@@ -45,6 +45,8 @@ from precbench.yaml.models import (
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
 """Those of `precbench.data.preprocess`, which takes long to import."""
 FittedOn = Literal["train", "all"]
+Dtype = Literal["float64", "float32"]
+"""That of `precbench.data.dataset`."""
 SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
     "accuracy-time",

@@ -7,6 +7,7 @@ from typing import Any
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
+    Dtype,
     FittedOn,
     Fourier,
     Limit,
@@ -121,6 +122,8 @@ class Trial:
         Random features in place of the scaled ones, drawn for each split.
     parts : tuple of {"test", "training"}
         The parts that it is measured on.
+    dtype : {"float64", "float32"}
+        Type in which the rows are kept.
     """
 
     experiment: str
@@ -141,6 +144,7 @@ class Trial:
     limit: Limit | None
     fourier: Fourier | None = None
     parts: tuple[Part, ...] = ("test",)
+    dtype: Dtype = "float64"
 
     @property
     def sweep_point(self) -> str:
@@ -195,6 +199,8 @@ class Trial:
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
+        if self.dtype != "float64":
+            preprocessing["dtype"] = self.dtype
         if not isinstance(self.dataset, NamedData):
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:

@@ -255,13 +255,13 @@ class _Stream(NamedTuple):
     """
 
     population: Dataset
-    X: NDArray[np.float64]
+    X: NDArray[np.floating]
     y: NDArray[np.float64]
     k: float
     batch_size: int
 
     @property
-    def batches(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64], int]]:
+    def batches(self) -> list[tuple[NDArray[np.floating], NDArray[np.float64], int]]:
         """Rows, labels and the k of each batch, 0 where no row is positive."""
         parts = (slice(i, i + self.batch_size) for i in range(0, len(self.y), self.batch_size))
         return [(self.X[part], self.y[part], self._count(self.y[part])) for part in parts]

@@ -293,7 +293,7 @@ def _found(trial: Trial, wanted: Dataset) -> Dataset | None:
     if wanted.stand_in or not _is_at_hand(trial.dataset):
         return None
     try:
-        dataset = read_data(trial.dataset, rows=trial.rows)
+        dataset = read_data(trial.dataset, rows=trial.rows, dtype=trial.dtype)
     except (PrecbenchError, OSError):
         return None
     return dataset if dataset.sha256 == wanted.sha256 else None

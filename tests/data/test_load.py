@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.sparse import issparse
 
 from precbench.data import DATASETS, load_dataset
@@ -147,6 +148,16 @@ def test_an_unwritable_cache_is_no_error(cache):
     dataset = load_dataset("margin")
     check_law(dataset)
     assert not is_mapped(dataset.X)
+
+
+@pytest.mark.parametrize("name", ["counterexample", "margin"])
+def test_rows_kept_as_float32(cache, name):
+    whole, single = load_dataset(name), load_dataset(name, dtype="float32")
+    assert_array_equal(single.X, np.asarray(whole.X).astype(np.float32))
+    assert single.X.dtype == np.float32 and single.y.dtype == np.float64
+    assert all(map(is_mapped, (single.X, load_dataset(name, dtype="float32").X)))
+    assert single.sha256 == whole.sha256 == load_dataset(name).sha256
+    assert load_dataset(name).X.dtype == np.float64
 
 
 def test_a_damaged_array_cache_is_rebuilt(cache):

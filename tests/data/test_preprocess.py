@@ -68,6 +68,20 @@ def test_a_saved_scaler_gives_the_same_rows(kind):
     assert np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("kind", get_args(Scaling))
+@pytest.mark.parametrize("whole", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind):
+    if "standardise" in kind and whole is SPARSE:
+        return
+    single = whole.astype(np.float32)
+    double = single.astype(np.float64)
+    found = Scaler(kind).fit(single).transform_in_place(single.copy())
+    expected = Scaler(kind).fit(double).transform_in_place(double.copy())
+    assert found.dtype == np.float32
+    twice_rounded = kind == "standardise-unit-norm"
+    assert abs(found - expected.astype(np.float32)).max() <= 1e-7 * twice_rounded
+
+
 def test_invalid_arguments():
     with pytest.raises(InputError, match="use scaling 'unit', 'unit-norm' or 'none'"):
         Scaler("standardise").fit(SPARSE)

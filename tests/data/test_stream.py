@@ -181,6 +181,34 @@ def test_stored_order_equals_a_pass_in_memory(folder, kind, solver):
     assert_array_equal(piecewise.classes_, [-1, 1])
 
 
+@pytest.mark.parametrize("kind", KINDS[:4])
+def test_rows_streamed_as_float32(folder, kind):
+    stream = opened(folder, kind, dtype="float32").scaled("unit", opened(folder, kind))
+    in_double = opened(folder, kind).scaled("unit", opened(folder, kind))
+    for rng in (None, np.random.default_rng(0)):
+        blocks = [X for X, _ in stream.batches(50, rng)]
+        assert {X.dtype for X in blocks} == {np.dtype(np.float32)}
+        if rng is None:
+            expected = vstack([csr_matrix(X) for X, _ in in_double]).astype(np.float32)
+            assert abs(vstack([csr_matrix(X) for X in blocks]) - expected).max() == 0
+
+
+def test_a_file_of_float32_is_read_into_the_buffer(folder, tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", DENSE.astype(np.float32))
+    stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype="float32").X
+    monkeypatch.setattr("precbench.data.stream.files._Npy.rows", None)  # else a copy is made
+    [(X, _)] = stream.batches(50, np.random.default_rng(0))
+    assert_array_equal(X[np.argsort(X[:, 0])], DENSE)
+
+
+def test_a_value_beyond_float32_is_reported(tmp_path):
+    np.save(tmp_path / "X.npy", np.array([[1.0], [1e39]]))
+    np.save(tmp_path / "y.npy", [0, 1])
+    stream = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32").X
+    with pytest.raises(InputError, match=r"X\.npy: float32 holds values up to 3.4e\+38 only"):
+        list(stream)
+
+
 def test_a_trace_can_stop_a_stream(folder):
     solver = SGDAtK(batch_size=50, epochs=5)
     stream = opened(folder, "npy", block_bytes=900)

@@ -1,6 +1,7 @@
 """Arrays in the cache, parsed once, so that many processes share one memory map.
 
-``prepared/<name>-<first 16 digits of the sha256>/`` holds one ``.npy`` per array. A folder
+``prepared/<name>-<first 16 digits of the sha256>/`` holds one ``.npy`` per array, and with
+``-float32`` behind its name the same with the values of X as float32. A folder
 appears whole (written under another name, then renamed) or not at all.
 """
 
@@ -15,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Arrays
+from precbench.data.dataset import Arrays, Dtype
 from precbench.files import publish, temporary
 from precbench.locations import cache_folder
 
 _DTYPES = {
-    **dict.fromkeys(("X", "data", "y", "optimum"), np.float64),
+    **dict.fromkeys(("y", "optimum"), np.float64),
     **dict.fromkeys(("indices", "indptr"), np.int32),
     "groups": np.int64,
 }
 
 
-def load_prepared(name: str, sha256: str) -> Arrays | None:
+def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
     """Map the arrays of a data set into memory, read-only.
 
     Parameters
@@ -34,17 +35,19 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
     name : str
     sha256 : str
         Identity of the content, 64 hexadecimal digits.
+    dtype : {"float64", "float32"}
+        Type of the values of X.
 
     Returns
     -------
     Arrays or None
         None if there are none, or if they are not as they were written.
     """
-    folder = _folder(name, sha256)
+    folder = _folder(name, sha256, dtype)
     parts: dict[str, Any]
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
-        parts = {path.stem: _mapped(path) for path in folder.glob("*.npy")}
+        parts = {path.stem: _mapped(path, dtype) for path in folder.glob("*.npy")}
         if "data" in parts:
             from scipy.sparse import csr_matrix
 
@@ -57,7 +60,7 @@ def load_prepared(name: str, sha256: str) -> Arrays | None:
         return None
 
 
-def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
+def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
     """Write the arrays of a data set into the cache, if it can be written.
 
     Parameters
@@ -65,8 +68,10 @@ def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
     name : str
     sha256 : str
     arrays : Arrays
+    dtype : {"float64", "float32"}
+        Type of the values of X.
     """
-    folder = _folder(name, sha256)
+    folder = _folder(name, sha256, dtype)
     parts = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):
         X = parts.pop("X")
@@ -76,18 +81,19 @@ def store_prepared(name: str, sha256: str, arrays: Arrays) -> None:
         for part, array in parts.items():
             np.save(unfinished / f"{part}.npy", array, allow_pickle=False)
         (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
-        if load_prepared(name, sha256) is None:  # else another process was faster
+        if load_prepared(name, sha256, dtype) is None:  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
             publish(unfinished, folder)
 
 
-def _folder(name: str, sha256: str) -> Path:
-    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}"
+def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
+    kind = "" if dtype == "float64" else f"-{dtype}"
+    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"
 
 
-def _mapped(path: Path) -> NDArray:
+def _mapped(path: Path, dtype: Dtype) -> NDArray:
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     whole = array.offset + array.nbytes == path.stat().st_size
-    if not whole or array.dtype != _DTYPES[path.stem]:  # the kernels trust both
+    if not whole or array.dtype != _DTYPES.get(path.stem, dtype):  # the kernels trust both
         raise ValueError(f"{path} is damaged")
     return np.asarray(array)  # a plain view: memmap costs time in every small operation

@@ -16,7 +16,7 @@ from precbench.data.cards.array_cache import load_prepared, store_prepared
 from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import fetch, parse_cached
 from precbench.data.cards.registry import find_card
-from precbench.data.dataset import Arrays, Dataset
+from precbench.data.dataset import Arrays, Dataset, Dtype, stored
 from precbench.errors import DataUnavailableError, InputError
 
 
@@ -24,6 +24,7 @@ def load_dataset(
     name: str,
     mirror: str | os.PathLike[str] | None = None,
     on_missing: Literal["error", "stand-in"] = "error",
+    dtype: Dtype = "float64",
 ) -> Dataset:
     """Load a data set: from the cache, a mirror, or its official addresses.
 
@@ -36,6 +37,8 @@ def load_dataset(
     on_missing : {"error", "stand-in"}
         What to do when the files cannot be obtained; a stand-in is synthetic, and its title says
         so.
+    dtype : {"float64", "float32"}
+        Type of the values of X; the sums of the solvers are of float64 either way.
 
     Returns
     -------
@@ -51,11 +54,12 @@ def load_dataset(
         An unknown name, or files that do not match the card.
     """
     source = _find(name, mirror, on_missing)
-    arrays = load_prepared(name, source.sha256)
+    arrays = load_prepared(name, source.sha256, dtype)
     if arrays is None:
-        made = source.make()
-        store_prepared(name, source.sha256, made)
-        arrays = load_prepared(name, source.sha256) or _read_only(made)
+        made = load_prepared(name, source.sha256) or source.make()
+        made = made._replace(X=stored(made.X, dtype, name))
+        store_prepared(name, source.sha256, made, dtype)
+        arrays = load_prepared(name, source.sha256, dtype) or _read_only(made)
     title = source.card.title
     return Dataset(
         name=name,

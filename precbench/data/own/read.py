@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.cards.parsers import DENSE_ABOVE
-from precbench.data.dataset import Dataset
+from precbench.data.dataset import Dataset, Dtype, stored
 from precbench.data.own.encoding import (
     Encoding,
     Format,
@@ -73,6 +73,7 @@ def read_own_file(
     drop: Sequence[str] = (),
     categorical: Categorical = "error",
     missing: Missing = "error",
+    dtype: Dtype = "float64",
 ) -> tuple[Dataset, Encoding]:
     """Read a labelled file of the user.
 
@@ -101,6 +102,8 @@ def read_own_file(
         Treatment of text. Dates in ISO 8601 are no text: they count in days since the first one.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them.
+    dtype : {"float64", "float32"}
+        Type of the values of X. A table is encoded in float64 first.
 
     Returns
     -------
@@ -136,9 +139,9 @@ def read_own_file(
             wrong = listed(option for option, given in only_tables.items() if given)
             raise InputError(f"{path}: {wrong} has no meaning for {found}, which has no columns")
         if found == "svmlight":
-            own = _own_svmlight(path, positive)
+            own = _own_svmlight(path, positive, dtype)
         else:
-            own = _own_npz(path, positive, groups, time)
+            own = _own_npz(path, positive, groups, time, dtype)
 
     options = [VERSION, found, label, positive, groups, list(drop), categorical, missing]
     options += [] if time is None else [time]
@@ -150,7 +153,7 @@ def read_own_file(
     dataset = Dataset(
         name=name,
         title=name,
-        X=own.X,
+        X=stored(own.X, dtype, str(path)),
         y=own.y,
         sha256=digest.hexdigest(),
         groups=own.groups,
@@ -310,9 +313,9 @@ def _own_table(
     return _Own(encoding.encode(table, str(path)), y, numbered, order, encoding)
 
 
-def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
+def _own_svmlight(path: Path, positive: str | float | None, dtype: Dtype) -> _Own:
     X: Matrix
-    X, labels = read_svmlight(path)
+    X, labels = read_svmlight(path, dtype=dtype)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
     y = signs(path, labels.tolist(), positive)
@@ -322,11 +325,11 @@ def _own_svmlight(path: Path, positive: str | float | None) -> _Own:
 
 
 def _own_npz(
-    path: Path, positive: str | float | None, groups: str | None, time: str | None
+    path: Path, positive: str | float | None, groups: str | None, time: str | None, dtype: Dtype
 ) -> _Own:
     import pandas as pd
 
-    X, arrays = _npz(path)
+    X, arrays = _npz(path, dtype)
     y = signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
     numbered = None
     if groups is not None:
@@ -494,7 +497,7 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
 
 
-def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
+def _npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Read an npz file; return X and all arrays."""
     from scipy.sparse import csr_matrix
 
@@ -507,12 +510,13 @@ def _npz(path: Path) -> tuple[Matrix, dict[str, NDArray]]:
         if texts:
             raise DamagedError(f"{texts[0]} holds text")
         if "X" in arrays:
-            X: Matrix = np.ascontiguousarray(arrays["X"], dtype=np.float64)
+            X: Matrix = np.ascontiguousarray(stored(arrays["X"], dtype, str(path)))
         elif set(parts) <= set(arrays):
             data, indices, indptr, shape = (arrays[part] for part in parts)
             if max(shape, default=0) > LARGEST_INDEX:
                 raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
-            X = csr_matrix((data, indices, indptr), shape=tuple(shape), dtype=np.float64)
+            data = stored(data, dtype, str(path))
+            X = csr_matrix((data, indices, indptr), shape=tuple(shape))
             X.check_format(full_check=True)
             X.sum_duplicates()
         else:

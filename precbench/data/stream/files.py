@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.cards.parsers import DENSE_ABOVE
+from precbench.data.dataset import Dtype, stored
 from precbench.data.own.encoding import MOST_CATEGORIES, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
@@ -63,6 +64,7 @@ def open_stream(
     n_features: int | None = None,
     block_bytes: int = BLOCK_BYTES,
     buffer_bytes: int = BUFFER_BYTES,
+    dtype: Dtype = "float64",
 ) -> StreamedDataset:
     """Open a file that may be larger than memory.
 
@@ -88,6 +90,9 @@ def open_stream(
         them.
     buffer_bytes : int
         Size of the shuffle buffer in memory.
+    dtype : {"float64", "float32"}
+        Type of the values of the rows as they are read; with float32 the buffer holds twice as
+        many, in another order.
 
     Returns
     -------
@@ -120,7 +125,7 @@ def open_stream(
         source = _scan_npy(path, labels, label, scan, block_bytes)
     signs(path, sorted(scan.distinct), positive)  # are there two classes, and which is positive?
     name = path.name.split(".")[0]
-    stream = RowStream(source, buffer_bytes)
+    stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
     return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())
 
 
@@ -227,7 +232,8 @@ class _TextBlocks(Source):
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
                     _refuse_changed(self.path, file, _Stamp(-1, -1))
-                yield first, X.toarray() if self.dense else X, y
+                block = X.toarray() if self.dense else X
+                yield first, stored(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
@@ -367,7 +373,7 @@ class _NpyBlocks(Source):
 
     def raw(
         self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, NDArray[np.float64], NDArray]]:
+    ) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
         """Yield blocks with the labels as they stand in the file."""
         beside = self.labels or self.features
         with (
@@ -376,7 +382,7 @@ class _NpyBlocks(Source):
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                as_it_is = self.labels is not None and self.features.dtype == np.float64
+                as_it_is = self.labels is not None and self.features.dtype == self.dtype
                 if into is not None and as_it_is:
                     X = self.features.copied(file, start, into(stop - start))
                 else:
@@ -387,7 +393,8 @@ class _NpyBlocks(Source):
                 else:
                     labels = np.empty(stop - start, self.labels.dtype)
                     self.labels.copied(label_file, start, labels)
-                yield start, np.require(X, np.float64, "C"), labels
+                X = stored(X, self.dtype, str(self.features.path))
+                yield start, np.ascontiguousarray(X), labels
 
 
 def _scan_npy(

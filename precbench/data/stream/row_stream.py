@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset
+from precbench.data.dataset import Dataset, Dtype
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError
 
@@ -29,7 +29,7 @@ Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64], NDArray[np.int32]]"
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Returns which row numbers belong to a part."""
-Room = Callable[[int], NDArray[np.float64]]
+Room = Callable[[int], NDArray[np.floating]]
 """Returns an array with room for a number of rows."""
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
@@ -52,6 +52,8 @@ class Source(ABC):
         Size of a block on disk.
     run : int
         How many neighbouring blocks are read at a time in stored order.
+    dtype : {"float64", "float32"}
+        Type of the values.
     """
 
     n_features: int
@@ -60,6 +62,7 @@ class Source(ABC):
     positives: NDArray[np.uint8]
     block_bytes: int
     run: int = 8
+    dtype: Dtype = "float64"
 
     @abstractmethod
     def read(
@@ -235,7 +238,7 @@ class RowStream:
         return {name: value for name, value in self.__dict__.items() if name != "_rooms"}
 
     @cached_property
-    def _rooms(self) -> list[NDArray[np.float64]]:
+    def _rooms(self) -> list[NDArray[np.floating]]:
         """At most one shuffle buffer that no pass is using."""
         return []
 
@@ -270,14 +273,15 @@ class RowStream:
         Pages that are never filled take no memory.
         """
         n_rows, width = int(self.source.starts[-1]), self.source.n_features
-        full = max(1, self.buffer_bytes // (8 * width))
+        dtype = np.dtype(self.source.dtype)
+        full = max(1, self.buffer_bytes // (dtype.itemsize * width))
         longest = int(np.diff(self.source.starts).max())
         shape = (min(n_rows, full + longest), width)
-        room = self._rooms.pop() if self._rooms else np.empty(shape)
+        room = self._rooms.pop() if self._rooms else np.empty(shape, dtype)
         labels = np.empty(len(room))
         n = 0
 
-        def rest(n_rows: int) -> NDArray[np.float64]:
+        def rest(n_rows: int) -> NDArray[np.floating]:
             return room[n : n + n_rows]
 
         for first, X, y in self.source.read(runs, rest):
@@ -380,6 +384,7 @@ def stream_dataset(
         starts=block_starts(n_rows, rows_per_block),
         positives=np.packbits(dataset.y > 0),
         block_bytes=block_bytes,
+        dtype="float32" if dataset.X.dtype == np.float32 else "float64",
         X=dataset.X,
         y=dataset.y,
     )
