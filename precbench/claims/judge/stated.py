@@ -19,11 +19,12 @@ __all__ = ["judge_bound", "judge_exact", "judge_statement"]
 
 def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
     """Return the rows of a study's table that hold these entries."""
+    chosen = np.ones(len(table), dtype=bool)
     for column, wanted in cell.items():
         if column not in table:
             raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
-        table = table[table[column] == wanted]
-    return table
+        chosen &= (table[column] == wanted).to_numpy()
+    return table[chosen]
 
 
 def judge_exact(claim: ExactClaim, evidence: Evidence) -> LedgerRow:
