@@ -18,12 +18,16 @@
 typedef double precbench_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 typedef double precbench_four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef long long precbench_places __attribute__((vector_size(32)));
 typedef float precbench_two_floats __attribute__((vector_size(8), aligned(4), may_alias));
 typedef float precbench_four_floats __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define PRECBENCH_ROW static inline __attribute__((always_inline))
 #define PRECBENCH_AHEAD 8 /* rows between a request and its use */
+#define PRECBENCH_VALUES_AHEAD 256 /* and values, which count where rows are short */
 #define PRECBENCH_LINE 64 /* bytes of a line of the cache */
+
+#define precbench_prefetch(address) __builtin_prefetch((address), 0, 3)
 
 enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not stored */ };
 
@@ -44,6 +48,8 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
          ? __builtin_convertvector(*(const precbench_four_floats *)((const float *)(x) + (j)),     \
                                    precbench_four)                                                 \
          : PRECBENCH_FOUR((const double *)(x), j))
+#define PRECBENCH_TWO_OF_FOUR(x, j, kind)                                                          \
+    ((precbench_four){PRECBENCH_VALUE(x, j, kind), PRECBENCH_VALUE(x, (j) + 1, kind), 0, 0})
 
 /* Where value number j is. */
 PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int kind)
@@ -57,8 +63,11 @@ PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int k
 PRECBENCH_ROW void precbench_ask_for(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind)
 {
     const ptrdiff_t n_bytes = d * (kind == PRECBENCH_FLOATS ? sizeof(float) : sizeof(double));
-    for (ptrdiff_t byte = 0; byte < n_bytes; byte += PRECBENCH_LINE)
-        __builtin_prefetch((const char *)x + n_rows * n_bytes + byte, 0, 3);
+    const char *row = (const char *)x + n_rows * n_bytes;
+    const char *last = row + n_bytes - 1;
+    for (; row < last; row += PRECBENCH_LINE)
+        precbench_prefetch(row);
+    precbench_prefetch(last);
 }
 
 static inline double precbench_fold(precbench_pair a0, precbench_pair a1, precbench_pair a2,
@@ -142,89 +151,111 @@ PRECBENCH_ROW void precbench_dot_two(const void *x, const void *z, const int kin
     out[1] = precbench_fold(b0, b1, b2, b3, last_z);
 }
 
-/* The same, the eight sums of a row in two vectors of four: for processors that have such. */
-PRECBENCH_ROW void precbench_dot_two_wide(const void *x, const void *z, const int kind,
-                                          const double *w, ptrdiff_t n, double *out)
+/* One row or four, the eight sums of each in two vectors of four, where there are such. */
+PRECBENCH_ROW void precbench_dots_wide(const void *const *rows, const int kind, const int n_rows,
+                                       const void *w, const int kind_of_w, ptrdiff_t n, double *out)
 {
-    precbench_four x_low = {0, 0, 0, 0}, x_high = x_low, z_low = x_low, z_high = x_low, v;
-    double last_x = 0, last_z = 0;
+    precbench_four low[4] = {{0}}, high[4] = {{0}}, last = {0}, v, u;
     ptrdiff_t j = 0;
     for (; j + 8 <= n; j += 8) {
-        v = PRECBENCH_FOUR(w, j);
-        x_low += PRECBENCH_FOUR_VALUES(x, j, kind) * v;
-        z_low += PRECBENCH_FOUR_VALUES(z, j, kind) * v;
-        v = PRECBENCH_FOUR(w, j + 4);
-        x_high += PRECBENCH_FOUR_VALUES(x, j + 4, kind) * v;
-        z_high += PRECBENCH_FOUR_VALUES(z, j + 4, kind) * v;
+        v = PRECBENCH_FOUR_VALUES(w, j, kind_of_w);
+        u = PRECBENCH_FOUR_VALUES(w, j + 4, kind_of_w);
+        for (int r = 0; r < n_rows; r++) {
+            low[r] += PRECBENCH_FOUR_VALUES(rows[r], j, kind) * v;
+            high[r] += PRECBENCH_FOUR_VALUES(rows[r], j + 4, kind) * u;
+        }
     }
     if (j + 4 <= n) {
-        v = PRECBENCH_FOUR(w, j);
-        x_low += PRECBENCH_FOUR_VALUES(x, j, kind) * v;
-        z_low += PRECBENCH_FOUR_VALUES(z, j, kind) * v;
+        v = PRECBENCH_FOUR_VALUES(w, j, kind_of_w);
+        for (int r = 0; r < n_rows; r++)
+            low[r] += PRECBENCH_FOUR_VALUES(rows[r], j, kind) * v;
         j += 4;
     }
     if (j + 2 <= n) {
-        v = (precbench_four){w[j], w[j + 1], 0, 0};
-        x_high += (precbench_four){PRECBENCH_VALUE(x, j, kind), PRECBENCH_VALUE(x, j + 1, kind), 0, 0} * v;
-        z_high += (precbench_four){PRECBENCH_VALUE(z, j, kind), PRECBENCH_VALUE(z, j + 1, kind), 0, 0} * v;
+        v = PRECBENCH_TWO_OF_FOUR(w, j, kind_of_w);
+        for (int r = 0; r < n_rows; r++)
+            high[r] += PRECBENCH_TWO_OF_FOUR(rows[r], j, kind) * v;
         j += 2;
     }
-    if (j < n) {
-        last_x = PRECBENCH_VALUE(x, j, kind) * w[j];
-        last_z = PRECBENCH_VALUE(z, j, kind) * w[j];
+    if (j < n)
+        for (int r = 0; r < n_rows; r++)
+            last[r] = PRECBENCH_VALUE(rows[r], j, kind) * PRECBENCH_VALUE(w, j, kind_of_w);
+    for (int r = 0; r < n_rows; r++)
+        low[r] += high[r];
+    if (n_rows == 1) {
+        out[0] = ((low[0][0] + low[0][2]) + (low[0][1] + low[0][3])) + last[0];
+        return;
     }
-    x_low += x_high;
-    z_low += z_high;
-    out[0] = ((x_low[0] + x_low[2]) + (x_low[1] + x_low[3])) + last_x;
-    out[1] = ((z_low[0] + z_low[2]) + (z_low[1] + z_low[3])) + last_z;
+    /* the same sums of four rows at once: the halves of 0 and 2 and of 1 and 3, then the pairs */
+    v = __builtin_shuffle(low[0], low[2], (precbench_places){0, 1, 4, 5}) +
+        __builtin_shuffle(low[0], low[2], (precbench_places){2, 3, 6, 7});
+    u = __builtin_shuffle(low[1], low[3], (precbench_places){0, 1, 4, 5}) +
+        __builtin_shuffle(low[1], low[3], (precbench_places){2, 3, 6, 7});
+    v = __builtin_shuffle(v, u, (precbench_places){0, 4, 2, 6}) +
+        __builtin_shuffle(v, u, (precbench_places){1, 5, 3, 7});
+    *(precbench_four *)out = v + last;
 }
 
-/* Two rows at a time go through all weight vectors, for which they are read once. */
-PRECBENCH_ROW void precbench_score_pairs(const void *x, const int kind, const int *rows,
-                                         ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,
-                                         const double **weights, ptrdiff_t n_candidates,
-                                         double **scores, const int wide)
+/* So many rows at a time go through all weight vectors, for which they are read once; a single one
+ * through four of these at once, which change places with the rows. */
+PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const int kind,
+                                      const int *rows, ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,
+                                      const double **weights, ptrdiff_t n_candidates,
+                                      double **scores)
 {
-    for (ptrdiff_t j = 0; j + 1 < n; j += 2) {
-        if (j + 1 + PRECBENCH_AHEAD < n_known)
-            for (ptrdiff_t ahead = j + PRECBENCH_AHEAD; ahead < j + PRECBENCH_AHEAD + 2; ahead++)
-                precbench_ask_for(x, rows[ahead], d, kind);
-        for (ptrdiff_t m = 0; m < n_candidates; m++) {
-            const void *first = precbench_from(x, rows[j] * d, kind);
-            const void *second = precbench_from(x, rows[j + 1] * d, kind);
-            if (wide)
-                precbench_dot_two_wide(first, second, kind, weights[m], d, scores[m] + j);
-            else
-                precbench_dot_two(first, second, kind, weights[m], d, scores[m] + j);
+    const ptrdiff_t ahead = PRECBENCH_AHEAD + PRECBENCH_VALUES_AHEAD / d;
+    ptrdiff_t j = 0;
+    for (; j + at_once <= n; j += at_once) {
+        const void *row[4];
+        for (int r = 0; r < at_once; r++) {
+            const int *later = rows + j + r + ahead;
+            row[r] = precbench_from(x, rows[j + r] * d, kind);
+            /* where rows follow each other, the processor reads ahead by itself */
+            if (j + r + ahead < n_known && *later - rows[j + r] != ahead)
+                precbench_ask_for(x, *later, d, kind);
         }
+        ptrdiff_t m = 0;
+        for (; at_once == 1 && m + 4 <= n_candidates; m += 4) {
+            double of_four[4];
+            precbench_dots_wide((const void *const *)(weights + m), PRECBENCH_DOUBLES, 4, row[0],
+                                kind, d, of_four);
+            for (int r = 0; r < 4; r++)
+                scores[m + r][j] = of_four[r];
+        }
+        for (; m < n_candidates; m++)
+            if (at_once == 2)
+                precbench_dot_two(row[0], row[1], kind, weights[m], d, scores[m] + j);
+            else
+                precbench_dots_wide(row, kind, at_once, weights[m], PRECBENCH_DOUBLES, d,
+                                    scores[m] + j);
     }
+    for (; j < n; j++)
+        for (ptrdiff_t m = 0; m < n_candidates; m++)
+            scores[m][j] =
+                precbench_row_dot(precbench_from(x, rows[j] * d, kind), kind, weights[m], d);
 }
 
 #if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
-__attribute__((target("avx"))) static void
-precbench_score_doubles_avx(const void *x, const int *rows, ptrdiff_t n, ptrdiff_t n_known,
-                            ptrdiff_t d, const double **weights, ptrdiff_t n_candidates,
-                            double **scores)
-{
-    precbench_score_pairs(x, PRECBENCH_DOUBLES, rows, n, n_known, d, weights, n_candidates, scores,
-                          1);
-}
+/* A long row is one stream, which the processor reads ahead better than four at once. */
+#define PRECBENCH_SCORE_WIDE(name, kind)                                                           \
+    __attribute__((target("avx"))) static void name(                                               \
+        const void *x, const int *rows, ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,               \
+        const double **weights, ptrdiff_t n_candidates, double **scores)                           \
+    {                                                                                              \
+        if (d > 16)                                                                                \
+            precbench_score_by(1, x, kind, rows, n, n_known, d, weights, n_candidates, scores);    \
+        else                                                                                       \
+            precbench_score_by(4, x, kind, rows, n, n_known, d, weights, n_candidates, scores);    \
+    }
 
-__attribute__((target("avx"))) static void
-precbench_score_floats_avx(const void *x, const int *rows, ptrdiff_t n, ptrdiff_t n_known,
-                           ptrdiff_t d, const double **weights, ptrdiff_t n_candidates,
-                           double **scores)
-{
-    precbench_score_pairs(x, PRECBENCH_FLOATS, rows, n, n_known, d, weights, n_candidates, scores,
-                          1);
-}
+PRECBENCH_SCORE_WIDE(precbench_score_doubles_avx, PRECBENCH_DOUBLES)
+PRECBENCH_SCORE_WIDE(precbench_score_floats_avx, PRECBENCH_FLOATS)
 #endif
 
-/* Score the rows but an odd last one under each weight vector. */
-static inline void precbench_score_two_by_two(const void *x, int kind, const int *rows, ptrdiff_t n,
-                                              ptrdiff_t n_known, ptrdiff_t d,
-                                              const double **weights, ptrdiff_t n_candidates,
-                                              double **scores)
+/* Score the n first of n_known rows under each weight vector. */
+static inline void precbench_score_dense(const void *x, int kind, const int *rows, ptrdiff_t n,
+                                         ptrdiff_t n_known, ptrdiff_t d, const double **weights,
+                                         ptrdiff_t n_candidates, double **scores)
 {
 #if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
     if (__builtin_cpu_supports("avx")) {
@@ -236,11 +267,11 @@ static inline void precbench_score_two_by_two(const void *x, int kind, const int
     }
 #endif
     if (kind == PRECBENCH_FLOATS)
-        precbench_score_pairs(x, PRECBENCH_FLOATS, rows, n, n_known, d, weights, n_candidates,
-                              scores, 0);
+        precbench_score_by(2, x, PRECBENCH_FLOATS, rows, n, n_known, d, weights, n_candidates,
+                           scores);
     else
-        precbench_score_pairs(x, PRECBENCH_DOUBLES, rows, n, n_known, d, weights, n_candidates,
-                              scores, 0);
+        precbench_score_by(2, x, PRECBENCH_DOUBLES, rows, n, n_known, d, weights, n_candidates,
+                           scores);
 }
 
 PRECBENCH_ROW double precbench_sparse_dot(const void *x, const int kind, const int *columns,

@@ -29,6 +29,7 @@ from libc.string cimport memset
 from precbench.kernels.rows cimport (
     Rows,
     precbench_all_finite,
+    precbench_prefetch,
     row_axpy,
     rows_of,
     score_rows,
@@ -316,11 +317,19 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
             w[j] *= radius / norm
 
 
-cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noexcept nogil:
-    """List the positions of the positives and of the negatives, without a branch on the label."""
-    cdef Py_ssize_t j, n_pos = 0
+cdef void split_labels(
+    Batch* batch, const signed char* y, const int* rows, Py_ssize_t n_known
+) noexcept nogil:
+    """List the positions of the positives and of the negatives, without a branch on the label.
+
+    The labels of the next batch are asked for, where they lie scattered.
+    """
+    cdef Py_ssize_t j, n_pos = 0, last = min(2 * batch.n, n_known) - 1
     cdef int* pos = batch.pos
     cdef int* neg = batch.neg
+    if rows[last] - rows[0] != last:
+        for j in range(batch.n, last + 1):
+            precbench_prefetch(y + rows[j])
     for j in range(batch.n):
         pos[n_pos] = <int>j
         neg[j - n_pos] = <int>j
@@ -470,7 +479,7 @@ def minibatch_pass(
                 )
             else:
                 score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
-            split_labels(&batch, &y[0], &order[start])
+            split_labels(&batch, &y[0], &order[start], stop - start)
             for m in range(n_candidates):
                 learn(&all_of[m], &batch, &X, &order[start], all_of[m].eta[n_batches])
             n_batches += 1

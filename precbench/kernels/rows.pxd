@@ -20,7 +20,7 @@ cdef extern from "dense.h":
     void precbench_dot_two(
         const void* x, const void* z, int kind, const double* w, Py_ssize_t n, double* out
     ) noexcept nogil
-    void precbench_score_two_by_two(
+    void precbench_score_dense(
         const void* x,
         int kind,
         const int* rows,
@@ -51,6 +51,7 @@ cdef extern from "dense.h":
     double precbench_value "PRECBENCH_VALUE"(const void* x, Py_ssize_t j, int kind) noexcept nogil
     const void* precbench_from(const void* x, Py_ssize_t j, int kind) noexcept nogil
     bint precbench_all_finite(const double* x, Py_ssize_t n) noexcept nogil
+    void precbench_prefetch(const void* address) noexcept nogil
     void precbench_ask_for(
         const void* x, Py_ssize_t n_rows, Py_ssize_t d, int kind
     ) noexcept nogil
@@ -127,20 +128,16 @@ cdef inline void score_rows(
     Py_ssize_t n_candidates,
     double** scores,
 ) noexcept nogil:
-    """Score the n first of n_known rows by each candidate; dense ones are asked for ahead.
-
-    Two rows at a time go through all candidates, for which they are read once.
-    """
-    cdef Py_ssize_t j = 0, m
+    """Score the n first of n_known rows by each candidate; dense ones are asked for ahead."""
+    cdef Py_ssize_t j, m
     if X.indptr == NULL:
-        precbench_score_two_by_two(
+        precbench_score_dense(
             X.data, X.kind, rows, n, n_known, X.n_cols, weights, n_candidates, scores
         )
-        j = n - n % 2
-    while j < n:
+        return
+    for j in range(n):
         for m in range(n_candidates):
             scores[m][j] = row_dot(X, rows[j], weights[m])
-        j += 1
 
 
 cdef inline void score_sparse_rows(
