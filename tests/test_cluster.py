@@ -1,19 +1,23 @@
 """Runs on a Dask cluster: the same numbers as on one machine, whatever happens to its processes."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from distributed import KilledWorker
 
 from precbench.runner import remote
 from precbench.runner.worker import base_record
 from precbench.store import Store
-from tests.helpers import invoke, numbers, refused, run, session
+from tests.helpers import invoke, numbers, records, refused, run, session
+from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 60
 
@@ -44,16 +48,25 @@ def start(tmp_path):
 
 
 @pytest.fixture
-def cluster(start, tmp_path):
-    """A scheduler and a worker on the loopback address: its file, and the two processes."""
-    file = tmp_path / "scheduler.json"
-    scheduler = start(
-        *("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
-    )
+def start_scheduler(start):
+    """Start a scheduler on the loopback address, which writes a file."""
+
+    def start_scheduler(file):
+        file.unlink(missing_ok=True)
+        process = start(
+            *("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+        )
+        until(file.exists)
+        return process
+
+    return start_scheduler
+
+
+@pytest.fixture
+def start_worker(start, tmp_path):
+    """Start a worker that has no data."""
     nothing = {"PRECBENCH_CACHE": str(tmp_path / "empty"), "PRECBENCH_MIRROR": ""}
-    worker = start("worker", "--scheduler-file", file, "--nthreads", 1, **nothing)
-    until(file.exists)
-    return file, scheduler, worker
+    return lambda file: start("worker", "--scheduler-file", file, "--nthreads", 1, **nothing)
 
 
 def until(condition):
@@ -63,9 +76,13 @@ def until(condition):
         time.sleep(0.05)
 
 
-def test_workers_get_their_data_from_the_client(cluster, tmp_path, isolated, no_page, monkeypatch):
+def test_workers_get_their_data_from_the_client(
+    start_scheduler, start_worker, tmp_path, isolated, no_page, monkeypatch
+):
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
-    file, scheduler, _ = cluster
+    file = tmp_path / "scheduler.json"
+    scheduler = start_scheduler(file)
+    start_worker(file)
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
     assert "2 trials would run on 1 worker; letter: 0.273 MB would go to 1" in planned.output
@@ -78,6 +95,76 @@ def test_workers_get_their_data_from_the_client(cluster, tmp_path, isolated, no_
     scheduler.kill()
     waiting = ["--cluster-wait", "1", "--force"]
     assert "no scheduler answers" in refused(["run", "letter", *where, *waiting], code=1)
+
+
+@pytest.mark.promise("R1", "R2", "R4", "R5")
+@pytest.mark.alone
+@pytest.mark.measured
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.timeout(7200)
+def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
+    small, start_scheduler, start_worker, tmp_path, size, figure
+):
+    """Of a worker, alone or with all its processes, of the client, and of the scheduler."""
+    epochs = size(500, 1500)
+    config = small(
+        solvers=f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs: {epochs + 1}}}, "
+        "cutting-plane: }",
+        protocol="{n_splits: 4}",
+    )
+    file = tmp_path / "scheduler.json"
+    scheduler = start_scheduler(file)
+    workers = [start_worker(file), start_worker(file)]
+
+    def begin(out):
+        client = subprocess.Popen(
+            [*PRECBENCH, "run", config, "--cluster", file, "--out", out],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until((out / "small" / "asked.json").exists)
+        return client, time.monotonic()
+
+    client, began = begin(tmp_path / "whole")
+    assert client.wait(WAIT_SECONDS) == 0
+    length, whole = time.monotonic() - began, numbers(tmp_path / "whole" / "small")
+    rng, kept_in_all, rounds = random.Random(0), 0, size(1, 10)
+    for kill in range(3 * rounds):
+        out = tmp_path / str(kill)
+        client, began = begin(out)
+        time.sleep(rng.uniform(0, length))
+        victim = (workers[0], client, scheduler)[kill % 3]
+        processes = session(victim.pid)
+        if kill % 6 == 3:  # its nanny starts another
+            processes = [number for number, line in processes.items() if b"spawn_main" in line]
+        elif victim is not workers[0]:
+            processes = [victim.pid]
+        for number in processes:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        code = client.wait(WAIT_SECONDS)
+        assert code in ((0,), (0, -signal.SIGKILL), (0, 1))[kill % 3]  # 0 where it was at its end
+        until(lambda leader=client.pid: not session(leader))
+        if victim is scheduler:
+            until(lambda: not any(session(worker.pid) for worker in workers))
+            scheduler = start_scheduler(file)
+        for place, worker in enumerate(workers):
+            if worker.poll() is not None:
+                until(lambda leader=worker.pid: not session(leader))
+                workers[place] = start_worker(file)
+        kept = finished(out / "small")
+        assert run(config, out, "--cluster", file).exit_code == 0
+        assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
+        pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
+        kept_in_all += len(kept)
+    for process in (*workers, scheduler):
+        process.terminate()
+        until(lambda leader=process.pid: not session(leader))
+    figure(f"{rounds} kills of a worker, of the client and of the scheduler of a cluster each")
+    figure(f"{kept_in_all} finished trials kept")
+    figure("0 repeated")
+    figure("0 processes of a cluster left")
 
 
 def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
@@ -96,6 +183,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
     ("where", "code", "sentence"),
     [
         ("local:0", 2, "expected the address of a scheduler"),
+        ("tls://127.0.0.1:1", 2, "tls needs a certificate"),
         ("tcp://127.0.0.1:1", 1, "no scheduler answers at tcp://127.0.0.1:1"),
     ],
 )

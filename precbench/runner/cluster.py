@@ -40,6 +40,11 @@ _LOOPBACK = "127.0.0.1"
 _FETCH_SECONDS = 60.0
 _MOST_DEATHS = 2
 _WRITERS = 4  # each waits for the network, then for the disk
+_SELDOM = {  # what Dask does 10 to 100 times a second, 5 % of a core
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
 
 normalize_token.register(Job, lambda job: job.key)  # its other hash of a job is dear
 
@@ -87,6 +92,7 @@ class Cluster:
                     self._client = opened.enter_context(client)
             except (OSError, ValueError) as error:
                 raise PrecbenchError(f"no scheduler answers at {where}: {error}") from error
+            self._wake_workers()
             self._refuse_others()
             self._open = opened.pop_all()
 
@@ -94,7 +100,7 @@ class Cluster:
         """Return how to reach the scheduler; start a local one."""
         kind, _, number = self._where.partition(":")
         if kind == "local" and number.isdigit() and int(number):
-            with no_interrupt():
+            with no_interrupt(), dask.config.set(_SELDOM):
                 cluster = distributed.LocalCluster(
                     processes=False,  # each thread keeps a process for its trials
                     n_workers=1,
@@ -104,20 +110,40 @@ class Cluster:
                 )
             return {"address": opened.enter_context(cluster)}
         if "://" in self._where:
+            self._refuse_without_certificate(self._where)
             return {"address": self._where, "timeout": self._wait}
         if Path(self._where).is_file():
+            self._refuse_without_certificate(Path(self._where).read_text(encoding="utf-8"))
             return {"scheduler_file": self._where, "timeout": self._wait}
         raise InputError(
             f"--cluster {self._where}: expected the address of a scheduler (tcp://host:8786), its "
             "file, or local:N for N processes of this machine"
         )
 
-    def _refuse_others(self) -> None:
-        """Refuse a cluster without workers, or with other versions than here."""
+    def _refuse_without_certificate(self, text: str) -> None:
+        """Refuse an address, or a file with one, that needs a certificate where there is none."""
+        connection = distributed.Security().get_connection_args("client")
+        if "tls://" in text and connection["ssl_context"] is None:
+            raise InputError(
+                f"--cluster {self._where}: tls needs a certificate; name ca-file, cert and key in "
+                "the settings of Dask, distributed.comm.tls"
+            )
+
+    def _wake_workers(self) -> None:
+        """Wait for workers, and have each start the processes of its threads in the meantime."""
         self._look()
         while not self._workers:
             time.sleep(_LOOK_SECONDS)
             self._look()
+        with self._answering():
+            self._starting = [
+                self._client.submit(remote.start, workers=[worker], pure=False)
+                for worker, n_threads in self._workers.items()
+                for _ in range(n_threads)
+            ]
+
+    def _refuse_others(self) -> None:
+        """Refuse a cluster with other versions than here."""
         here = remote.versions()
         for worker, there in self._client.run(remote.versions, on_error="return").items():
             if isinstance(there, Exception):

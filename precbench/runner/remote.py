@@ -41,7 +41,7 @@ from precbench.store import environment
 
 __all__ = [
     *("BEGUN", "Answer", "begun", "has_data", "hollow", "keep_data", "packed", "run_remote"),
-    "versions",
+    *("start", "versions"),
 ]
 
 _ONE_THREAD = dict.fromkeys(
@@ -133,6 +133,12 @@ def run_remote(job: Job) -> Answer:
     if found is None:
         return Answer("lacks data", worker.address)
     return Answer("recorded", worker.address, "", *found)
+
+
+def start() -> None:
+    """Start the process of this thread, which takes seconds."""
+    with suppress(EOFError):
+        _process().call(os.getpid)
 
 
 def has_data(trial: Trial, dataset: Dataset) -> bool:
