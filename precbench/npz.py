@@ -18,6 +18,8 @@ _HEADERS = {
 }
 _LARGEST_RATIO = 1100
 """Deflate packs at most 1,032 bytes into one."""
+_PIECE = 2**20
+"""Bytes that are read at a time: a zip archive copies what it reads, twice."""
 
 
 class DamagedError(ValueError):
@@ -106,7 +108,7 @@ def _array(
         content = bytearray(member.file_size - stream.tell())
         view, start = memoryview(content), 0
         while start < len(content):
-            n_read = stream.readinto(view[start:])  # type: ignore[attr-defined]
+            n_read = stream.readinto(view[start : start + _PIECE])  # type: ignore[attr-defined]
             if not n_read:
                 raise DamagedError(f"{name} ends early")
             start += n_read

@@ -653,7 +653,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--only", help="part of a data shape, or of the name of another bench")
-    parser.add_argument("--write", action="store_true", help="keep the figures for the docs")
+    parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
     options = parser.parse_args()
     benches: dict[str, Callable[[], bool]] = {
         name: lambda name=name: bench_dense(name, options.rounds) for name in DENSE
@@ -681,6 +681,12 @@ def main() -> None:
     if options.write:
         machine = environment()["cpu"]
         table = pd.DataFrame([{**figure, "machine": machine} for figure in FIGURES])
+        if options.only:
+            before = pd.read_csv(BENCH)
+            places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
+            table = pd.concat([before[~before["bench"].isin(table["bench"])], table]).sort_values(
+                "bench", key=lambda titles: titles.map(places.index), kind="stable"
+            )
         table.to_csv(BENCH, index=False, lineterminator="\n")
     sys.exit(any(missed))
 

@@ -381,7 +381,8 @@ def several_learn_together_as_each_alone(make):
     X, y = problem()
     y[100:150] = -1
     scaled = X * np.where(np.arange(len(y)) < 200, 1.0, 1e70)[:, None]
-    for rows in (X, sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
+    single = X.astype(np.float32)
+    for rows in (X, single, sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
         alone, together = ([_fit(make, change) for change in CHANGES] for _ in range(2))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -115,6 +115,16 @@ def test_other_files(tmp_path, content):
         unpack(path, ["coef"])
 
 
+def test_reading_takes_the_memory_of_the_arrays(tmp_path):
+    values = np.zeros(2**20)
+    np.savez(tmp_path / "large.npz", values=values)
+    tracemalloc.start()
+    unpack(tmp_path / "large.npz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * values.nbytes
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         unpack(tmp_path / "none.npz")
