@@ -96,7 +96,7 @@ def filled_in(text: str) -> str:
     def made(found: re.Match[str]) -> str:
         return f"{found[1]}\n{makers[found[2]](*found[3].split())}{found[4]}"
 
-    names = "|".join(makers)
+    names = "|".join(sorted(makers, reverse=True))  # bench-machine before bench
     return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
 
 

@@ -101,6 +101,7 @@ EXCEPTIONS = {
 
 KEEPING = {
     laws.dense_equals_sparse: "R11",
+    laws.float32_gives_the_bits_of_its_values_as_float64: "R11",
     laws.one_class_is_refused: "R13",
     laws.values_that_are_not_finite_are_refused: "R13",
     laws.a_sparse_index_out_of_range_is_refused: "R13",
