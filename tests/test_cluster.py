@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from distributed import KilledWorker
 
+from precbench.experiment import load_config
 from precbench.runner import remote
 from precbench.runner.worker import base_record
 from precbench.store import Store
@@ -231,6 +232,15 @@ def test_what_kills_two_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeyp
         "other": ("skipped", "not run"),
     }
     assert len(jobs) == 10 and all(job.dataset.X is None for job in jobs)
+
+
+def test_a_worker_keeps_rows_of_each_type_apart(small):
+    worker, dataset = SimpleNamespace(local_directory="here"), SimpleNamespace(sha256="0")
+    kept = {
+        remote._kept(worker, load_config(small(dtype=dtype)).trials()[0], dataset)
+        for dtype in ("float64", "float32")
+    }
+    assert len(kept) == 2
 
 
 def test_workers_with_other_versions_are_refused(small, monkeypatch):

@@ -164,7 +164,7 @@ def packed(dataset: Dataset) -> bytes:
 def _kept(worker: Any, trial: Trial, dataset: Dataset) -> Path:
     """Return where a worker keeps a data set that was sent to it."""
     rows = "all" if trial.rows is None else trial.rows
-    return Path(worker.local_directory, f"{dataset.sha256}-{rows}.joblib")
+    return Path(worker.local_directory, f"{dataset.sha256}-{rows}-{trial.dtype}.joblib")
 
 
 def _memory(worker: Any) -> float:
