@@ -170,6 +170,16 @@ def test_more_candidates_than_the_kernel_takes_at_once():
         assert_array_equal(solver.coef_, quick("sgd-avg", eta0=eta0).fit(X, y).coef_)
 
 
+def test_candidates_of_different_rules_leave_each_other_the_batch():
+    X, y = problem(2000)
+    options = {"batch_size": 200, "k": 0.7, "epochs": 1, "random_state": 0}
+    names = [name for name in MINIBATCH if name != "1pmb-f1"]
+    together = [Fit(quick(name, **options), lambda solver: False) for name in names]
+    fit_together(together, X, y)
+    for (solver, _), name in zip(together, names, strict=True):
+        assert_array_equal(solver.coef_, quick(name, **options).fit(X, y).coef_)
+
+
 @each_minibatch
 def test_the_values_of_ones_are_not_read(name, monkeypatch):
     X, y = problem()

@@ -83,28 +83,28 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     """Algorithms 1 and 2; return the number of false positives."""
     cdef Py_ssize_t j, n_missed = 0, n_false
     cdef double share
+    cdef int* missed = batch.second
     select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first, batch.scratch)
     batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] = 1
     for j in range(batch.n_pos):
-        if batch.coef[batch.pos[j]] == 0:
-            batch.second[n_missed] = batch.pos[j]
-            n_missed += 1
-        else:
-            batch.coef[batch.pos[j]] = 0
+        missed[n_missed] = batch.pos[j]
+        n_missed += batch.coef[batch.pos[j]] == 0
+        batch.coef[batch.pos[j]] = 0
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
     share = <double>n_false / n_missed
     if only_first:
         share = 1
+        missed = batch.first + batch.k  # the rows that are not among the k first fit there
         select_first(
-            batch.scores, batch.second, n_missed, n_false, True, batch.second, batch.scratch
+            batch.scores, batch.second, n_missed, n_false, True, missed, batch.scratch
         )
         n_missed = n_false
     for j in range(n_missed):
-        batch.coef[batch.second[j]] = -share
+        batch.coef[missed[j]] = -share
     return n_false
 
 
@@ -285,23 +285,37 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     batch.n_first = m
 
 
+cdef double add_active(
+    const Batch* batch,
+    const Rows* X,
+    const int* rows,
+    double step,
+    const int* positions,
+    Py_ssize_t n,
+    double sign,
+    double total,
+    double* w,
+) noexcept nogil:
+    """Subtract step * sum_i c_i x_i over the positions with c of this sign; add the c to total."""
+    cdef Py_ssize_t j, n_active = 0
+    cdef double c
+    cdef int* active = batch.second  # found first: no processor can tell which c are 0
+    for j in range(n):
+        active[n_active] = positions[j]
+        n_active += sign * batch.coef[positions[j]] > 0
+    for j in range(n_active):
+        c = batch.coef[active[j]]
+        row_axpy(X, rows[active[j]], -step * c, w)
+        total += c
+    return total
+
+
 cdef double descend(
     const Batch* batch, const Rows* X, const int* rows, double step, double* w
 ) noexcept nogil:
     """Subtract step * sum_i c_i x_i from w, return the sum of c; it is 0 outside of the lists."""
-    cdef Py_ssize_t j
-    cdef double c, total = 0
-    for j in range(batch.n_pos):
-        c = batch.coef[batch.pos[j]]
-        if c != 0:
-            row_axpy(X, rows[batch.pos[j]], -step * c, w)
-            total += c
-    for j in range(batch.n_first):
-        c = batch.coef[batch.first[j]]
-        if c > 0:
-            row_axpy(X, rows[batch.first[j]], -step * c, w)
-            total += c
-    return total
+    cdef double total = add_active(batch, X, rows, step, batch.pos, batch.n_pos, -1, 0, w)
+    return add_active(batch, X, rows, step, batch.first, batch.n_first, 1, total, w)
 
 
 cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
@@ -432,7 +446,7 @@ def minibatch_pass(
             The sum of w_t over the batches is added to it, unless it is empty.
         counts : (2,) int64
             Batches that can change nothing and false positives of the perceptrons are added to it.
-    real_scratch, int_scratch : ((len(candidates) + 2) * batch_size,), (5 * batch_size,)
+    real_scratch, int_scratch : ((len(candidates) + 3) * batch_size,), (5 * batch_size,)
     mixed : (n_features * m,) or (0,)
         Zeros, m being the number of candidates made even; for sparse rows that have more entries
         in a batch than there are weights to lay side by side, which makes scores faster.
@@ -459,7 +473,7 @@ def minibatch_pass(
         all_of[m].k_of, all_of[m].eta, all_of[m].counts = &k_of[0], &eta[0], &counts[0]
         all_of[m].w = &w[0]
         all_of[m].w_sum = &w_sum[0] if w_sum.shape[0] else NULL
-        all_of[m].scores = &real_scratch[(2 + m) * batch_size]
+        all_of[m].scores = &real_scratch[(3 + m) * batch_size]
         weights[m], scores[m] = all_of[m].w, all_of[m].scores
     batch.coef = &real_scratch[0]
     batch.scratch = &real_scratch[batch_size]

@@ -4,11 +4,12 @@
 # order is read from its end: lower score; of equal scores the higher index. Scores are finite.
 
 from libc.math cimport INFINITY, sqrt
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 cdef enum:
     FEW = 8  # up to so many are kept in a heap, more are cut off at their last score
     CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
+    BUCKETS = 2  # for each score that is sorted
     SAMPLE = 32  # scores that tell about where the cut is
 
 
@@ -73,23 +74,31 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
 
 
 cdef inline Py_ssize_t shortlist(
-    const double* s, const int* candidates, Py_ssize_t n, Py_ssize_t k, double sign, double* values
+    const double* s,
+    const int* candidates,
+    Py_ssize_t n,
+    Py_ssize_t k,
+    double sign,
+    int* chosen,
+    double* values,
 ) noexcept nogil:
-    """Copy the k largest of n signed scores, and as few others as a sample allows."""
+    """Choose the k largest of n signed scores, and as few others as a sample allows."""
     cdef Py_ssize_t j, m = 0
     cdef double share = <double>k / n, value, bar
     cdef Py_ssize_t rank = <Py_ssize_t>(SAMPLE * share + 2 * sqrt(SAMPLE * share * (1 - share))) + 1
-    if n >= 4 * SAMPLE and rank <= SAMPLE // 2:
+    if n >= 4 * SAMPLE and rank <= SAMPLE * 3 // 4:
         for j in range(SAMPLE):
             values[j] = sign * s[candidates[j * n // SAMPLE]]
         bar = kth_largest(values, SAMPLE, rank)
         for j in range(n):
             value = sign * s[candidates[j]]
+            chosen[m] = candidates[j]
             values[m] = value
             m += value >= bar
         if m >= k:
             return m
     for j in range(n):
+        chosen[j] = candidates[j]
         values[j] = sign * s[candidates[j]]
     return n
 
@@ -103,14 +112,13 @@ cdef inline void select_first(
     int* first,
     double* scratch,
 ) noexcept nogil:
-    """Write the first k <= n candidates, in any order; ``candidates`` ascends, scratch holds n.
+    """Write the first k <= n candidates, in any order; ``candidates`` ascends.
 
-    ``first`` may be ``candidates``. Of equal scores the later candidate never enters from the top
+    ``first`` and ``scratch`` hold n. Of equal scores the later candidate never enters from the top
     and always enters from the bottom, so one comparison settles almost every candidate.
     """
-    cdef Py_ssize_t j, inside = 0, n_equal = 0, skipped, n_values
-    cdef double bar, sign = 1.0 if from_top else -1.0
-    cdef int candidate
+    cdef Py_ssize_t j, m, inside = 0, n_equal = 0, skipped
+    cdef double bar, value, sign = 1.0 if from_top else -1.0
     if k <= 0:
         return
     if k <= FEW:
@@ -125,36 +133,36 @@ cdef inline void select_first(
                 bar = s[first[0]]
         return
     if k == n:
-        memmove(first, candidates, n * sizeof(int))
+        memcpy(first, candidates, n * sizeof(int))
         return
-    n_values = shortlist(s, candidates, n, k, sign, scratch)
-    bar = kth_largest(scratch, n_values, k)
-    for j in range(n_values):
+    m = shortlist(s, candidates, n, k, sign, first, scratch)
+    bar = kth_largest(scratch, m, k)
+    for j in range(m):
         inside += scratch[j] > bar
         n_equal += scratch[j] == bar
     if inside + n_equal == k:
         inside = 0
-        for j in range(n):
-            first[inside] = candidates[j]
-            inside += sign * s[candidates[j]] >= bar
+        for j in range(m):
+            value = sign * s[first[j]]
+            first[inside] = first[j]
+            inside += value >= bar
             if inside == k:
                 return
-    bar *= sign
     # of the equal ones the earliest enter from the top, the latest from the bottom
     skipped = 0 if from_top else n_equal - (k - inside)
     n_equal = k - inside
     inside = 0
-    for j in range(n):
-        candidate = candidates[j]
-        first[inside] = candidate
-        if s[candidate] == bar:
+    for j in range(m):
+        value = sign * s[first[j]]
+        first[inside] = first[j]
+        if value == bar:
             if skipped > 0:
                 skipped -= 1
             elif n_equal > 0:
                 n_equal -= 1
                 inside += 1
         else:
-            inside += (sign * s[candidate]) > sign * bar
+            inside += value > bar
         if inside == k:
             return
 
@@ -178,13 +186,13 @@ cdef inline bint spread_out(
         high = max(high, s[first[j]])
     width = high - low
     if width > 0:
-        scale = (k - 1) / width
+        scale = (BUCKETS * k - 1) / width
     if not (width < INFINITY and scale < INFINITY):
         return False
-    memset(starts, 0, k * sizeof(int))
+    memset(starts, 0, BUCKETS * k * sizeof(int))
     for j in range(k):
         starts[bucket_of(s[first[j]], low, high, scale, from_top)] += 1
-    for j in range(k):
+    for j in range(BUCKETS * k):
         size = starts[j]
         starts[j] = start
         start += size
@@ -202,7 +210,7 @@ cdef inline bint spread_out(
 cdef inline void sort_selection(
     const double* s, int* first, Py_ssize_t k, bint from_top, double* scratch
 ) noexcept nogil:
-    """Sort a selection in the order, in linear time unless scores cluster; scratch holds k."""
+    """Sort a selection in the order, in linear time unless scores cluster; scratch holds 2 k."""
     cdef Py_ssize_t n, j
     cdef int moving
     if k <= FEW or spread_out(s, first, k, from_top, <int*>scratch):

@@ -129,7 +129,7 @@ class MiniBatchRanker(PassRanker):
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         at_once_pays = at_once > 1 and rows.indices.size * b >= rows.n_features * rows.n_rows
         n_mixed = (at_once + at_once % 2) * rows.n_features if at_once_pays else 0
-        scratch = np.empty((at_once + 2) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)
+        scratch = np.empty((at_once + 3) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)
 
         def visit(start: int, stop: int) -> None:
             n_whole = (stop - start) // b
