@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,12 +16,13 @@ from distributed import KilledWorker
 
 from precbench.experiment import load_config
 from precbench.runner import remote
+from precbench.runner.cluster import Cluster
 from precbench.runner.worker import base_record
 from precbench.store import Store
 from tests.helpers import invoke, numbers, records, refused, run, session
 from tests.test_promises import PRECBENCH, finished
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 
 
 @pytest.fixture
@@ -155,7 +157,8 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
                 until(lambda leader=worker.pid: not session(leader))
                 workers[place] = start_worker(file)
         kept = finished(out / "small")
-        assert run(config, out, "--cluster", file).exit_code == 0
+        done = run(config, out, "--cluster", file, "--cluster-wait", WAIT_SECONDS)
+        assert done.exit_code == 0, done.output
         assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
         pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
         kept_in_all += len(kept)
@@ -191,6 +194,19 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
 def test_no_such_cluster(small, tmp_path, where, code, sentence):
     waiting = ["--cluster-wait", "0.2"]
     assert sentence in refused(["run", small(), "--cluster", where, *waiting], code)
+
+
+def test_a_machine_that_goes_away_is_told(small, tmp_path, monkeypatch):
+    """With --timing the trials of a split wait for the machine where the others ran."""
+    lanes = Cluster._lanes
+    monkeypatch.setattr(
+        Cluster, "_lanes", lambda *where: [replace(lane, host="there") for lane in lanes(*where)]
+    )
+    where = ["--cluster", "local:1", "--cluster-wait", "0.1", "--timing"]
+    assert (
+        "there has had no workers for 0.1 s"
+        in invoke(*("run", small(), *where, "--out", tmp_path)).stderr
+    )
 
 
 def test_what_kills_two_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -82,7 +82,8 @@ class Cluster:
         self._workers: dict[str, int] = {}
         self._kept: set[tuple[str, str, int | None]] = set()
         self._sending = threading.Lock()
-        self._seen, self._next_look = time.monotonic(), 0.0
+        self._seen: dict[str | None, float] = {}
+        self._next_look = 0.0
         with ExitStack() as opened:
             options = self._scheduler(opened)
             _silence()
@@ -223,7 +224,7 @@ class Cluster:
                         running |= sent
                         for future in sent:
                             future.add_done_callback(write)
-                    self._look()
+                    self._look({lane.host for lane in lanes if lane.jobs or lane.n_sent})
                     with suppress(queue.Empty):
                         future, status = ended.get(timeout=_LOOK_SECONDS)
                         known = status.result()
@@ -273,8 +274,7 @@ class Cluster:
     def _lanes(self, jobs: Sequence[Job]) -> list[_Lane]:
         if any(job.timing != "sequential" for job in jobs):
             return [_Lane(deque(jobs))]
-        hosts = sorted({distributed.comm.get_address_host(worker) for worker in self._workers})
-        lanes = [_Lane(deque(), host) for host in hosts]
+        lanes = [_Lane(deque(), host) for host in sorted({*map(_host, self._workers)})]
         splits: dict[Any, _Lane] = {}
         for job in jobs:
             split = job.dataset.name, job.trial.split.index
@@ -356,8 +356,8 @@ class Cluster:
         Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
         return status
 
-    def _look(self) -> None:
-        """Note the workers, now and then, and since when there are none.
+    def _look(self, hosts: Collection[str | None] = (None,)) -> None:
+        """Note the workers, now and then, and since when a machine, None for any, has none.
 
         Raises
         ------
@@ -367,15 +367,18 @@ class Cluster:
         if time.monotonic() < self._next_look:
             return
         self._workers = self._asked()
+        present = {None, *map(_host, self._workers)} if self._workers else set()
         now = time.monotonic()
         self._next_look = now + _LOOK_SECONDS
-        if self._workers:
-            self._seen = now
-        elif now > self._seen + self._wait:
-            raise PrecbenchError(
-                f"the cluster {self._where} has had no workers for {self._wait:g} s: what is "
-                "finished is kept, and the same command goes on from there"
-            )
+        for host in hosts:
+            if host in present:
+                self._seen[host] = now
+            elif now > self._seen.setdefault(host, now) + self._wait:
+                raise PrecbenchError(
+                    f"{host or f'the cluster {self._where}'} has had no workers for "
+                    f"{self._wait:g} s: what is finished is kept, and the same command goes on "
+                    "from there"
+                )
 
     def _asked(self) -> dict[str, int]:
         """Ask the scheduler for the workers, and how many trials each runs at a time."""
@@ -405,6 +408,10 @@ class Cluster:
             f"the scheduler at {self._where} has gone: what is finished is kept, and the same "
             "command goes on from there"
         )
+
+
+def _host(worker: str) -> str:
+    return str(distributed.comm.get_address_host(worker))
 
 
 def _silence() -> None:
