@@ -143,4 +143,4 @@ docs: build  ## Make what README and docs show of other files again (RESULTS=res
 	$(BIN)/python scripts/pages.py $(RESULTS)
 
 clean:  ## Remove what was built, but no results.
-	rm -rf build $(VENV) precbench.egg-info precbench/kernels/*.so precbench/kernels/*.c
+	rm -rf build $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)

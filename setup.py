@@ -38,6 +38,8 @@ elif BUILD:
 
 
 KERNELS = Path("precbench/kernels")
+# What Cython needs for memory views, which would be most of the code of each kernel.
+SHARED = "precbench._memoryviews"
 INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in KERNELS.glob(pattern)]
 
 
@@ -74,7 +76,16 @@ setup(
                 extra_link_args=LINK,
             )
             for source in sorted(KERNELS.glob("*.pyx"))
+        ]
+        + [
+            Extension(
+                SHARED,
+                [SHARED.replace(".", "/") + ".c"],
+                extra_compile_args=FLAGS,
+                extra_link_args=LINK,
+            )
         ],
+        shared_utility_qualified_name=SHARED,
         compiler_directives=DIRECTIVES,
         build_dir=f"build/{BUILD}/c" if BUILD else None,
     ),
