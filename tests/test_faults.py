@@ -205,7 +205,6 @@ PHASES = {
 ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 
 
-@pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.promise("R1", "R5")
 @pytest.mark.timeout(1200)

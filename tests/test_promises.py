@@ -47,7 +47,6 @@ def finished(folder):
 
 
 @pytest.mark.promise("R1", "R2", "R4")
-@pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.timeout(3600)
