@@ -30,11 +30,9 @@ from libc.math cimport NAN, fabs, isfinite, sqrt
 from libc.string cimport memset
 
 from precbench.kernels.rows cimport (
-    DOUBLES,
     Rows,
     precbench_axpy,
     precbench_dot,
-    precbench_dot_two,
     precbench_value,
     row_axpy,
     row_dot,
@@ -43,6 +41,21 @@ from precbench.kernels.rows cimport (
 
 cdef enum:
     MOST_NEWTON_STEPS = 50
+
+cdef extern from "online_auc.h":
+    void precbench_multiply(
+        const double* M, Py_ssize_t n, const double* w, Py_ssize_t d, double* out
+    ) noexcept nogil
+    void precbench_compare(
+        const double* x,
+        const double* z,
+        double sign,
+        const double* w,
+        Py_ssize_t n,
+        double* difference,
+        double* sums,
+    ) noexcept nogil
+    void precbench_add(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
 
 
 cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
@@ -67,20 +80,6 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
     else:
         for j in range(X.indptr[i], X.indptr[i + 1]):
             row_axpy(X, i, precbench_value(X.data, j, X.kind), M + X.indices[j] * d)
-
-
-cdef void multiply(
-    const double* M, const double* w, Py_ssize_t d, double scale, double* out
-) noexcept nogil:
-    """Write ``scale`` times ``M w``."""
-    cdef Py_ssize_t j = 0
-    while j + 1 < d:
-        precbench_dot_two(M + j * d, M + (j + 1) * d, DOUBLES, w, d, out + j)
-        j += 2
-    if j < d:
-        out[j] = precbench_dot(M + j * d, w, d)
-    for j in range(d):
-        out[j] *= scale
 
 
 cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
@@ -160,8 +159,9 @@ def oam_pass(
     scratch : (2 * n_features + size,)
     """
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
-    cdef Py_ssize_t position, j, column, label, n_kept
+    cdef Py_ssize_t position, j, label, n_kept
     cdef double sign, most, score, margin, total
+    cdef double[4] products
     cdef bint averaging = w_sum.shape[0] > 0
     cdef Rows X = rows_of(data, indices, indptr, d)
     cdef double* weights = &w[0]
@@ -182,27 +182,27 @@ def oam_pass(
                 poison(weights, d)
             elif sequential:
                 for j in range(n_kept):
-                    for column in range(d):
-                        difference[column] = sign * (x[column] - kept[j * d + column])
-                    margin = precbench_dot(difference, weights, d)
+                    precbench_compare(x, kept + j * d, sign, weights, d, difference, products)
+                    margin = products[0]
+                    total = products[1]
                     if not isfinite(margin):
                         poison(weights, d)
                     elif margin < 1:
-                        total = precbench_dot(difference, difference, d)
                         if not isfinite(total):
                             poison(weights, d)
                         elif most * total <= 1 - margin:
-                            precbench_axpy(most, difference, weights, d)
+                            precbench_add(most, difference, weights, d)
                         else:
-                            precbench_axpy((1 - margin) / total, difference, weights, d)
+                            precbench_add((1 - margin) / total, difference, weights, d)
             else:
                 total = 0
+                precbench_multiply(kept, n_kept, weights, d, margins)
                 for j in range(n_kept):
-                    margins[j] = sign * (score - precbench_dot(kept + j * d, weights, d))
+                    margins[j] = sign * (score - margins[j])
                     total += margins[j] <= 1
                 for j in range(n_kept):
                     if margins[j] <= 1:
-                        precbench_axpy(-sign * most, kept + j * d, weights, d)
+                        precbench_add(-sign * most, kept + j * d, weights, d)
                     elif not isfinite(margins[j]):
                         poison(weights, d)
                 precbench_axpy(sign * most * total, x, weights, d)
@@ -262,10 +262,10 @@ def pgd_pass(
             if not isfinite(score):
                 poison(weights, d)
             elif n > 0:
-                multiply(&moments[0, 0], weights, d, 1 / n, g)
+                precbench_multiply(&moments[0, 0], d, weights, d, g)
                 error = score - (1 if label else -1)
                 for j in range(d):
-                    g[j] -= ((error - 1) * s0[j] + (error + 1) * s1[j]) / n
+                    g[j] = g[j] * (1 / n) - ((error - 1) * s0[j] + (error + 1) * s1[j]) / n
                 mean_score = (precbench_dot(s0, weights, d) + precbench_dot(s1, weights, d)) / n
                 precbench_axpy(-eta[position - start], g, weights, d)
                 error -= mean_score - (counts[1] - counts[0]) / n
@@ -332,16 +332,19 @@ def adaoam_pass(
             if not isfinite(score):
                 poison(weights, d)
             elif n > 0:
-                multiply(&moments[1 - label, 0, 0], weights, d, 1 / n, g)
+                precbench_multiply(&moments[1 - label, 0, 0], d, weights, d, g)
+                for j in range(d):
+                    g[j] *= 1 / n
                 mean_score = precbench_dot(s, weights, d) / n
                 precbench_axpy((sign - score) / n, s, g, d)
                 precbench_axpy(reg, weights, g, d)
                 row_axpy(&X, i, score - mean_score - sign, g)
-                norm = 0
                 for j in range(d):
                     squares[j] += g[j] * g[j]
                     scaling[j] = delta + sqrt(squares[j])
                     weights[j] -= eta * g[j] / scaling[j]
+                norm = 0
+                for j in range(d):
                     norm += weights[j] * weights[j]
                 if norm > radius * radius:
                     project(weights, scaling, d, radius)
