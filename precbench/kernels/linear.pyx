@@ -5,7 +5,18 @@ One thread and a fixed order of summation: the same bits on every machine.
 
 include "source.pxi"
 
-from precbench.kernels.rows cimport Rows, precbench_dot, row_axpy, row_dot, rows_of
+from precbench.kernels.rows cimport (
+    AHEAD,
+    Rows,
+    precbench_ask_for,
+    precbench_dot,
+    row_axpy,
+    row_dot,
+    rows_of,
+)
+
+cdef enum:
+    AT_ONCE = 256  # rows that are listed before they are added
 
 
 def dot(const double[::1] a, const double[::1] b):
@@ -46,8 +57,19 @@ def add_rows(
 ):
     """Add ``sum_i coef[i] * row i`` over start <= i < stop to ``out``; zeros cost nothing."""
     cdef Rows X = rows_of(data, indices, indptr, out.shape[0])
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, j, m
+    cdef Py_ssize_t[AT_ONCE] listed
+    cdef bint scattered
     with nogil:
-        for i in range(start, stop):
-            if coef[i] != 0:
-                row_axpy(&X, i, coef[i], &out[0])
+        i = start
+        while i < stop:
+            m = 0
+            while i < stop and m < AT_ONCE:
+                listed[m] = i
+                m += coef[i] != 0
+                i += 1
+            scattered = X.indptr == NULL and m > 0 and listed[m - 1] - listed[0] > 2 * m
+            for j in range(m):
+                if scattered and j + AHEAD < m:
+                    precbench_ask_for(X.data, listed[j + AHEAD], X.n_cols, X.kind)
+                row_axpy(&X, listed[j], coef[listed[j]], &out[0])
