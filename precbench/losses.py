@@ -61,9 +61,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from precbench.kernels import ranking
 from precbench.kernels.linear import dot
 from precbench.metrics import check_ranking
-from precbench.topk import ceil_share, check_beta, resolve_k, top_rows
+from precbench.topk import ceil_share, check_beta, resolve_k
 
 __all__ = [
     "AUC",
@@ -275,9 +276,7 @@ class RampSurrogate(Surrogate):
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
         k = self.count(positive)
-        return _augmented_top_less(
-            scores, positive, k, top_rows(scores, np.flatnonzero(positive), k)
-        )
+        return _augmented_top_less(scores, positive, k, top_rows(scores, positive, k))
 
 
 @dataclass(frozen=True)
@@ -379,11 +378,9 @@ class PartialAUC(Loss):
 
     def evaluate(self, scores, positive):
         """Return value and subgradient; see the base class."""
-        pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-        neg = top_rows(scores, neg, ceil_share(self.beta, neg.size))
-        value, gradient = pair_hinges(scores, pos, neg)
-        n_pairs = pos.size * neg.size
-        return value / n_pairs, gradient / n_pairs
+        pos = np.flatnonzero(positive)
+        neg = top_rows(scores, ~positive, ceil_share(self.beta, positive.size - pos.size))
+        return _pair_hinges(scores, pos, neg, pos.size * neg.size)
 
 
 @dataclass(frozen=True)
@@ -416,13 +413,66 @@ def pair_hinges(
     subgradient : ndarray of float64, shape (n_samples,)
         Numbers of active pairs, negative for the positives.
     """
-    thresholds = 1 + scores[neg]
-    n_below = np.searchsorted(np.sort(scores[pos]), thresholds, "left")
-    n_above = neg.size - np.searchsorted(np.sort(thresholds), scores[pos], "right")
+    return _pair_hinges(scores, pos, neg, 1)
+
+
+def _pair_hinges(
+    scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp], divisor: int
+) -> Evaluation:
+    """Return `pair_hinges` divided by a number."""
+    values, thresholds = scores[pos], 1 + scores[neg]
+    if pos.size <= neg.size:
+        n_above, n_below = _count_pairs(values, thresholds)
+    else:
+        n_below, n_above = _count_pairs(-thresholds, -values)
+    value = dot(n_below, thresholds) - dot(n_above, values)
     gradient = np.zeros_like(scores)
-    gradient[neg] = n_below
-    gradient[pos] = -n_above
-    return dot(gradient[neg], thresholds) + dot(gradient[pos], scores[pos]), gradient
+    gradient[neg] = n_below / divisor
+    gradient[pos] = -n_above / divisor
+    return value / divisor, gradient
+
+
+def _count_pairs(
+    few: NDArray[np.float64], many: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the number of pairs with ``few[i] < many[j]`` of each i and of each j."""
+    m = few.size
+    of_few, of_many = np.zeros(m), np.zeros(many.size)
+    if m:
+        starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)
+        ranking.count_pairs(few, np.sort(few), many, starts, of_few, of_many, heads)
+    return of_few, of_many
+
+
+def top_rows(
+    scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
+) -> NDArray[np.intp]:
+    """Return the highest scored of the given rows, in linear time.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    rows : ndarray of intp or of bool, or None
+        Indices into `scores`, ascending, or a mask of them; None for all rows.
+    count : int
+        At most the number of rows.
+
+    Returns
+    -------
+    ndarray of intp, shape (count,)
+        Of rows with equal scores those with the lower index come first. The rows above the last
+        score come before those that share it, else their order is that of their indices.
+    """
+    first = np.empty(count, dtype=np.intp)
+    if count:
+        n = scores.size if rows is None else rows.size
+        candidates, values = np.empty(n + 1, dtype=np.intp), np.empty(n + 1)  # hardly touched
+        listed, member = rows, None
+        if rows is not None and rows.dtype == np.bool_:
+            listed, member = None, rows.view(np.uint8)
+        ranking.top_rows(np.ascontiguousarray(scores), listed, member, candidates, values, first)
+    return first
 
 
 @dataclass(frozen=True)

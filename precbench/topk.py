@@ -1,4 +1,4 @@
-"""The top of a ranked list: `k` and `beta` as counts of rows, and selection of these rows.
+"""The top of a ranked list: `k` and `beta` as counts of rows, and where the list is cut.
 
 An int `k` is a count of rows, a float a share of the positives, and text such as ``"1 %"`` a share
 of the rows. `beta` is a share of the negatives.
@@ -24,7 +24,6 @@ __all__ = [
     "k_by_size",
     "resolve_k",
     "split_at",
-    "top_rows",
     "training_k",
 ]
 
@@ -280,29 +279,3 @@ def cut_below(scores: NDArray, count: int) -> float:
         return float(np.nextafter(scores.min(), -np.inf))
     place = scores.size - count - 1
     return float(np.partition(scores, place)[place])
-
-
-def top_rows(scores: NDArray, rows: NDArray[np.intp] | None, count: int) -> NDArray[np.intp]:
-    """Return the highest scored of the given rows, in linear time.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    rows : ndarray of intp or None
-        Indices into `scores`, ascending; None for all rows.
-    count : int
-        At most the number of rows.
-
-    Returns
-    -------
-    ndarray of intp, shape (count,)
-        In any order. Of rows with equal scores those with the lower index come first.
-    """
-    if count == 0:
-        return np.empty(0, dtype=np.intp)
-    of_rows = scores if rows is None else scores[rows]
-    threshold = np.partition(of_rows, -count)[-count]
-    above, tied = np.flatnonzero(of_rows > threshold), np.flatnonzero(of_rows == threshold)
-    top = np.concatenate((above, tied[: count - above.size]))
-    return top if rows is None else rows[top]

@@ -23,8 +23,10 @@ from precbench.losses import (
     PrecisionAtK,
     Surrogate,
     margins,
+    pair_hinges,
     prec_loss,
     struct,
+    top_rows,
 )
 from precbench.metrics import f1, partial_auc, precision_at_k
 
@@ -361,6 +363,42 @@ def test_augmented_scores_can_tie():
         scores = np.array([1.0 if label else 0.0 for label in y])
         scores[2] = -5
         np.testing.assert_array_equal(SURROGATES["struct"].subgradient(scores, y, 1), expected)
+
+
+def scores_of_many_rows():
+    """Scores of many rows: spread, clustered, tied, all equal, in order, and the extremes."""
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal(5_000)
+    yield from (normal, 1e-300 * normal, 1e300 * normal, np.round(normal), np.zeros(5_000))
+    yield from (np.sort(normal), np.where(normal > 1, 1e9, 1e-9) * normal, normal[:1])
+
+
+@pytest.mark.parametrize("share", [0.002, 0.3, 1.0])
+def test_top_rows_of_many(share):
+    for scores in scores_of_many_rows():
+        member = np.arange(len(scores)) % 3 != 1
+        for listed in (np.flatnonzero(member), np.arange(len(scores))):
+            ranked = listed[np.argsort(-scores[listed], kind="stable")]
+            count = math.ceil(share * len(listed))
+            for rows in (listed, member if len(listed) < len(scores) else None):
+                found = top_rows(scores, rows, count)
+                last = scores[ranked[count - 1]]
+                expected = np.sort(ranked[:count])
+                above = scores[expected] > last
+                assert np.array_equal(found, [*expected[above], *expected[~above]])
+
+
+@pytest.mark.parametrize("every", [2, 50])
+def test_pairs_of_many_rows(every):
+    for scores in scores_of_many_rows():
+        positive = np.arange(len(scores)) % every == 0
+        for mask in (positive, ~positive):
+            pos, neg = np.flatnonzero(mask), np.flatnonzero(~mask)
+            bars = 1 + scores[neg]
+            expected = np.zeros(len(scores))
+            expected[neg] = np.searchsorted(np.sort(scores[pos]), bars, "left")
+            expected[pos] = np.searchsorted(np.sort(bars), scores[pos], "right") - len(neg)
+            assert np.array_equal(pair_hinges(scores, pos, neg)[1], expected)
 
 
 def test_avg_uses_the_first_maximiser():

@@ -35,7 +35,13 @@ from precbench.kernels.rows cimport (
     score_rows,
     score_sparse_rows,
 )
-from precbench.kernels.select cimport make_heap, select_first, sift_down, sort_selection
+from precbench.kernels.select cimport (
+    count_below,
+    make_heap,
+    select_first,
+    sift_down,
+    sort_selection,
+)
 
 PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT, PAUC, F1 = range(8)
 
@@ -181,21 +187,6 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
     batch.n_first = batch.k
     for j in range(batch.k):
         batch.coef[batch.first[j]] += 1
-
-
-cdef inline Py_ssize_t count_below(
-    const double* ascending, Py_ssize_t n, double bar
-) noexcept nogil:
-    """Return how many of n ascending values lie below a bar, without a branch on them."""
-    cdef const double* base = ascending
-    cdef Py_ssize_t half
-    if n == 0:
-        return 0
-    while n > 1:
-        half = n // 2
-        base += half if base[half - 1] < bar else 0
-        n -= half
-    return (base - ascending) + (base[0] < bar)
 
 
 cdef void count_pairs(

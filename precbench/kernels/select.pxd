@@ -73,6 +73,21 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
         low = equal
 
 
+cdef inline Py_ssize_t count_below(
+    const double* ascending, Py_ssize_t n, double bar
+) noexcept nogil:
+    """Return how many of n ascending values lie below a bar, without a branch on them."""
+    cdef const double* base = ascending
+    cdef Py_ssize_t half
+    if n == 0:
+        return 0
+    while n > 1:
+        half = n // 2
+        base += half if base[half - 1] < bar else 0
+        n -= half
+    return (base - ascending) + (base[0] < bar)
+
+
 cdef inline Py_ssize_t shortlist(
     const double* s,
     const int* candidates,

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import cutting_plane
-from precbench.losses import OBJECTIVES, PrecisionAtK
+from precbench.losses import OBJECTIVES, PrecisionAtK, top_rows
 from precbench.solvers.base import LinearRanker, Trace, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.solvers.top import top_of_training
-from precbench.topk import TopK, top_rows
+from precbench.topk import TopK
 
 __all__ = ["CuttingPlane"]
 
@@ -259,15 +259,18 @@ class TrainingRisk:
 
     def between(self, start: Point, end: Point, t: float) -> Point:
         """Return the risk at ``start + t (end - start)`` without another look at the rows."""
-        return self._point(
-            start.w + t * (end.w - start.w), start.scores + t * (end.scores - start.scores)
-        )
+        scores = end.scores - start.scores
+        scores *= t
+        scores += start.scores
+        return self._point(start.w + t * (end.w - start.w), scores)
 
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
         if not np.isfinite(scores).all():
             return Point(w, scores, np.nan, np.full_like(scores, np.nan))
-        value, subgradient = self._evaluate(scores / self._spread, self._positive)
-        return Point(w, scores, self._percent * value, subgradient * (self._percent / self._spread))
+        spread = scores if self._spread == 1 else scores / self._spread
+        value, subgradient = self._evaluate(spread, self._positive)
+        subgradient *= self._percent / self._spread
+        return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""

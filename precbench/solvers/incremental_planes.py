@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from precbench.losses import pair_hinges, struct
+from precbench.losses import pair_hinges, struct, top_rows
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
-from precbench.topk import k_by_size, top_rows
+from precbench.topk import k_by_size
 
 __all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
 
@@ -141,7 +141,7 @@ class IncrementalPartialAUC(IncrementalLoss):
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return value and subgradient; see the base class."""
         positive = self.positive[: len(scores)]
-        top = top_rows(scores, np.flatnonzero(~positive), self._n_top[len(scores)])
+        top = top_rows(scores, ~positive, self._n_top[len(scores)])
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):

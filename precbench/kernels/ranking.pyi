@@ -1,0 +1,22 @@
+from numpy import float64, int32, intp, uint8
+from numpy.typing import NDArray
+
+SOURCE: str
+
+def top_rows(
+    scores: NDArray[float64],
+    rows: NDArray[intp] | None,
+    member: NDArray[uint8] | None,
+    candidates: NDArray[intp],
+    values: NDArray[float64],
+    first: NDArray[intp],
+) -> None: ...
+def count_pairs(
+    few: NDArray[float64],
+    ascending: NDArray[float64],
+    many: NDArray[float64],
+    starts: NDArray[int32],
+    of_few: NDArray[float64],
+    of_many: NDArray[float64],
+    heads: NDArray[float64],
+) -> None: ...
