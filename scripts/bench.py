@@ -59,7 +59,7 @@ FEW_COLUMNS = {
     "20,000 x 16": {"perceptron-avg, stored order": 1.6},
     "231,806 x 8": {"perceptron-avg, stored order": 3.0, "sgd-avg, k = n_pos": 5.0},
 }
-MOST_PAUC = {(102_294, 117, 0.0061): 1.3, (141_691, 22, 0.0957): 1.8}
+MOST_PAUC = {(102_294, 117, 0.0061): (1.3, 1.6), (141_691, 22, 0.0957): (1.8, 2.2)}  # 1PMB, 2PMB
 CSR = (48_842, 123, 14, 0.2393)
 MOST_TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, "CSR 48,842 x 123": 3.0}
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
@@ -211,7 +211,7 @@ def bench_dense(name: str, rounds: int) -> bool:
 def bench_pmb(rounds: int) -> bool:
     """Time passes of 1PMB and 2PMB over dense rows, for each objective."""
     met = True
-    for (n, d, share), most in MOST_PAUC.items():
+    for (n, d, share), (one, two) in MOST_PAUC.items():
         rng = np.random.default_rng(0)
         X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
         y = labelled(X, share, rng)
@@ -221,7 +221,8 @@ def bench_pmb(rounds: int) -> bool:
             contestants[f"1pmb, {objective}"] = training(OnePMB(objective, **once), X, y)
         contestants["2pmb, pauc"] = training(TwoPMB("pauc", **once), X, y)
         found = medians(contestants, rounds)
-        met &= report(f"stored order, {n:,} x {d}", found, "X @ w", {"1pmb, pauc": most})
+        targets = {"1pmb, pauc": one, "2pmb, pauc": two}
+        met &= report(f"stored order, {n:,} x {d}", found, "X @ w", targets)
     return met
 
 

@@ -336,6 +336,44 @@ PRECBENCH_ROW void precbench_row_axpy(double a, const void *x, const int kind, d
         w[j] += a * PRECBENCH_VALUE(x, j, kind);
 }
 
+/* The same of four rows, one after the other in each column. */
+PRECBENCH_ROW void precbench_add_four_by(const double *a, const void **rows, const int kind,
+                                         double *restrict w, ptrdiff_t n)
+{
+    for (ptrdiff_t j = 0; j < n; j++)
+        w[j] = (((w[j] + a[0] * PRECBENCH_VALUE(rows[0], j, kind)) +
+                 a[1] * PRECBENCH_VALUE(rows[1], j, kind)) +
+                a[2] * PRECBENCH_VALUE(rows[2], j, kind)) +
+               a[3] * PRECBENCH_VALUE(rows[3], j, kind);
+}
+
+#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
+__attribute__((target("avx"))) static void
+precbench_add_four_avx(const double *a, const void **rows, const int kind, double *w,
+                       ptrdiff_t n)
+{
+    if (kind == PRECBENCH_FLOATS)
+        precbench_add_four_by(a, rows, PRECBENCH_FLOATS, w, n);
+    else
+        precbench_add_four_by(a, rows, PRECBENCH_DOUBLES, w, n);
+}
+#endif
+
+static inline void precbench_add_four(const double *a, const void **rows, int kind, double *w,
+                                      ptrdiff_t n)
+{
+#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
+    if (__builtin_cpu_supports("avx")) {
+        precbench_add_four_avx(a, rows, kind, w, n);
+        return;
+    }
+#endif
+    if (kind == PRECBENCH_FLOATS)
+        precbench_add_four_by(a, rows, PRECBENCH_FLOATS, w, n);
+    else
+        precbench_add_four_by(a, rows, PRECBENCH_DOUBLES, w, n);
+}
+
 static inline void precbench_axpy(double a, const double *x, double *w, ptrdiff_t n)
 {
     precbench_row_axpy(a, x, PRECBENCH_DOUBLES, w, n);

@@ -28,7 +28,9 @@ from libc.string cimport memset
 
 from precbench.kernels.rows cimport (
     Rows,
+    precbench_add_four,
     precbench_all_finite,
+    precbench_from,
     precbench_prefetch,
     row_axpy,
     rows_of,
@@ -288,13 +290,23 @@ cdef double add_active(
     double* w,
 ) noexcept nogil:
     """Subtract step * sum_i c_i x_i over the positions with c of this sign; add the c to total."""
-    cdef Py_ssize_t j, n_active = 0
+    cdef Py_ssize_t j, r, n_active = 0, n_by_four
     cdef double c
+    cdef double shares[4]
+    cdef const void* four[4]
     cdef int* active = batch.second  # found first: no processor can tell which c are 0
     for j in range(n):
         active[n_active] = positions[j]
         n_active += sign * batch.coef[positions[j]] > 0
-    for j in range(n_active):
+    n_by_four = n_active - n_active % 4 if X.indptr == NULL else 0
+    for j in range(0, n_by_four, 4):
+        for r in range(4):
+            c = batch.coef[active[j + r]]
+            shares[r] = -step * c
+            four[r] = precbench_from(X.data, rows[active[j + r]] * X.n_cols, X.kind)
+            total += c
+        precbench_add_four(shares, four, X.kind, w, X.n_cols)
+    for j in range(n_by_four, n_active):
         c = batch.coef[active[j]]
         row_axpy(X, rows[active[j]], -step * c, w)
         total += c

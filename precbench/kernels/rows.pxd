@@ -45,6 +45,9 @@ cdef extern from "dense.h":
     void precbench_row_axpy(
         double a, const void* x, int kind, double* w, Py_ssize_t n
     ) noexcept nogil
+    void precbench_add_four(
+        const double* a, const void** rows, int kind, double* w, Py_ssize_t n
+    ) noexcept nogil
     void precbench_sparse_axpy(
         double a, const void* x, int kind, const int* columns, double* w, Py_ssize_t n
     ) noexcept nogil
