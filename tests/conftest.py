@@ -9,8 +9,10 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from precbench.data.cards import registry
+from precbench.report import style
 from precbench.report.html.page import Page
 from tests.helpers import ROOT
 
@@ -83,9 +85,14 @@ def session_cache(tmp_path_factory):
     return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
 
 
+SAVE, LAY_OUT = Figure.savefig, style._lay_out
+
+
 @pytest.fixture
-def drawn():
+def drawn(monkeypatch):
     """Figures as a user gets them; elsewhere nothing is rendered, or as PDF only."""
+    monkeypatch.setattr(Figure, "savefig", SAVE)
+    monkeypatch.setattr(style, "_lay_out", LAY_OUT)
 
 
 def _leave(figure):
@@ -96,13 +103,11 @@ def _leave(figure):
 @pytest.fixture
 def drawn_without_fonts(monkeypatch):
     """Figures as PDF only, without layout or fonts, which take longer than all the rest."""
-    from matplotlib.figure import Figure
-
-    draw, figures = Figure.savefig, []
+    figures = []
 
     def save(figure, path, **options):
         if path.suffix == ".pdf":
-            draw(figure, path, **options)
+            SAVE(figure, path, **options)
             figures.append(figure)
         else:
             path.touch()
@@ -112,7 +117,6 @@ def drawn_without_fonts(monkeypatch):
         lambda pdf: pdf.writeObject(pdf.fontObject, {}),
     )
     monkeypatch.setattr(Figure, "savefig", save)
-    monkeypatch.setattr("precbench.report.style._lay_out", _leave)
     return figures
 
 
@@ -126,12 +130,13 @@ def laid_out(monkeypatch):
             figures[path.stem] = figure
         path.touch()
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+    monkeypatch.setattr(Figure, "savefig", save)
+    monkeypatch.setattr(style, "_lay_out", LAY_OUT)
     return figures
 
 
-@pytest.fixture(autouse=True)
-def not_rendered(request, monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def not_rendered():
     """Go through figures and leave their files empty, unless a test asks for more."""
 
     def save(figure, path, **_):
@@ -139,9 +144,10 @@ def not_rendered(request, monkeypatch):
             figure.draw_without_rendering()
         path.touch()
 
-    if not {"drawn", "drawn_without_fonts", "laid_out"} & set(request.fixturenames):
-        monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
-        monkeypatch.setattr("precbench.report.style._lay_out", _leave)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", save)
+        patch.setattr(style, "_lay_out", _leave)
+        yield
 
 
 @pytest.fixture

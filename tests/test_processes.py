@@ -17,7 +17,7 @@ def wait_until(condition, seconds):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "still waiting"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 def workers(leader):

@@ -5,6 +5,7 @@ import random
 import re
 import shlex
 import shutil
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_shares_are_even_and_do_not_depend_on_the_order(name):
     wanted = {key for _, key in plan.trials}
     mixed = random.Random(0).sample(plan.trials, len(plan.trials))
     group = {key: (trial.dataset.name, trial.split.index) for trial, key in plan.trials}
-    largest = max(list(group.values()).count(place) for place in set(group.values()))
+    largest = max(Counter(group.values()).values())
     for of in (3, 10):
         for by_split, most in ((False, 1), (True, largest)):
             shards = [Shard(number, of) for number in range(1, of + 1)]
