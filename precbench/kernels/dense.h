@@ -2,9 +2,8 @@
  *
  * A sum over a dense row runs over eight accumulators (vectors of two or four doubles) in a fixed
  * order, so its bits do not depend on the machine; one over a sparse row, usually short, over four.
- * Two rows at a time share the loads of w; each sum is the same as alone. Vector types rather than
- * plain loops, because the compiler vectorises the former always and the latter only when it sees
- * fit.
+ * Short rows share the loads of w; each sum is the same as alone. Vector types rather than plain
+ * loops, because the compiler vectorises the former always and the latter only when it sees fit.
  *
  * Values of rows are stored as doubles or as floats, which become doubles when they are read: the
  * sums have the bits of those over the same values stored as doubles. Functions of rows are inlined
@@ -24,10 +23,12 @@ typedef float precbench_four_floats __attribute__((vector_size(16), aligned(4), 
 
 #define PRECBENCH_ROW static inline __attribute__((always_inline))
 #define PRECBENCH_AHEAD 8 /* rows between a request and its use */
-#define PRECBENCH_VALUES_AHEAD 256 /* and values, which count where rows are short */
+#define PRECBENCH_FAR_AHEAD(d) (16 + 256 / (d)) /* rows of d values, into the second cache */
 #define PRECBENCH_LINE 64 /* bytes of a line of the cache */
 
 #define precbench_prefetch(address) __builtin_prefetch((address), 0, 3)
+/* Into the second cache: the first has few lines in flight, and waits when all are. */
+#define precbench_prefetch_far(address) __builtin_prefetch((address), 0, 1)
 
 enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not stored */ };
 
@@ -68,15 +69,25 @@ PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int k
     return kind == PRECBENCH_FLOATS ? (const void *)((const float *)x + j) : (const double *)x + j;
 }
 
-/* Ask for the row that is so many rows after x. */
-PRECBENCH_ROW void precbench_ask_for(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind)
+/* Ask for the row that is so many rows after x; far means into the second cache. */
+PRECBENCH_ROW void precbench_ask(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind,
+                                 const int far)
 {
     const ptrdiff_t n_bytes = d * (kind == PRECBENCH_FLOATS ? sizeof(float) : sizeof(double));
     const char *row = (const char *)x + n_rows * n_bytes;
     const char *last = row + n_bytes - 1;
-    for (; row < last; row += PRECBENCH_LINE)
-        precbench_prefetch(row);
-    precbench_prefetch(last);
+    for (; row < last + PRECBENCH_LINE; row += PRECBENCH_LINE) {
+        const char *place = row < last ? row : last;
+        if (far)
+            precbench_prefetch_far(place);
+        else
+            precbench_prefetch(place);
+    }
+}
+
+PRECBENCH_ROW void precbench_ask_for(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind)
+{
+    precbench_ask(x, n_rows, d, kind, 0);
 }
 
 static inline double precbench_fold(precbench_pair a0, precbench_pair a1, precbench_pair a2,
@@ -212,7 +223,7 @@ PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const in
                                       const double **weights, ptrdiff_t n_candidates,
                                       double **scores)
 {
-    const ptrdiff_t ahead = PRECBENCH_AHEAD + PRECBENCH_VALUES_AHEAD / d;
+    const ptrdiff_t ahead = PRECBENCH_FAR_AHEAD(d);
     ptrdiff_t j = 0;
     for (; j + at_once <= n; j += at_once) {
         const void *row[4];
@@ -221,7 +232,7 @@ PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const in
             row[r] = precbench_from(x, rows[j + r] * d, kind);
             /* where rows follow each other, the processor reads ahead by itself */
             if (j + r + ahead < n_known && *later - rows[j + r] != ahead)
-                precbench_ask_for(x, *later, d, kind);
+                precbench_ask(x, *later, d, kind, 1);
         }
         ptrdiff_t m = 0;
         for (; at_once == 1 && m + 4 <= n_candidates; m += 4) {
@@ -294,8 +305,18 @@ PRECBENCH_ROW double precbench_sparse_dot(const void *x, const int kind, const i
         a2 += PRECBENCH_VALUE(x, j + 2, kind) * w[columns[j + 2]];
         a3 += PRECBENCH_VALUE(x, j + 3, kind) * w[columns[j + 3]];
     }
-    for (; j < n; j++)
-        a0 += PRECBENCH_VALUE(x, j, kind) * w[columns[j]];
+    if (n == 0)
+        return 0;
+    /* up to three more, without a branch that no processor can foresee: adding 0 changes no bit */
+    for (int lane = 0; lane < 3; lane++, j++) {
+        const ptrdiff_t inside = j < n ? j : n - 1;
+        union {
+            double value;
+            long long bits;
+        } product = {PRECBENCH_VALUE(x, inside, kind) * w[columns[inside]]};
+        product.bits &= -(long long)(j < n);
+        a0 += product.value;
+    }
     return (a0 + a2) + (a1 + a3);
 }
 
