@@ -187,7 +187,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
     ("where", "code", "sentence"),
     [
         ("local:0", 2, "expected the address of a scheduler"),
-        ("tls://127.0.0.1:1", 2, "tls needs a certificate"),
+        ("tls://127.0.0.1:1", 2, "it needs a certificate; name ca-file"),
         ("tcp://127.0.0.1:1", 1, "no scheduler answers at tcp://127.0.0.1:1"),
     ],
 )

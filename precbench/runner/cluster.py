@@ -114,7 +114,7 @@ class Cluster:
             self._refuse_without_certificate(self._where)
             return {"address": self._where, "timeout": self._wait}
         if Path(self._where).is_file():
-            self._refuse_without_certificate(Path(self._where).read_text(encoding="utf-8"))
+            self._refuse_without_certificate(Path(self._where).read_text(errors="replace"))
             return {"scheduler_file": self._where, "timeout": self._wait}
         raise InputError(
             f"--cluster {self._where}: expected the address of a scheduler (tcp://host:8786), its "
@@ -123,11 +123,17 @@ class Cluster:
 
     def _refuse_without_certificate(self, text: str) -> None:
         """Refuse an address, or a file with one, that needs a certificate where there is none."""
-        connection = distributed.Security().get_connection_args("client")
-        if "tls://" in text and connection["ssl_context"] is None:
+        if "tls://" not in text:
+            return
+        try:
+            found = distributed.Security().get_connection_args("client")["ssl_context"]
+            reason = "" if found else "it needs a certificate"
+        except OSError as error:
+            reason = f"no certificate can be read, {error}"
+        if reason:
             raise InputError(
-                f"--cluster {self._where}: tls needs a certificate; name ca-file, cert and key in "
-                "the settings of Dask, distributed.comm.tls"
+                f"--cluster {self._where}: {reason}; name ca-file, cert and key in the settings of "
+                "Dask, distributed.comm.tls"
             )
 
     def _wake_workers(self) -> None:
