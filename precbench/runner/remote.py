@@ -25,7 +25,6 @@ from typing import Any, Literal, NamedTuple
 
 import joblib
 import psutil
-from distributed import get_worker
 
 import precbench
 from precbench.data import Dataset
@@ -119,7 +118,7 @@ def hollow(dataset: Dataset) -> Dataset:
 
 def run_remote(job: Job) -> Answer:
     """Run a trial whose rows are those that this worker has, and return the files of its record."""
-    worker, limit = get_worker(), job.trial.timeout
+    worker, limit = _worker(), job.trial.timeout
     worker.log_event(BEGUN, begun(job))
     kept, started = _kept(worker, job.trial, job.dataset), time.monotonic()
     try:
@@ -143,7 +142,7 @@ def start() -> None:
 
 def has_data(trial: Trial, dataset: Dataset) -> bool:
     """Load the data set of a trial, and return whether this worker has it."""
-    kept = _kept(get_worker(), trial, dataset)
+    kept = _kept(_worker(), trial, dataset)
     with suppress(EOFError):  # as of a process without memory for them
         return bool(_process().call(_can_load, trial, dataset, kept))
     return False
@@ -159,6 +158,12 @@ def packed(dataset: Dataset) -> bytes:
     content = io.BytesIO()
     joblib.dump(dataset, content)
     return content.getvalue()
+
+
+def _worker() -> Any:
+    from distributed import get_worker  # its processes start sooner without
+
+    return get_worker()
 
 
 def _kept(worker: Any, trial: Trial, dataset: Dataset) -> Path:
