@@ -1,6 +1,5 @@
 """The mirror with real data, and a small experiment of one's own."""
 
-import gc
 import os
 import signal
 import sys
@@ -32,13 +31,6 @@ def pytest_collection_modifyitems(items):
                 if name not in PROMISES:
                     raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
                 item.user_properties.append(("promise", name))
-
-
-def pytest_collection_finish():
-    """Let the garbage collector leave out all modules and thousands of tests, which stay anyway."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
 
 
 @pytest.fixture(scope="session")
