@@ -675,7 +675,7 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are cut short to be timed
     chosen = [run for name, run in benches.items() if not options.only or options.only in name]
     missed = [not run() for run in chosen]
-    print(f"\n{len(missed) - sum(missed)} of {len(missed)} within their targets")
+    print(f"\n{len(missed) - sum(missed)} of {len(missed)} benches within their targets")
     for figure in FIGURES:
         if not figure["met"]:
             print("  missed: {bench}, {of} to {to}: {ratio} x, not {target:g}".format(**figure))
