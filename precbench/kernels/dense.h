@@ -48,7 +48,7 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
     ((kind) == PRECBENCH_FLOATS                                                                    \
          ? PRECBENCH_WIDENED(*(const precbench_four_floats *)((const float *)(x) + (j)))           \
          : PRECBENCH_FOUR((const double *)(x), j))
-#if defined(__x86_64__) /* one instruction, of which some compilers make four */
+#if defined(__x86_64__) && !defined(__clang__) /* one instruction, of which gcc makes four */
 #define PRECBENCH_WIDENED(four_floats)                                                             \
     ({                                                                                             \
         precbench_four widened;                                                                    \
@@ -57,6 +57,11 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
     })
 #else
 #define PRECBENCH_WIDENED(four_floats) __builtin_convertvector(four_floats, precbench_four)
+#endif
+#if defined(__clang__)
+#define PRECBENCH_FOUR_OF(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else /* gcc has the other from version 12 on only */
+#define PRECBENCH_FOUR_OF(a, b, i, j, k, l) __builtin_shuffle(a, b, (precbench_places){i, j, k, l})
 #endif
 #define PRECBENCH_TWO_OF_FOUR(x, j, kind)                                                          \
     ((precbench_four){PRECBENCH_VALUE(x, j, kind), PRECBENCH_VALUE(x, (j) + 1, kind), 0, 0})
@@ -207,12 +212,9 @@ PRECBENCH_ROW void precbench_dots_wide(const void *const *rows, const int kind, 
         return;
     }
     /* the same sums of four rows at once: the halves of 0 and 2 and of 1 and 3, then the pairs */
-    v = __builtin_shuffle(low[0], low[2], (precbench_places){0, 1, 4, 5}) +
-        __builtin_shuffle(low[0], low[2], (precbench_places){2, 3, 6, 7});
-    u = __builtin_shuffle(low[1], low[3], (precbench_places){0, 1, 4, 5}) +
-        __builtin_shuffle(low[1], low[3], (precbench_places){2, 3, 6, 7});
-    v = __builtin_shuffle(v, u, (precbench_places){0, 4, 2, 6}) +
-        __builtin_shuffle(v, u, (precbench_places){1, 5, 3, 7});
+    v = PRECBENCH_FOUR_OF(low[0], low[2], 0, 1, 4, 5) + PRECBENCH_FOUR_OF(low[0], low[2], 2, 3, 6, 7);
+    u = PRECBENCH_FOUR_OF(low[1], low[3], 0, 1, 4, 5) + PRECBENCH_FOUR_OF(low[1], low[3], 2, 3, 6, 7);
+    v = PRECBENCH_FOUR_OF(v, u, 0, 4, 2, 6) + PRECBENCH_FOUR_OF(v, u, 1, 5, 3, 7);
     *(precbench_four *)out = v + last;
 }
 
