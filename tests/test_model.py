@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import threading
 import warnings
 from dataclasses import replace
 from datetime import date
@@ -275,6 +276,37 @@ def test_any_sparse_layout_is_accepted():
     model = Model.fit(csc_matrix(X), y, **options)
     assert np.array_equal(model.coef, Model.fit(csr_matrix(X), y, **options).coef)
     np.testing.assert_allclose(model.decision_function(X), model.decision_function(csr_matrix(X)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("solver", "fourier", "takes_long"),
+    [("random-forest", None, True), ("sgd-avg", 3, True), ("sgd-avg", None, False)],
+)
+def test_threads_change_no_score(solver, fourier, takes_long, layout, monkeypatch):
+    (X, y), new = rows(), LAYOUTS[layout](rows(1)[0])
+    options = {"fourier": fourier, "scaling": "unit-norm", "random_state": 0}
+    model = Model.fit(X, y, solver, **options, **few(solver))
+    expected, threads, prepared = model.decision_function(new), set(), Model._prepared
+
+    def noted(self, rows):
+        threads.add(threading.current_thread())
+        return prepared(self, rows)
+
+    monkeypatch.setattr("precbench.model.ROWS_AT_ONCE", 16)
+    monkeypatch.setattr(Model, "_prepared", noted)
+    for n_jobs in (None, 1, 2, 3, -1):
+        threads.clear()
+        assert model.decision_function(new, n_jobs=n_jobs).tobytes() == expected.tobytes()
+        if n_jobs != -1:
+            assert (threading.main_thread() in threads) == (n_jobs in (None, 1) or not takes_long)
+    assert model.rank(new, 5, n_jobs=2).equals(model.rank(new, 5))
+
+
+def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
+    model = replace(Model.load(saved_trees[0]), coef=np.ones(3), trees=None)
+    with pytest.raises(InputError, match="the scores overflow"):
+        model.decision_function(np.full((2, 5), 1e308), n_jobs=2)
 
 
 def test_input_is_unchanged():

@@ -140,7 +140,7 @@ def score_rows(
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
     with _plain_warnings():
         blocks = read_new_blocks(file, loaded.encoding, form, row_id)
-        ranking, n_rows = loaded.rank_blocks(blocks, top)
+        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1)
     if as_json:
         print(json.dumps(ranking.to_dict("records")))
     elif out is None:
