@@ -43,7 +43,7 @@ from precbench.solvers.memory import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import Fit, fit_together, visiting_order
-from precbench.solvers.rows import Rows, as_rows, linear_scores
+from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
 from precbench.topk import resolve_k
 from tests import laws
 from tests.laws import problem, weights
@@ -611,3 +611,35 @@ def test_a_reservoir_keeps_every_set_equally_often():
 def test_scores_need_one_weight_per_feature(form, shape):
     with pytest.raises(InputError, match="cannot score rows of 3 features"):
         linear_scores(as_rows(form(np.eye(3))), np.ones(shape))
+
+
+def test_rows_without_features_have_score_0():
+    assert_array_equal(linear_scores(as_rows(np.empty((5, 0))), np.empty(0)), np.zeros(5))
+
+
+@pytest.mark.parametrize("stored", [np.float64, np.float32, "ones"])
+def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
+    """Also an empty row, a long one, the last; whatever the weights of the others."""
+    rng = np.random.default_rng(0)
+    lengths = np.concatenate([rng.integers(0, 9, 90), rng.integers(0, 40, 90), [0, 400, 3, 0, 5]])
+    starts = np.append(0, np.cumsum(rng.permutation(lengths)))  # int64, as the columns
+    columns = rng.integers(0, 70_000, starts[-1])  # neither sorted nor all different
+    columns[1::97] = 0
+    values = np.ones(len(columns)) if stored == "ones" else rng.random(len(columns), np.float32)
+    values = values.astype(np.float64 if stored == "ones" else stored)
+    X = sparse.csr_matrix((values, columns, starts), shape=(len(lengths), 70_000))
+    w = rng.standard_normal(70_000)
+    w[0] = np.inf
+    rows = as_rows(X).without_ones()
+    assert (rows.data.size == 0) == (stored == "ones")
+    together = linear_scores(rows, w)
+    alone = [linear_scores(as_rows(row).without_ones(), w)[0] for row in X]
+    assert together.tobytes() == np.array(alone).tobytes()
+    w[0] = 0
+    summed = np.zeros(70_000)
+    for coef, row in zip(together, X, strict=True):
+        if np.isfinite(coef):
+            for j, value in zip(row.indices, row.data.astype(np.float64), strict=True):
+                summed[j] += coef * value
+    together[np.isinf(together)] = 0
+    assert weighted_sum(rows, together, 70_000).tobytes() == summed.tobytes()

@@ -18,13 +18,16 @@ typedef double precbench_pair __attribute__((vector_size(16), aligned(8), may_al
 
 typedef double precbench_four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef long long precbench_places __attribute__((vector_size(32)));
+typedef long long precbench_mask __attribute__((vector_size(16), aligned(8)));
+typedef int precbench_counts __attribute__((vector_size(16)));
 typedef float precbench_two_floats __attribute__((vector_size(8), aligned(4), may_alias));
 typedef float precbench_four_floats __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define PRECBENCH_ROW static inline __attribute__((always_inline))
 #define PRECBENCH_AHEAD 8 /* rows between a request and its use */
-#define PRECBENCH_FAR_AHEAD(d) (16 + 256 / (d)) /* rows of d values, into the second cache */
+#define PRECBENCH_FAR_AHEAD(d) (16 + 256 / ((d) + 1)) /* rows of d values, into the second cache */
 #define PRECBENCH_LINE 64 /* bytes of a line of the cache */
+#define PRECBENCH_SHORT 32 /* entries of a sparse row that is scored with three others */
 
 #define precbench_prefetch(address) __builtin_prefetch((address), 0, 3)
 /* Into the second cache: the first has few lines in flight, and waits when all are. */
@@ -322,6 +325,91 @@ PRECBENCH_ROW double precbench_sparse_dot(const void *x, const int kind, const i
     return (a0 + a2) + (a1 + a3);
 }
 
+/* Entries j and j + 1 of a sparse row times their weights, 0 where they are not inside. */
+PRECBENCH_ROW precbench_pair precbench_two_products(const void *x, const int kind,
+                                                    const int *columns, ptrdiff_t j,
+                                                    const double *w, precbench_mask inside)
+{
+    precbench_pair products = {w[columns[j]], w[columns[j + 1]]};
+    if (kind != PRECBENCH_ONES)
+        products *= PRECBENCH_TWO_VALUES(x, j, kind);
+    return (precbench_pair)((precbench_mask)products & inside);
+}
+
+/* The same sums of four short rows in lockstep: of four ends that no processor can foresee, that of
+ * the longest remains. Entries after the end of a row are those of later rows, and count as 0;
+ * where there might be none, or a row is long, nothing is done. Return whether it was done. */
+PRECBENCH_ROW int precbench_sparse_dot_four(const void *x, const int kind, const int *columns,
+                                            const int *starts, ptrdiff_t n_stored, const int *rows,
+                                            const double *w, double *out)
+{
+    static const long long tails[4][4] = {{0}, {-1}, {-1, -1}, {-1, -1, -1}};
+    precbench_pair a[4] = {{0, 0}}, b[4] = {{0, 0}};
+    precbench_counts sizes[4], last_of_four = {3, 3, 3, 3};
+    const void *row[4];
+    const int *of_row[4];
+    ptrdiff_t most = 0, last = 0, n[4];
+    for (int r = 0; r < 4; r++) {
+        const ptrdiff_t start = starts[rows[r]];
+        row[r] = precbench_from(x, start, kind);
+        of_row[r] = columns + start;
+        n[r] = starts[rows[r] + 1] - start;
+        sizes[r] = (precbench_counts){} + (int)n[r];
+        most = n[r] > most ? n[r] : most;
+        last = start > last ? start : last;
+    }
+    if (most > PRECBENCH_SHORT || last + most + 4 > n_stored)
+        return 0;
+    for (ptrdiff_t j = 0; j + 4 <= most; j += 4, last_of_four += 4)
+        for (int r = 0; r < 4; r++) {
+            const precbench_mask inside = (precbench_mask)(sizes[r] > last_of_four);
+            a[r] += precbench_two_products(row[r], kind, of_row[r], j, w, inside);
+            b[r] += precbench_two_products(row[r], kind, of_row[r], j + 2, w, inside);
+        }
+    for (int r = 0; r < 4; r++) {
+        const ptrdiff_t j = n[r] & ~(ptrdiff_t)3;
+        const precbench_mask *inside = (const precbench_mask *)tails[n[r] & 3];
+        const precbench_pair u = precbench_two_products(row[r], kind, of_row[r], j, w, inside[0]);
+        const precbench_pair v =
+            precbench_two_products(row[r], kind, of_row[r], j + 2, w, inside[1]);
+        out[r] = ((((a[r][0] + u[0]) + u[1]) + v[0]) + b[r][0]) + (a[r][1] + b[r][1]);
+    }
+    return 1;
+}
+
+PRECBENCH_ROW void precbench_score_sparse_by(const void *x, const int kind, const int *columns,
+                                             const int *starts, ptrdiff_t n_stored,
+                                             const int *rows, ptrdiff_t n, const double *w,
+                                             double *scores)
+{
+    ptrdiff_t j = 0;
+    while (j < n)
+        if (j + 4 <= n && precbench_sparse_dot_four(x, kind, columns, starts, n_stored, rows + j, w,
+                                                    scores + j))
+            j += 4;
+        else {
+            const ptrdiff_t start = starts[rows[j]], stop = starts[rows[j] + 1];
+            scores[j] = precbench_sparse_dot(precbench_from(x, start, kind), kind, columns + start,
+                                             stop - start, w);
+            j++;
+        }
+}
+
+/* Score n sparse rows, of a matrix with so many entries. */
+static inline void precbench_score_sparse(const void *x, int kind, const int *columns,
+                                          const int *starts, ptrdiff_t n_stored, const int *rows,
+                                          ptrdiff_t n, const double *w, double *scores)
+{
+    if (kind == PRECBENCH_DOUBLES)
+        precbench_score_sparse_by(x, PRECBENCH_DOUBLES, columns, starts, n_stored, rows, n, w,
+                                  scores);
+    else if (kind == PRECBENCH_FLOATS)
+        precbench_score_sparse_by(x, PRECBENCH_FLOATS, columns, starts, n_stored, rows, n, w,
+                                  scores);
+    else
+        precbench_score_sparse_by(x, PRECBENCH_ONES, columns, starts, n_stored, rows, n, w, scores);
+}
+
 /* The sums of a sparse row under 2 * pairs weight vectors, which lie side by side by column; four
  * accumulators each, as for one. With a constant number of pairs they stay in registers. */
 PRECBENCH_ROW void precbench_sparse_dots(const void *x, const int kind, const int *columns,
@@ -405,8 +493,22 @@ static inline void precbench_axpy(double a, const double *x, double *w, ptrdiff_
 PRECBENCH_ROW void precbench_sparse_axpy(double a, const void *x, const int kind,
                                          const int *columns, double *w, ptrdiff_t n)
 {
-    for (ptrdiff_t j = 0; j < n; j++)
-        w[columns[j]] += a * PRECBENCH_VALUE(x, j, kind);
+    ptrdiff_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int lane = 0; lane < 4; lane++)
+            w[columns[j + lane]] += a * PRECBENCH_VALUE(x, j + lane, kind);
+    if (n == 0)
+        return;
+    /* up to three more, as in a sum: adding -0.0 changes not even a zero */
+    for (int lane = 0; lane < 3; lane++, j++) {
+        const ptrdiff_t inside = j < n ? j : n - 1;
+        union {
+            double value;
+            long long bits;
+        } step = {a * PRECBENCH_VALUE(x, inside, kind)}, nothing = {-0.0};
+        step.bits = nothing.bits ^ ((nothing.bits ^ step.bits) & -(long long)(j < n));
+        w[columns[inside]] += step.value;
+    }
 }
 
 /* Whether all values are numbers: 0 times anything else is none. */

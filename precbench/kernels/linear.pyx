@@ -11,12 +11,12 @@ from precbench.kernels.rows cimport (
     precbench_ask_for,
     precbench_dot,
     row_axpy,
-    row_dot,
     rows_of,
+    score_rows,
 )
 
 cdef enum:
-    AT_ONCE = 256  # rows that are listed before they are added
+    AT_ONCE = 256  # rows that are listed before they are scored or added
 
 
 def dot(const double[::1] a, const double[::1] b):
@@ -40,10 +40,18 @@ def linear_scores(
 ):
     """Write ``scores[i] = <row i, w>`` for start <= i < stop."""
     cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
-    cdef Py_ssize_t i
+    cdef Py_ssize_t j, n
+    cdef int[AT_ONCE] listed
+    cdef const double* weights = &w[0]
+    cdef double* out
     with nogil:
-        for i in range(start, stop):
-            scores[i] = row_dot(&X, i, &w[0])
+        while start < stop:
+            n = min(AT_ONCE, stop - start)
+            for j in range(n):
+                listed[j] = <int>(start + j)
+            out = &scores[start]
+            score_rows(&X, listed, n, n, &weights, 1, &out)
+            start += n
 
 
 def add_rows(

@@ -31,6 +31,17 @@ cdef extern from "dense.h":
         Py_ssize_t n_candidates,
         double** scores,
     ) noexcept nogil
+    void precbench_score_sparse(
+        const void* x,
+        int kind,
+        const int* columns,
+        const int* starts,
+        Py_ssize_t n_stored,
+        const int* rows,
+        Py_ssize_t n,
+        const double* w,
+        double* scores,
+    ) noexcept nogil
     void precbench_sparse_dots(
         const void* x,
         int kind,
@@ -65,6 +76,7 @@ cdef struct Rows:
     int kind  # of the values: DOUBLES, FLOATS, or for sparse rows ONES, which are not stored
     const int* indices
     const int* indptr  # NULL: dense
+    Py_ssize_t n_stored  # entries of sparse rows
     Py_ssize_t n_cols
 
 
@@ -76,6 +88,7 @@ cdef inline Rows dense_rows_of(data, Py_ssize_t n_cols) except *:
     X.data = X.indices = X.indptr = NULL
     X.kind = DOUBLES
     X.n_cols = n_cols
+    X.n_stored = 0
     if data.itemsize == sizeof(float):
         floats = data
         X.kind = FLOATS
@@ -93,7 +106,8 @@ cdef inline Rows rows_of(
 ) except *:
     """Wrap the arrays of a matrix; empty ``indptr`` means dense, else empty ``data`` all ones."""
     cdef Rows X = dense_rows_of(data, n_cols)
-    if indices.shape[0]:
+    X.n_stored = indices.shape[0]
+    if X.n_stored:
         X.indices = &indices[0]
     if indptr.shape[0]:
         X.indptr = &indptr[0]
@@ -132,15 +146,16 @@ cdef inline void score_rows(
     double** scores,
 ) noexcept nogil:
     """Score the n first of n_known rows by each candidate; dense ones are asked for ahead."""
-    cdef Py_ssize_t j, m
+    cdef Py_ssize_t m
     if X.indptr == NULL:
         precbench_score_dense(
             X.data, X.kind, rows, n, n_known, X.n_cols, weights, n_candidates, scores
         )
         return
-    for j in range(n):
-        for m in range(n_candidates):
-            scores[m][j] = row_dot(X, rows[j], weights[m])
+    for m in range(n_candidates):
+        precbench_score_sparse(
+            X.data, X.kind, X.indices, X.indptr, X.n_stored, rows, n, weights[m], scores[m]
+        )
 
 
 cdef inline void score_sparse_rows(
