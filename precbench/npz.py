@@ -1,11 +1,12 @@
 """Arrays in an npz file, which may come from a stranger: no pickle, no more than the file holds."""
 
+import functools
 import io
 import math
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 __all__ = ["DamagedError", "pack", "unpack"]
 
 _HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
+    (1, 0): (np.lib.format.read_array_header_1_0, 2),
+    (2, 0): (np.lib.format.read_array_header_2_0, 4),
 }
+"""Of each version, the reader of the header and how many bytes hold its length."""
 _LARGEST_RATIO = 1100
 """Deflate packs at most 1,032 bytes into one."""
 _PIECE = 2**20
@@ -90,6 +92,18 @@ def unpack(
         raise DamagedError(str(error) or type(error).__name__) from error
 
 
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    length = stream.read(_HEADERS[version][1])
+    return _parsed(version, length + stream.read(int.from_bytes(length, "little")))
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(version: tuple[int, int], header: bytes) -> Any:
+    """Parse a header; of many records few differ, and NumPy compiles each as an expression."""
+    return _HEADERS[version][0](io.BytesIO(header))
+
+
 def _array(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str, packed: bool
 ) -> NDArray[Any]:
@@ -100,7 +114,7 @@ def _array(
     if member.file_size > _LARGEST_RATIO * member.compress_size:
         raise DamagedError(f"{name} cannot be as long as it says")
     with archive.open(member) as stream:
-        shape, by_columns, dtype = _HEADERS[np.lib.format.read_magic(stream)](stream)
+        shape, by_columns, dtype = _header(stream)
         if dtype.kind not in kinds:
             raise DamagedError(f"{name} holds values of type {dtype}")
         if math.prod(shape) * dtype.itemsize != member.file_size - stream.tell():

@@ -26,7 +26,7 @@ def visible(text: str) -> str:
     >>> print(visible("\x1b[31mred"))
     \x1b[31mred
     """
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return text if text.isprintable() else _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:

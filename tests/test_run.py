@@ -27,7 +27,7 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory
 from precbench.locations import shipped
 from precbench.results import read_run
-from precbench.runner import _limits, run_plan, shared_memory, to_do
+from precbench.runner import _limits, run_plan, shared_memory, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
@@ -926,6 +926,33 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
     *groups, together, alone = found
     assert groups == [3, 3, 3, 3]
     assert together == alone
+
+
+def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
+    """They are prepared once, nobody can change them, and each trial learns what it would alone."""
+    solvers = "{perceptron-avg: , linear-svm: , sgd-max: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
+    plan = make_plan(load_config(small(protocol="{n_splits: 2}", solvers=solvers)))
+    prepare, prepared = worker.training, []
+
+    def counted(trial, dataset):
+        prepared.append(prepare(trial, dataset))
+        return prepared[-1]
+
+    monkeypatch.setattr(worker, "training", counted)
+    data, found = plan.datasets["mine"], {}
+    for place in ("shared", "alone"):
+        store = Store(tmp_path / place)
+        for trial, key in sorted(plan.trials, key=lambda one: one[0].split.index):
+            if place == "alone":
+                worker._prepared.clear()
+            folder = str(store.folder)
+            run_job(Job(trial, key, folder, data, np.inf, np.inf, "sequential", "none", "none"))
+        found[place] = [store.arrays(key)["coef"].tobytes() for _, key in plan.trials]
+        if place == "shared":
+            assert len(prepared) == 4  # of each split once for tuning, which may need more rows
+    assert found["shared"] == found["alone"]
+    wholes = [rows.whole for rows in prepared]
+    assert not any(rows.X.flags.writeable or rows.y.flags.writeable for rows in wholes)
 
 
 TAMPERED = {

@@ -299,7 +299,8 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
     Returns
     -------
     rows : InMemory
-        Random features, where the trial asks for them, in place of the features.
+        Random features, where the trial asks for them, in place of the features. Read-only, for
+        they serve several trials.
     n_fit : int
         Number of rows before the validation part.
     """
@@ -308,7 +309,10 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
     _scaler(trial, dataset, X).transform_in_place(X)
     if trial.fourier is not None:
         X = mapped(_fourier(trial.fourier, trial.seed, X), X)
-    return InMemory(X, dataset.y[split.train]), n_fit
+    rows = InMemory(X, dataset.y[split.train])
+    for array in (rows.y, *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr])):
+        array.flags.writeable = False
+    return rows, n_fit
 
 
 def test_rows(trial: Trial, dataset: Dataset) -> InMemory:

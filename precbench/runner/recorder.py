@@ -65,7 +65,7 @@ class Recorder:
         self._limit = limit
         self._most_rows = most_rows
         self._beat = beat
-        self._next_beat = 0.0
+        self._next_beat = _BEAT_SECONDS
         self._cpu_seconds = 0.0
         self._marks: list[tuple[int, float, float, int]] = []
         self._states: dict[str, list[Any]] = defaultdict(list)

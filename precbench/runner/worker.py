@@ -128,7 +128,7 @@ def run_job(job: Job) -> str:
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
     _warm_up(trial.solver)
-    rows_of = _last_rows(job)
+    rows_of = _rows_of(job)
     tuning = _tune(job, rows_of)
     params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
     rows = rows_of(trial.fourier)
@@ -141,6 +141,8 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         most_rows=job.passes * whole.n_rows,
         beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
     )
+    if tuning.chosen:
+        _write_mark(job, total=total)
     gc.collect()
     gc.disable()
     try:
@@ -220,12 +222,22 @@ class _Tuning(NamedTuple):
     stopped: str
 
 
-def _last_rows(job: Job) -> Callable[[Fourier | None], Training]:
+_OF_ROWS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
+_prepared: list[tuple[dict[str, Any], Training]] = []
+"""The training rows that were prepared last, maybe for another trial, with what they depend on."""
+
+
+def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
     """Return a function that prepares the training rows, unless the last ones are asked for."""
 
-    @functools.lru_cache(maxsize=1)
     def rows_of(fourier: Fourier | None) -> Training:
-        return training(replace(job.trial, fourier=fourier), job.dataset)
+        trial = replace(job.trial, fourier=fourier)
+        description = describe(trial, job.dataset.sha256)
+        about = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
+        if not _prepared or _prepared[0][0] != about:
+            _prepared.clear()  # before others take their memory
+            _prepared.append((about, training(trial, job.dataset)))
+        return _prepared[0][1]
 
     return rows_of
 
@@ -306,8 +318,9 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
-    names = [name for name in dir(solver) if name.endswith("_") and not name.startswith("_")]
-    values = {name: getattr(solver, name) for name in names}
+    known = object.__dir__(solver)  # scikit-learn's own calls every property
+    names = [name for name in known if name.endswith("_") and not name.startswith("_")]
+    values = {name: getattr(solver, name, None) for name in names}
     return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
 
 

@@ -1,5 +1,6 @@
 """The base classes of solvers: input checks, the trace of a fit, and a score, linear or not."""
 
+import functools
 import inspect
 import warnings
 from abc import ABC, abstractmethod
@@ -98,6 +99,11 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             constraints.update(vars(base).get("_parameter_constraints", {}))
             constraints.update(vars(base).get("allowed", {}))
         cls._parameter_constraints = constraints
+
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls) -> list[str]:  # scikit-learn reads the signature each time
+        return super()._get_param_names()
 
     @checks_parameters
     def fit(self, X: Any, y: ArrayLike, trace: Trace | None = None) -> Self:
