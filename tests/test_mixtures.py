@@ -399,7 +399,7 @@ def test_constants_of_the_lemmas_on_random_rows():
 def test_pairs_are_those_that_lcbr_draws():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50, 3)), np.repeat([1, -1], [20, 30])
-    sample = _Sample(X[:20], X[20:])
+    sample = _Sample.whole(X[:20], X[20:])
     for s in (10, 20_000):
         cheap = sample.risk_of(s, np.random.default_rng(4))
         lcbr = LCBR(s, radius=0.5, random_state=4).fit(X, y)

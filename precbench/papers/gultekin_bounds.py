@@ -198,7 +198,7 @@ def pair_bounds(
     )
     X, y = mixture.sample(population, population, np.random.default_rng([seed, 1]))
     X /= np.linalg.norm(X, axis=1).max()
-    whole = _Sample(X[y > 0], X[y < 0])
+    whole = _Sample.whole(X[y > 0], X[y < 0])
     found: list[_Row] = []
     at_zero: dict[int, float] = {}
     for n in rows:
@@ -242,26 +242,52 @@ class _QuadraticRisk(NamedTuple):
 
 
 class _Sample(NamedTuple):
+    """Rows of a population, drawn with replacement.
+
+    Attributes
+    ----------
+    pos, neg : ndarray
+        All rows of each class of the population.
+    i, k : ndarray of int
+        The numbers of those that were drawn, in turn.
+    """
+
     pos: NDArray[np.float64]
     neg: NDArray[np.float64]
+    i: NDArray[np.intp]
+    k: NDArray[np.intp]
+
+    @classmethod
+    def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
+        """Take each row once."""
+        return cls(pos, neg, np.arange(len(pos)), np.arange(len(neg)))
 
     def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
-        """Draw n rows of each class with replacement."""
-        return _Sample(*(part[rng.integers(len(part), size=n)] for part in self))
+        """Draw n rows of each class of the population."""
+        i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
+        return self._replace(i=i, k=k)
 
     def risk(self) -> _QuadraticRisk:
         """Return the risk over all pairs, by the moments of the classes."""
-        pos, neg = (part.mean(axis=0) for part in self)
-        squares = [part.T @ part / len(part) for part in self]
+        pos, squares_pos = _moments(self.pos, self.i)
+        neg, squares_neg = _moments(self.neg, self.k)
         cross = np.outer(pos, neg)
-        return _QuadraticRisk(pos - neg, squares[0] + squares[1] - cross - cross.T)
+        return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        numbers = rng.integers(len(self.pos) * len(self.neg), size=n_pairs)
-        i, j = np.divmod(numbers, len(self.neg))
-        z = self.pos[i] - self.neg[j]
+        numbers = rng.integers(len(self.i) * len(self.k), size=n_pairs)
+        i, k = np.divmod(numbers, len(self.k))
+        z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
+
+
+def _moments(
+    rows: NDArray[np.float64], numbers: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the means of x and of x x' over the rows with these numbers, which may be many."""
+    shares = np.bincount(numbers, minlength=len(rows)) / len(numbers)
+    return shares @ rows, (rows.T * shares) @ rows
 
 
 class _SampleDeviations(NamedTuple):
