@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -448,6 +449,7 @@ def _cpu_model() -> str:
         return next(models, platform.machine())
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
