@@ -365,13 +365,14 @@ def uniform_convergence(
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             of = _MEASURES[objective](top, beta)
-            at_w, quantiles = [(s, of(s, positive)) for s in scores], list[float]()
+            of_all, quantiles = [of(s, positive) for s in scores], list[float]()
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
+                parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
                 deviations = [
-                    max(abs(of(s[chosen], positive[chosen]) - p) for s, p in at_w)
-                    for chosen in drawn
-                    if 0 < np.sum(positive[chosen]) < size
+                    max(abs(of(s, sides) - whole) for s, whole in zip(part, of_all, strict=True))
+                    for part, sides in parts
+                    if 0 < np.sum(sides) < size
                 ]
                 if not deviations:
                     raise InputError(
