@@ -929,7 +929,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
 
 
 def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
-    """They are prepared once, nobody can change them, and each trial learns what it would alone."""
+    """They are prepared once unless they are many, and nobody can change them."""
     solvers = "{perceptron-avg: , linear-svm: , sgd-max: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
     plan = make_plan(load_config(small(protocol="{n_splits: 2}", solvers=solvers)))
     prepare, prepared = worker.training, []
@@ -940,16 +940,14 @@ def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(worker, "training", counted)
     data, found = plan.datasets["mine"], {}
-    for place in ("shared", "alone"):
+    for place, n_prepared in (("shared", 4), ("alone", 4 + 8)):  # with and without tuning, 2 splits
         store = Store(tmp_path / place)
         for trial, key in sorted(plan.trials, key=lambda one: one[0].split.index):
-            if place == "alone":
-                worker._prepared.clear()
             folder = str(store.folder)
             run_job(Job(trial, key, folder, data, np.inf, np.inf, "sequential", "none", "none"))
         found[place] = [store.arrays(key)["coef"].tobytes() for _, key in plan.trials]
-        if place == "shared":
-            assert len(prepared) == 4  # of each split once for tuning, which may need more rows
+        assert len(prepared) == n_prepared
+        monkeypatch.setattr(worker, "_MOST_KEPT", 0)
     assert found["shared"] == found["alone"]
     wholes = [rows.whole for rows in prepared]
     assert not any(rows.X.flags.writeable or rows.y.flags.writeable for rows in wholes)

@@ -34,6 +34,7 @@ from precbench.topk import ceil_share
 _GRACE_SECONDS = 5.0
 _UNKNOWN_LENGTH_FACTOR = 1.3
 _MOST_SCORES = 2**25  # 256 MiB a trial
+_MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,8 @@ def run_job(job: Job) -> str:
         record |= {"status": "failed", "reason": _reason(error)}
     Store(job.folder).write(record, arrays)
     job.mark.unlink(missing_ok=True)
+    if any(rows.whole.n_rows * rows.whole.n_features > _MOST_KEPT for _, rows in _prepared):
+        _prepared.clear()
     return str(record["status"])
 
 
