@@ -269,11 +269,11 @@ def bench_stream(rounds: int) -> bool:
         slow = medians({"svmlight, stored order": streamed(svmlight)}, max(3, rounds // 5))
         megabytes = text.stat().st_size / slow["svmlight, stored order"] / 1e6
         met = True
-        for order in ("stored order", "shuffled"):  # like with like
+        for order, most in {"stored order": 2.0, "shuffled": 1.6}.items():  # like with like
             alike = {name: time for name, time in (found | slow).items() if order in name}
             base = next(iter(alike))
             title = f"sgd-avg streamed from {n:,} x {d}, {order}"
-            met &= report(title, alike, base, {f"npy, {order}": 2.0})
+            met &= report(title, alike, base, {f"npy, {order}": most})
         print(f"  svmlight text: {megabytes:.0f} MB/s")
     return met
 

@@ -29,7 +29,7 @@ BLOCK_ROWS = 32
 
 Shuffle = bool | Literal["rows", "blocks"]
 
-Pieces = Iterable[tuple[Any, NDArray[np.float64], NDArray[np.int32]]]
+Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
 """Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of visits."""
 
 
@@ -310,7 +310,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
     _repeat(
         _going_on(fits),
         lambda: (
-            (as_rows(X), y.astype(np.int8), order, min(batch_size, len(order)))
+            (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
             for X, y, order in epoch()
         ),
     )

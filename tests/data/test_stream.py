@@ -119,7 +119,7 @@ def test_blocks_are_split_only_at_the_buffer(folder):
 
 
 def test_pickling_drops_the_buffer(folder):
-    stream = opened(folder, "npy", block_bytes=900)
+    stream = opened(folder, "npy with labels", block_bytes=900)
     length = len(pickle.dumps(stream))
     first = collected(stream.batches(1, np.random.default_rng(0)))
     assert stream._rooms
@@ -193,12 +193,28 @@ def test_rows_streamed_as_float32(folder, kind):
             assert abs(vstack([csr_matrix(X) for X in blocks]) - expected).max() == 0
 
 
-def test_a_file_of_float32_is_read_into_the_buffer(folder, tmp_path, monkeypatch):
-    np.save(tmp_path / "X.npy", DENSE.astype(np.float32))
-    stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype="float32").X
-    monkeypatch.setattr("precbench.data.stream.files._Npy.rows", None)  # else a copy is made
-    [(X, _)] = stream.batches(50, np.random.default_rng(0))
-    assert_array_equal(X[np.argsort(X[:, 0])], DENSE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_file_of_the_type_of_the_stream_is_visited_in_place(folder, tmp_path, dtype):
+    np.save(tmp_path / "X.npy", DENSE.astype(dtype))
+    stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype=dtype).X
+    [(X, y, order)] = stream.visits(50, np.random.default_rng(0))
+    assert_array_equal(X, DENSE)
+    assert not X.flags.owndata and not stream._rooms
+    assert_array_equal(y[order], Y[order])
+
+
+@pytest.mark.parametrize("kept", [1, 3, 5])  # of 7 rows
+def test_rows_visited_in_place_come_in_the_order_of_a_buffer(folder, kept):
+    sizes = {"block_bytes": 800, "buffer_bytes": 6000}
+    found = []
+    for kind in ("npy", "arrays"):  # arrays are copied
+        stream = opened(folder, kind, **sizes).part(lambda rows: rows % 7 < kept)
+        pieces = list(stream.batches(30, np.random.default_rng(3)))
+        assert {y.dtype for _, y in pieces} == {np.dtype(np.float64)}
+        found.append([(X.copy(), y) for X, y in pieces])
+    for (X, y), (copied, labels) in zip(*found, strict=True):
+        assert_array_equal(X, copied)
+        assert_array_equal(y, labels)
 
 
 def test_a_value_beyond_float32_is_reported(tmp_path):
@@ -237,7 +253,7 @@ def test_a_changed_file_is_detected(tmp_path):
     next(half_read)
     path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     np.save(tmp_path / "X.npy", DENSE[:100])
-    for pieces in (text, npy, half_read):
+    for pieces in (text, npy, half_read, npy.batches(1, np.random.default_rng(0))):
         with pytest.raises(InputError, match="has changed"):
             list(pieces)
     same_size = open_stream(path).X

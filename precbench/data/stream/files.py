@@ -7,7 +7,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
@@ -23,6 +23,7 @@ from precbench.data.stream.row_stream import (
     BUFFER_BYTES,
     Room,
     RowStream,
+    Run,
     Source,
     StreamedDataset,
     block_starts,
@@ -69,7 +70,9 @@ def open_stream(
     """Open a file that may be larger than memory.
 
     The file is read once from start to end: every row is checked, rows and positives are counted.
-    A later pass stops with an error if the file has changed in size or modification time.
+    A later pass stops with an error if the file has changed in size or modification time. Do not
+    write over an npy file that is being read, but put another in its place: its rows are mapped
+    into memory, and the system ends a process that looks for rows which are gone.
 
     Parameters
     ----------
@@ -341,14 +344,31 @@ class _Npy:
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
         """Map some rows without a copy; their pages are freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # pages behind the end would kill the process
+        page, n_bytes, before = self._pages(start, stop)
+        pages = mmap.mmap(
+            file.fileno(), n_bytes, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
+        )
+        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
+        return np.require(values, requirements=["C", "A"])
+
+    @contextmanager
+    def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
+        """Map all rows and ask for some runs of them, whose pages are given back in the end."""
+        with _opened(self.path, self.stamp) as file:
+            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            for start, stop in runs:
+                page, n_bytes, _ = self._pages(start, stop)
+                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)  # so nothing beside is mapped
+                pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
+            yield np.ndarray(self.shape, self.dtype, pages, self.offset)
+            pages.madvise(mmap.MADV_DONTNEED)  # even if somebody keeps the array
+
+    def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
+        """Return where the pages with some rows begin, their bytes, and those before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
-        page = first - first % mmap.ALLOCATIONGRANULARITY
-        pages = mmap.mmap(
-            file.fileno(), behind - page, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
-        )
-        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, first - page)
-        return np.require(values, requirements=["C", "A"])
+        before = first % mmap.ALLOCATIONGRANULARITY
+        return first - before, behind - first + before, before
 
     def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
         """Read rows from `start` on into `out`, which has the type of the file."""
@@ -364,6 +384,18 @@ class _NpyBlocks(Source):
     labels: _Npy | None
     label: int
     target: float
+
+    @property
+    def _as_it_is(self) -> bool:
+        """Whether the rows of the file are those of the stream."""
+        return self.labels is not None and self.features.dtype == self.dtype
+
+    @property
+    def can_be_mapped(self) -> bool:
+        return self._as_it_is and self.features.offset % self.features.dtype.alignment == 0
+
+    def mapped(self, runs: Iterable[Run]) -> AbstractContextManager[NDArray[np.floating]]:
+        return self.features.mapped(runs)
 
     def read(
         self, runs: Iterable[range], into: Room | None = None
@@ -382,8 +414,7 @@ class _NpyBlocks(Source):
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                as_it_is = self.labels is not None and self.features.dtype == self.dtype
-                if into is not None and as_it_is:
+                if into is not None and self._as_it_is:
                     X = self.features.copied(file, start, into(stop - start))
                 else:
                     X = self.features.rows(file, start, stop)

@@ -6,8 +6,10 @@ features and positives there are: a file is read through once, and checked, when
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,13 +28,16 @@ BLOCK_BYTES = 2**20
 BUFFER_BYTES = 2**26
 
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
-Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64], NDArray[np.int32]]"
+Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Returns which row numbers belong to a part."""
 Room = Callable[[int], NDArray[np.floating]]
 """Returns an array with room for a number of rows."""
+Run = tuple[int, int]
+"""Numbers of the first of some neighbouring rows and of the row behind the last."""
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
+_MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,6 +78,15 @@ class Source(ABC):
         A source of dense rows may put them where ``into(n_rows)`` has room for them.
         """
 
+    @property
+    def can_be_mapped(self) -> bool:
+        """Whether the rows lie in a file as they are, and `mapped` shows them."""
+        return False
+
+    def mapped(self, runs: Iterable[Run]) -> AbstractContextManager[NDArray[np.floating]]:
+        """Map all rows, of which some runs are about to be visited."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class RowStream:
@@ -86,8 +100,10 @@ class RowStream:
     together; blocks on their way (text takes the most); a bit a row for the label and for each
     part; and where the blocks begin. A row longer than a block is a block of its own. Rows of a
     data set with a card come from the memory map in the cache; its pages count as memory in use,
-    but the system takes them back at any time. The buffer of dense rows is kept for the next pass,
-    and each part of a stream keeps one of its own.
+    but the system takes them back at any time. The same holds for the rows of an npy file that need
+    no change: in random order they are not copied to a buffer, but visited in a map of as many. The
+    buffer of other dense rows is kept for the next pass, and each part of a stream keeps one of its
+    own.
 
     Parameters
     ----------
@@ -186,7 +202,8 @@ class RowStream:
         ------
         X : ndarray or csr_matrix
             Overwritten by the next one, of this pass or a later one.
-        y : ndarray of float64, -1 or +1
+        y : ndarray of float64 or int8
+            -1 or +1 for the rows to visit.
         order : ndarray of int32
             The rows of X to visit, in this order.
         """
@@ -262,22 +279,69 @@ class RowStream:
 
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield the full buffers, each in random order."""
-        order = rng.permutation(self._n_blocks).tolist()
-        runs = (range(block, block + 1) for block in order)
+        blocks = rng.permutation(self._n_blocks).tolist()
+        for X, y, rows in self._mapped_buffers(blocks) if self._is_mapped else self._copied(blocks):
+            yield X, y, rng.permutation(rows)
+
+    @property
+    def _is_mapped(self) -> bool:
+        """Whether the rows of a buffer are visited where they lie in their file."""
+        n_rows = int(self.source.starts[-1])
+        return (
+            self.source.can_be_mapped
+            and self.scaler is None
+            and n_rows <= np.iinfo(np.int32).max
+            and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
+            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
+        )
+
+    @property
+    def _rows_per_buffer(self) -> int:
+        """Number of dense rows that fill a buffer."""
+        row_bytes = np.dtype(self.source.dtype).itemsize * self.source.n_features
+        return max(1, self.buffer_bytes // row_bytes)
+
+    def _mapped_buffers(self, blocks: list[int]) -> Iterator[Visit]:
+        """Leave the rows where they are: a copy takes as long as the pass over them."""
+        for runs, rows in self._filled(blocks):
+            labels = _untouched(int(self.source.starts[-1]))
+            for start, stop in runs:
+                labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
+            with self.source.mapped(runs) as X:
+                yield X, labels, rows
+
+    def _filled(self, blocks: list[int]) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
+        """Yield the blocks that fill a buffer, and the numbers of the rows that are kept."""
+        runs: list[Run] = []
+        found: list[NDArray[np.int32]] = []
+        n = 0
+        for block in blocks:
+            start, stop = map(int, self.source.starts[block : block + 2])
+            kept = self._kept(start, stop)
+            rows = np.arange(start, stop, dtype=np.int32)
+            runs.append((start, stop))
+            found.append(rows if kept is None else rows[kept])
+            n += len(found[-1])
+            if n >= self._rows_per_buffer:
+                yield runs, np.concatenate(found)
+                runs, found, n = [], [], 0
+        if n:
+            yield runs, np.concatenate(found)
+
+    def _copied(self, blocks: list[int]) -> Iterator[Visit]:
+        runs = (range(block, block + 1) for block in blocks)
         for X, y in self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs):
-            yield X, y, rng.permutation(np.arange(len(y), dtype=np.int32))
+            yield _whole(X, y)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Fill the same room again and again, also in later passes: new memory is slow.
 
         Pages that are never filled take no memory.
         """
-        n_rows, width = int(self.source.starts[-1]), self.source.n_features
-        dtype = np.dtype(self.source.dtype)
-        full = max(1, self.buffer_bytes // (dtype.itemsize * width))
+        n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest = int(np.diff(self.source.starts).max())
-        shape = (min(n_rows, full + longest), width)
-        room = self._rooms.pop() if self._rooms else np.empty(shape, dtype)
+        shape = (min(n_rows, full + longest), self.source.n_features)
+        room = self._rooms.pop() if self._rooms else np.empty(shape, self.source.dtype)
         labels = np.empty(len(room))
         n = 0
 
@@ -430,6 +494,11 @@ def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool
     return some[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
+def _untouched(n: int) -> NDArray[np.int8]:
+    """Return an array that takes memory only where something is written to it."""
+    return np.frombuffer(mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE), dtype=np.int8)
+
+
 def _n_bytes(X: Matrix) -> int:
     if isinstance(X, np.ndarray):
         return X.nbytes
@@ -444,10 +513,11 @@ def _whole(X: Matrix, y: NDArray[np.float64]) -> Visit:
     return X, y, np.arange(len(y), dtype=np.int32)
 
 
-def _gathered(X: Matrix, y: NDArray[np.float64], order: NDArray[np.int32]) -> Piece:
+def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
+    labels = np.asarray(y[order], dtype=np.float64)
     if isinstance(X, np.ndarray):
-        return np.take(X, order, axis=0), y[order]
-    return X[order], y[order]
+        return np.take(X, order, axis=0), labels
+    return X[order], labels
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
