@@ -39,7 +39,7 @@ for i, trial in enumerate(load_config(config).trials()):
 def test_peak_memory_of_a_trial(small, tmp_path):
     """All rows mapped (1.0) and the training part (0.7), within 2.5 of the matrix."""
     rows = tmp_path / "X.npy"
-    np.save(rows, np.random.default_rng(0).standard_normal((200_000, 60)))  # 96 MB
+    np.save(rows, np.random.default_rng(0).standard_normal((100_000, 60)))  # 48 MB
     config = small(
         solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, "
         "cutting-plane: {max_iter: 5}, logistic-regression: {max_iter: 5}, "
