@@ -7,7 +7,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ from precbench.data.own.encoding import MOST_CATEGORIES, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
+    Mapped,
     Room,
     RowStream,
     Run,
@@ -391,11 +392,9 @@ class _NpyBlocks(Source):
         return self.labels is not None and self.features.dtype == self.dtype
 
     @property
-    def can_be_mapped(self) -> bool:
-        return self._as_it_is and self.features.offset % self.features.dtype.alignment == 0
-
-    def mapped(self, runs: Iterable[Run]) -> AbstractContextManager[NDArray[np.floating]]:
-        return self.features.mapped(runs)
+    def mapped(self) -> Mapped | None:
+        is_aligned = self.features.offset % self.features.dtype.alignment == 0
+        return self.features.mapped if self._as_it_is and is_aligned else None
 
     def read(
         self, runs: Iterable[range], into: Room | None = None

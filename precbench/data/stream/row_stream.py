@@ -35,6 +35,8 @@ Room = Callable[[int], NDArray[np.floating]]
 """Returns an array with room for a number of rows."""
 Run = tuple[int, int]
 """Numbers of the first of some neighbouring rows and of the row behind the last."""
+Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
+"""Maps all rows of a file, of which some runs are about to be visited."""
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
 _MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
@@ -79,13 +81,9 @@ class Source(ABC):
         """
 
     @property
-    def can_be_mapped(self) -> bool:
-        """Whether the rows lie in a file as they are, and `mapped` shows them."""
-        return False
-
-    def mapped(self, runs: Iterable[Run]) -> AbstractContextManager[NDArray[np.floating]]:
-        """Map all rows, of which some runs are about to be visited."""
-        raise NotImplementedError
+    def mapped(self) -> Mapped | None:
+        """How to visit rows where they lie, if a file holds them as they are."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,16 +278,16 @@ class RowStream:
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield the full buffers, each in random order."""
         blocks = rng.permutation(self._n_blocks).tolist()
-        for X, y, rows in self._mapped_buffers(blocks) if self._is_mapped else self._copied(blocks):
+        mapped = self.source.mapped if self._may_be_mapped else None
+        for X, y, rows in self._in_place(blocks, mapped) if mapped else self._copied(blocks):
             yield X, y, rng.permutation(rows)
 
     @property
-    def _is_mapped(self) -> bool:
-        """Whether the rows of a buffer are visited where they lie in their file."""
+    def _may_be_mapped(self) -> bool:
+        """Whether a map of the rows in a buffer is as good as a copy of them."""
         n_rows = int(self.source.starts[-1])
         return (
-            self.source.can_be_mapped
-            and self.scaler is None
+            self.scaler is None
             and n_rows <= np.iinfo(np.int32).max
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
             and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
@@ -301,13 +299,13 @@ class RowStream:
         row_bytes = np.dtype(self.source.dtype).itemsize * self.source.n_features
         return max(1, self.buffer_bytes // row_bytes)
 
-    def _mapped_buffers(self, blocks: list[int]) -> Iterator[Visit]:
+    def _in_place(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
         """Leave the rows where they are: a copy takes as long as the pass over them."""
         for runs, rows in self._filled(blocks):
             labels = _untouched(int(self.source.starts[-1]))
             for start, stop in runs:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
-            with self.source.mapped(runs) as X:
+            with mapped(runs) as X:
                 yield X, labels, rows
 
     def _filled(self, blocks: list[int]) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
