@@ -89,7 +89,7 @@ def drawn(monkeypatch):
 
 def _leave(figure):
     """Leave the parts of a figure where they begin, as it takes half the time to place them."""
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ def _lay_out(figure: "Figure") -> None:
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)  # "none" sets a placeholder, with which each file is drawn twice
     for part in figure.subfigs:
         part.bbox_relative.set_points(rounded(part.bbox_relative))
     for axes in figure.axes:
