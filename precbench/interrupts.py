@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first one lets a command clean up, later ones do not disturb it."""
+"""What ends a process from outside: Ctrl-C and SIGTERM, which it may clean up after; its parent.
+
+This imports next to nothing: a worker does so before anything else.
+"""
 
 import os
 import signal
@@ -10,6 +13,7 @@ from typing import Any, NoReturn
 INTERRUPTED = 130
 """The exit code."""
 
+_PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MOST_SECONDS = 10  # for cleaning up
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -61,6 +65,16 @@ def interruptible() -> Iterator[None]:
         sys.unraisablehook = hook
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process when its parent dies."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)
 
 
 def _handle(handler: Any) -> None:

@@ -26,6 +26,7 @@ from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
+from precbench.results import plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
@@ -67,6 +68,7 @@ _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
+@plain_strings
 def write_results(
     plan: Plan, store: Store, advance: Callable[[int], None] | None = None
 ) -> pd.DataFrame:

@@ -41,31 +41,28 @@ def code_of(modules: Collection[str], within: Collection[str]) -> dict[str, str]
     while waiting:
         module = waiting.pop()
         if module not in found:
-            found[module] = _hash(module)
+            found[module], imports = _read(module)
             waiting += [
-                name
-                for name in _imports(module)
-                if any(fnmatchcase(name, pattern) for pattern in within)
+                name for name in imports if any(fnmatchcase(name, pattern) for pattern in within)
             ]
     return dict(sorted(found.items()))
 
 
 @cache
-def _hash(module: str) -> str:
+def _read(module: str) -> tuple[str, tuple[str, ...]]:
+    """Return the hash of a module, and what it imports."""
     path = _file(module)
     if path.name.endswith(tuple(EXTENSION_SUFFIXES)):
-        return str(import_module(module).SOURCE)
-    return hashlib.sha256(_code(path.read_text(encoding="utf-8")).encode()).hexdigest()[:12]
+        return str(import_module(module).SOURCE), ()
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    return hashlib.sha256(_code(text, tree).encode()).hexdigest()[:12], _imports(tree)
 
 
-@cache
-def _imports(module: str) -> tuple[str, ...]:
+def _imports(tree: ast.Module) -> tuple[str, ...]:
     """Return the modules that a module imports, and the members of packages, which may be some."""
-    path = _file(module)
-    if path.suffix != ".py":
-        return ()
     names = []
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8")), executed=True):
+    for node in _statements(tree, executed=True):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -103,14 +100,14 @@ def _file(module: str) -> Path:
     return Path(spec.origin)
 
 
-def _code(text: str) -> str:
+def _code(text: str, tree: ast.Module) -> str:
     """Return a program without comments, docstrings and empty lines."""
     lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in _statements(ast.parse(text)):
+    for node in _statements(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):

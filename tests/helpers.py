@@ -9,6 +9,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from precbench.cli import app
@@ -24,6 +26,9 @@ def peak():  # in KiB; ru_maxrss would begin at that of the parent process
 """
 TOY_SVM = b"1 1:1\n-1 2:1\n" * 50
 
+
+# Else a runner makes the commands anew for each call, which takes longer than many of the calls.
+typer.testing._get_command = cache(get_command)
 
 shipped_config = cache(load_config)
 

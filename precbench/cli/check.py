@@ -33,6 +33,7 @@ from precbench.report.ledger import (
     open_tables,
 )
 from precbench.report.table import Table
+from precbench.results import plain_strings
 from precbench.store import Store
 
 _REGRESSED = 4
@@ -51,6 +52,7 @@ class CheckOptions:
     verdict: str | None = None
 
 
+@plain_strings
 def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     """Judge the results in these folders, compare with the reference, return the exit code."""
     claims = load_claims()

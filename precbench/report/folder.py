@@ -17,7 +17,7 @@ from precbench.report.html import Page, experiment_page, ledger_about, study_pag
 from precbench.report.studies import draw_study, is_study, study_tables, write_study_tables
 from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
-from precbench.results import read_run, read_values
+from precbench.results import plain_strings, read_run, read_values
 from precbench.strict_json import Fields, checked, load
 
 __all__ = ["Figures", "Report", "write_report"]
@@ -41,6 +41,7 @@ class Report(NamedTuple):
 PAGE = "report.html"
 
 
+@plain_strings
 def write_report(
     folder: str | os.PathLike[str],
     figures: Figures = "all",

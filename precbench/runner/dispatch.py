@@ -1,9 +1,7 @@
 """Runs jobs in worker processes; a worker that dies loses only the trial that killed it."""
 
-import ctypes
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -13,11 +11,10 @@ from multiprocessing import resource_tracker
 from joblib import Parallel, delayed, parallel_config
 
 from precbench.errors import PrecbenchError
+from precbench.interrupts import end_with_parent
 from precbench.runner import shared_memory
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
-
-_PR_SET_PDEATHSIG = 1
 
 
 def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
@@ -59,7 +56,8 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
 
 def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
     # At least two workers, because joblib runs a pool of one in this process; pre_dispatch limits
-    # how many jobs run at a time.
+    # how many jobs run at a time. A worker imports what it needs with its first job, so that one
+    # without any costs little.
     with parallel_config(
         backend="loky",
         inner_max_num_threads=1,
@@ -112,11 +110,3 @@ def recorded(job: Job) -> str | None:
     """Return the status of a job whose worker died after writing the record, else None."""
     record = Store(job.folder).read(job.key)
     return str(record["status"]) if record is not None and record.get("run") == job.run else None
-
-
-def end_with_parent(parent: int) -> None:
-    """End this process when its parent dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died while this process was importing
-        os._exit(1)

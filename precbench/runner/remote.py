@@ -34,7 +34,7 @@ from precbench.experiment.samples import read_data
 from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.files import passing, write_whole
-from precbench.runner.dispatch import end_with_parent
+from precbench.interrupts import end_with_parent
 from precbench.runner.worker import Job, run_job
 from precbench.store import environment
 
