@@ -21,7 +21,8 @@ from precbench.metrics import precision_at_k
 from precbench.solvers import LinearRanker
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
 
-QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200, "n_estimators": 30}
+QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200}
+FEW_TREES = {"max_iter": 10, "n_estimators": 10}
 
 
 def problem(n=400, d=7, share=0.2, seed=0, integers=False):
@@ -38,7 +39,7 @@ def quick(factory, **params):
     """Return a solver that is soon done, with only those parameters that it has."""
     solver = clone(factory())
     known = solver.get_params()
-    few = {} if isinstance(solver, LinearRanker) else {"max_iter": 30}  # trees
+    few = {} if isinstance(solver, LinearRanker) else FEW_TREES
     return solver.set_params(**{p: v for p, v in (QUICK | few | params).items() if p in known})
 
 
@@ -303,9 +304,10 @@ def pieces_equal_the_whole(make):
     X, y = problem()
     whole = make().partial_fit(X, y)
     params = make().get_params()
-    lengths = (50, 100) if "batch_size" in params else (1, 7, 150)
-    for length in lengths:
-        pieces = in_pieces(make, X, y, [*range(0, 400, length), 400])
+    whole_batches = [range(0, 401, length) for length in (50, 100)]
+    any_lengths = [[*range(30), *range(30, 100, 7), 250, 400]]
+    for cuts in whole_batches if "batch_size" in params else any_lengths:
+        pieces = in_pieces(make, X, y, cuts)
         rtol = 0 if "epochs" in params else 1e-9
         assert_allclose(weights(pieces), weights(whole), rtol=rtol, atol=0)
         assert pieces.n_rows_seen_ == whole.n_rows_seen_

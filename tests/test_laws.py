@@ -18,6 +18,7 @@ from precbench.solvers import (
     OnePMB,
     PerceptronAtK,
     PNormPush,
+    ProjectedSubgradient,
     Ranker,
     SGDAtK,
     TwoPMB,
@@ -59,13 +60,15 @@ def test_every_solver_is_registered():
 
 
 def _soon_done(solver):
-    """Set few trees, and few batches where each is a problem to solve."""
+    """Set few trees or steps, and few batches where each is a problem to solve."""
     if isinstance(solver, FTRL):
         return solver.set_params(batch_size=10)
+    if isinstance(solver, ProjectedSubgradient):
+        return solver.set_params(max_iter=50)
     if isinstance(solver, LinearRanker):
         return solver
-    few = dict.fromkeys(("max_iter", "n_estimators"), 10)
-    return solver.set_params(**{n: v for n, v in few.items() if n in solver.get_params()})
+    few = {name: n for name, n in laws.FEW_TREES.items() if name in solver.get_params()}
+    return solver.set_params(**few)
 
 
 LABELS_BY_ORDER = "y.flat[0]" in inspect.getsource(estimator_checks._enforce_estimator_tags_y)
