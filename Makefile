@@ -61,12 +61,10 @@ $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
 	$(BIN)/precbench run configs/kdd08.yaml --jobs $(JOBS)
 
-TEST = $(BIN)/python -m pytest -m "$(1) and not measured" --junitxml
-
 # One thread of the BLAS for each process of the tests, as for each worker of a run.
-test: $(VENV)/.dev  ## Run the tests; those marked `alone` with nothing beside them.
-	OPENBLAS_NUM_THREADS=1 $(call TEST,not alone) build/tests.xml --numprocesses auto --maxprocesses 4 --dist worksteal
-	$(call TEST,alone) build/alone.xml $$(grep -rl --include='*.py' 'mark\.alone' tests)
+test: $(VENV)/.dev  ## Run the tests.
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" --junitxml build/tests.xml \
+	    --numprocesses auto --maxprocesses 4 --dist worksteal
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
 	$(BIN)/python scripts/promises.py $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)

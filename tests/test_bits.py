@@ -94,14 +94,13 @@ def test_the_same_bits_on_every_machine(stored):
     assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
 
 
-@pytest.mark.alone
 @pytest.mark.promise("R10")
 def test_the_same_bits_with_the_blas_of_every_cpu(figure):
     cpus = ("Haswell", "Prescott")
     runs = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.test_bits"],
-            env=os.environ | {"OPENBLAS_CORETYPE": cpu},
+            env=os.environ | {"OPENBLAS_CORETYPE": cpu, "OPENBLAS_NUM_THREADS": "2"},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -73,13 +73,13 @@ def test_another_buffer_is_another_trial(streamed, tmp_path):
     assert "0 of them done already" in run(streamed(datasets=larger), tmp_path / "out").output
 
 
-@pytest.mark.alone
 def test_a_limit_and_a_timeout_stop_a_stream(streamed, tmp_path):
     endless = "{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}"
     assert run(streamed(solvers=endless), tmp_path / "out", "--seeds", "0").exit_code == 0
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert set(table["stopped"]) == {"limit"} and 0.3 <= table["wall_seconds"].max() < 3
-    late = streamed(solvers="{sgd-avg: {epochs: 100000000}}", timeout="2.0")
+    assert set(table["stopped"]) == {"limit"} and table["wall_seconds"].max() >= 0.3
+    assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
+    late = streamed(solvers="{sgd-avg: {epochs: 100000000}}", timeout="1.0")
     assert run(late, tmp_path / "late", "--seeds", "0", "--dataset", "npy").exit_code == 1
     assert set(pd.read_csv(tmp_path / "late" / "small" / "results.csv")["status"]) == {"timeout"}
 

@@ -49,9 +49,13 @@ def test_labels_are_linear_with_noise(name):
     assert 0.4 < np.mean(y[top] > 0) <= 1.0
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize(("name", "seconds"), [("kdd08", 2), ("covtype", 4)])
-def test_large_stand_ins_are_fast(name, seconds):
-    start = time.process_time()
-    generate_stand_in(DATASETS[name])
-    assert time.process_time() - start < seconds
+@pytest.mark.parametrize("name", ["kdd08", "covtype"])
+def test_large_stand_ins_are_fast(name):
+    """They take a few times as long as to draw as many numbers."""
+    card, times = DATASETS[name], []
+    size = card.rows, card.features
+    for draw in (np.random.default_rng(0).standard_normal, lambda _: generate_stand_in(card)):
+        start = time.process_time()
+        draw(size)
+        times.append(time.process_time() - start)
+    assert times[1] < 6 * times[0]
