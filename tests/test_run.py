@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -280,36 +279,29 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
 
 
-@pytest.fixture(scope="module")
-def of_slow_trials(tmp_path_factory):
-    return tmp_path_factory.mktemp("undisturbed")
-
-
-@pytest.fixture
-def undisturbed(small, of_slow_trials):
-    """Results of the slow trials, run once."""
-    if not (of_slow_trials / "small").exists():
-        assert run(small(solvers=SLOW), of_slow_trials).exit_code == 0
-    return of_slow_trials
-
-
 @pytest.mark.promise("R3")
-def test_finished_trials_survive_a_repetition_interrupted_twice(small, tmp_path, size, undisturbed):
-    config, out = small(solvers=SLOW), tmp_path / "out"
-    shutil.copytree(undisturbed, out)
-    before = numbers(out / "small")
-    for option, delay in size([("--force", 0.02)], [("--force", 0.02), ("--timing", 0.1)]):
-        process = subprocess.Popen(command(config, out, option), stderr=subprocess.PIPE, text=True)
-        wait_for(lambda: list((out / "small" / "running").glob("*.json")))
-        process.send_signal(signal.SIGTERM)
-        time.sleep(delay)
-        process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
-        assert process.returncode == 130 and "Traceback" not in errors
-        statuses = [record["status"] for record in Store(out / "small").records()]
-        assert statuses == ["ok"] * 6
-    assert run(config, out).exit_code == 0
-    pd.testing.assert_frame_equal(numbers(out / "small"), before, check_exact=True)
+def test_an_interrupted_trial_is_noted_unless_it_has_a_result(small, tmp_path):
+    plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
+    again, fresh, waiting, *_ = todo = to_do(plan, store)
+    statuses = {job.key: status for job, status in run_plan(plan, store, {again: todo[again]})}
+    assert statuses == {again: "ok"}
+
+    def interrupted(jobs):
+        for job in jobs:
+            if job.key != waiting:
+                job.mark.touch()
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        some = {key: todo[key] for key in (again, fresh, waiting)}
+        list(run_plan(plan, store, some, engine=interrupted))
+    assert {record["key"]: record["status"] for record in store.records()} == {
+        again: "ok",
+        fresh: "interrupted",
+    }
+    assert not list(store.running.iterdir())
+    assert set(to_do(plan, store)) == set(todo) - {again}
 
 
 def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
@@ -529,12 +521,12 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
     assert set(to_do(plan, store)) == {hungry, deadly}
 
 
+def label(path):
+    return json.loads(path.read_text())["label"]
+
+
 def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
-
-
-# Some 0.15 s a trial, long beside the 20 ms between two looks of `wait_for`.
-SLOW = "{perceptron-avg: {epochs: 3000}, sgd-avg: {epochs: 3001}, perceptron-max: {epochs: 3002}}"
 
 
 def wait_for(condition, seconds=60):
@@ -546,35 +538,49 @@ def wait_for(condition, seconds=60):
 
 @pytest.mark.promise("R1", "R2", "R3", "R4", "R28")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, undisturbed):
-    endless = SLOW.removesuffix("}") + ", endless: {solver: sgd-avg, epochs: 100000000}}"
-    config, out = small(solvers=endless), tmp_path / "out"
+def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
+    """Trials that had ended, before or in this run, keep their results, and are not repeated."""
+
+    def config(limit=""):
+        endless = f"endless: {{solver: sgd-avg, epochs: 100000000{limit}}}"
+        return small(solvers=f"{{perceptron-avg: , sgd-avg: , {endless}}}")
+
+    limit, out, folder = ", limit: {seconds: 0.05}", tmp_path / "out", tmp_path / "out" / "small"
+    assert run(config(limit), out, "--splits", "0").exit_code == 0
+    before = records(folder)
+    [running] = (folder / "running" / path.name for path in before if label(path) == "endless")
     process = subprocess.Popen(
-        command(config, out), stderr=subprocess.PIPE, text=True, start_new_session=True
+        command(config(), out, "--force"),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    trials = out / "small" / "trials"
-    wait_for(lambda: len(list(trials.glob("*.json"))) == 3)
+    wait_for(running.exists)
     assert len(session(process.pid)) > 1
     if end == signal.SIGKILL:  # of the parent only: no worker outlives it
         process.kill()
         process.communicate(timeout=60)
     else:
         os.killpg(process.pid, end)
+        time.sleep(size(0.02, 0.1))
+        process.send_signal(signal.SIGTERM)  # does not disturb it
         errors = process.communicate(timeout=60)[1]
         assert process.returncode == 130
         assert "kept" in errors and "goes on from there" in errors
         assert "Traceback" not in errors and not shared_memory_of(process.pid)
     wait_for(lambda: not session(process.pid))
-    for path in trials.glob("*.json"):
-        json.loads(path.read_text())
-    kept = {p: t for p, t in records(out / "small").items() if status(p) == "ok"}
-    assert len(kept) == 3
-    assert run(small(solvers=SLOW), out).exit_code == 0
-    assert kept.items() <= records(out / "small").items()
+    kept = records(folder)
+    assert len(kept.items() - before.items()) == 2 and kept.keys() == before.keys()
+    assert {record["status"] for record in Store(folder).records()} == {"ok"}
+    assert run(config(limit), out).exit_code == 0
+    assert kept.items() <= records(folder).items() and len(records(folder)) == 6
     assert not shared_memory_of(process.pid)
-    pd.testing.assert_frame_equal(
-        numbers(out / "small"), numbers(undisturbed / "small"), check_exact=True
+    assert run(config(limit), tmp_path / "undisturbed").exit_code == 0
+    found, undisturbed = (
+        numbers(of).query("solver != 'endless'").reset_index(drop=True)
+        for of in (folder, tmp_path / "undisturbed" / "small")
     )
+    pd.testing.assert_frame_equal(found, undisturbed, check_exact=True)
 
 
 def shared_memory_of(process):
@@ -605,10 +611,6 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
         f"joblib_memmapping_folder_{marked}_1_2",
         f"sem.loky-{marked}-x",
     }
-
-
-def status(path):
-    return json.loads(path.read_text())["status"]
 
 
 @pytest.mark.promise("R8")
