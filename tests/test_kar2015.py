@@ -77,7 +77,7 @@ def test_open_constants_are_the_smallest_that_suffice(theorems):
 def test_mistakes_are_those_of_the_solver(theorems):
     """Along the rows of the first split, in batches that partial_fit takes one by one."""
     data = load_dataset("margin-noisy")
-    stream = kar2015._stream(data, 0.25, 200, 0, 1)
+    stream = kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
     assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 70
     assert [k for *_, k in stream.batches] == [
         resolve_k(0.25, n_pos) if (n_pos := int(np.sum(y > 0))) else 0 for _, y, _ in stream.batches

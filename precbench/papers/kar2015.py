@@ -14,7 +14,8 @@ kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision a
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -132,8 +133,9 @@ def precision_bounds(
             for measure, by_size in deviations.items()
             if min(map(np.min, by_size)) > 0
         }
+        population = _Population(dataset, k)
         for split, size in itertools.product(range(splits), batch_sizes):
-            stream = _stream(dataset, k, size, split, splits)
+            stream = _stream(population, size, split, splits)
             rows += [
                 (theorem, measure, solver, name, split, size, quantity, value)
                 for solver, statements in _statements(stream, eta0, radius)
@@ -204,17 +206,18 @@ def precision_rates(
     -----
     kar2015, Section 5.
     """
-    population = _with_optimum(dataset)
+    data = _with_optimum(dataset)
+    population = _Population(data, k)
     rng = np.random.default_rng(seed)
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    positives = np.mean(population.y > 0)
+    positives = np.mean(data.y > 0)
     for length in lengths:
         step = eta0 / math.ceil(k * positives * length)
         of_length: dict[tuple[str, str], list[float]] = {}
         for _ in range(repetitions):
-            drawn = rng.integers(len(population.y), size=length**2)
-            X, y = np.asarray(population.X)[drawn], population.y[drawn]
-            for key, constant in _constants(_Stream(population, X, y, k, length), step, radius):
+            drawn = rng.integers(len(data.y), size=length**2)
+            X, y = np.asarray(data.X)[drawn], data.y[drawn]
+            for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 of_length.setdefault(key, []).append(constant)
         for key, constants in of_length.items():
             found.setdefault(key, []).append(np.array(constants))
@@ -242,29 +245,60 @@ def _with_optimum(name: str) -> Dataset:
     return dataset
 
 
+@dataclass(frozen=True)
+class _Population:
+    """All rows of a data set, and the k of the measures on them."""
+
+    data: Dataset
+    k: float
+
+    @property
+    def scores_of_optimum(self) -> NDArray[np.float64]:
+        X, optimum = self.data.X, self.data.optimum
+        return X @ optimum  # type: ignore[operator]
+
+    @cached_property
+    def of_multiples(self) -> NDArray[np.float64]:
+        """The avg surrogate at multiples of the optimum."""
+        scores = self.scores_of_optimum
+        return np.array([self.measured("avg surrogate", c * scores) for c in _MULTIPLES])
+
+    def measured(self, measure: str, scores: NDArray[np.float64]) -> float:
+        """Return a measure of scores of all rows, divided by k."""
+        y = self.data.y
+        return _measures(self.k)[measure](scores, y) / _count(self.k, y)
+
+
+def _count(k: float, y: NDArray[np.float64]) -> int:
+    n_pos = int(np.sum(y > 0))
+    return resolve_k(k, n_pos) if n_pos else 0
+
+
 class _Stream(NamedTuple):
     """The training rows of a split, in batches.
 
     Attributes
     ----------
-    population : Dataset
-        All rows.
+    population : _Population
     X, y : ndarray
         The training rows.
-    k, batch_size
+    batch_size : int
     """
 
-    population: Dataset
+    population: _Population
     X: NDArray[np.floating]
     y: NDArray[np.float64]
-    k: float
     batch_size: int
+
+    @property
+    def k(self) -> float:
+        return self.population.k
 
     @property
     def batches(self) -> list[tuple[NDArray[np.floating], NDArray[np.float64], int]]:
         """Rows, labels and the k of each batch, 0 where no row is positive."""
         parts = (slice(i, i + self.batch_size) for i in range(0, len(self.y), self.batch_size))
-        return [(self.X[part], self.y[part], self._count(self.y[part])) for part in parts]
+        return [(self.X[part], self.y[part], _count(self.k, self.y[part])) for part in parts]
 
     @property
     def n_batches(self) -> int:
@@ -275,23 +309,15 @@ class _Stream(NamedTuple):
         """The deviation of a batch that Theorem 12 allows, of all batches, without its constant."""
         return math.sqrt(math.log(self.n_batches / DELTA) / self.batch_size)
 
-    def _count(self, y: NDArray[np.float64]) -> int:
-        n_pos = int(np.sum(y > 0))
-        return resolve_k(self.k, n_pos) if n_pos else 0
 
-    def on_population(self, measure: str, scores: NDArray[np.float64]) -> float:
-        """Return a measure of scores of all rows, divided by k."""
-        y = self.population.y
-        return _measures(self.k)[measure](scores, y) / self._count(y)
-
-
-def _stream(dataset: Dataset, k: float, batch_size: int, split: int, splits: int) -> _Stream:
+def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
     """Take the rows in the order of an experiment, where those for validation come last."""
+    dataset = population.data
     seed = trial_seed(0, dataset.name, split)
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
     parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])
     train = train[np.concatenate(parts)]
-    return _Stream(dataset, dataset.X[train], dataset.y[train], k, batch_size)
+    return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 
 class _Path:
@@ -332,7 +358,7 @@ def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
     """Mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2, and <= 4 k R^2 / gamma^2."""
-    optimum: Any = stream.population.optimum
+    optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
     loss = _measures(stream.k)[f"{surrogate} surrogate"]
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
@@ -358,7 +384,8 @@ def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
     """Theorem 13 without w_0 = 0, at which all scores are tied."""
-    losses = [stream.on_population("prec@k loss", stream.population.X @ w) for w in weights]
+    population = stream.population
+    losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
     online = float(np.mean([wrong / k for wrong, (_, _, k) in batches if k]))
     measured = float(np.mean(losses))
@@ -367,11 +394,11 @@ def _online_to_batch(
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Theorem 15: the avg surrogate of the returned mean against that of w* in the ball."""
-    X: Any = stream.population.X
-    scores = X @ stream.population.optimum
-    inside = {*_MULTIPLES[radius >= _MULTIPLES], min(radius, 1e3)}
-    best = min(stream.on_population("avg surrogate", c * scores) for c in inside)
-    found = stream.on_population("avg surrogate", X @ solver.coef_)
+    population = stream.population
+    at_edge = min(radius, 1e3) * population.scores_of_optimum
+    inside = population.of_multiples[radius >= _MULTIPLES]
+    best = min(population.measured("avg surrogate", at_edge), *inside)
+    found = population.measured("avg surrogate", population.data.X @ solver.coef_)
     rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
     yield "Theorem 15", "avg surrogate", _open_ended(found, best, rate)
 
@@ -396,13 +423,12 @@ def _constants(
 
 def _corollary_14(stream: _Stream, loss: float) -> float:
     """Return what C needs for all multiples of the optimum."""
-    optimum: Any = stream.population.optimum
-    scores = stream.population.X @ optimum
+    optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
     needed = (
-        (math.sqrt(loss) - math.sqrt(stream.on_population("avg surrogate", c * scores)))
+        (math.sqrt(loss) - math.sqrt(surrogate))
         / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
-        for c in _MULTIPLES
+        for c, surrogate in zip(_MULTIPLES, stream.population.of_multiples, strict=True)
     )
     return max(0.0, *needed)
 
