@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from distributed import KilledWorker
+from distributed import KilledWorker, LocalCluster
 
 from precbench.experiment import load_config
 from precbench.runner import remote
@@ -65,6 +65,16 @@ def start_scheduler(start):
     return start_scheduler
 
 
+IDLE = SimpleNamespace(call=lambda *_, **__: True)
+"""In place of a process for trials, which takes longer to start than all else."""
+
+
+@pytest.fixture
+def no_trials(monkeypatch):
+    """A local cluster on which no trial can run."""
+    monkeypatch.setattr(remote, "_process", lambda: IDLE)
+
+
 @pytest.fixture
 def start_worker(start, tmp_path):
     """Start a worker that has no data."""
@@ -80,11 +90,18 @@ def until(condition):
 
 
 def test_workers_get_their_data_from_the_client(
-    start_scheduler, start_worker, tmp_path, isolated, no_page, monkeypatch
+    start_worker, tmp_path, isolated, no_page, monkeypatch
 ):
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file = tmp_path / "scheduler.json"
-    scheduler = start_scheduler(file)
+    scheduler = LocalCluster(
+        n_workers=0,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"scheduler_file": str(file)},
+    )
     start_worker(file)
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
@@ -95,7 +112,7 @@ def test_workers_get_their_data_from_the_client(
     run("letter", tmp_path / "one", *where[2:])
     one, other = (numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster"))
     assert one.equals(other)
-    scheduler.kill()
+    scheduler.close()
     waiting = ["--cluster-wait", "1", "--force"]
     assert "no scheduler answers" in refused(["run", "letter", *where, *waiting], code=1)
 
@@ -171,7 +188,7 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     figure("0 processes of a cluster left")
 
 
-def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
+def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monkeypatch):
     config = small()
     assert run(config, tmp_path / "one").exit_code == 0
     done = run(config, tmp_path / "cluster", "--cluster", "local:2")
@@ -179,6 +196,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path):
     assert "a cluster of 2 workers; dashboard: http://127.0.0.1:" in done.output
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
+    monkeypatch.setattr(remote, "_process", lambda: IDLE)  # none of them will run
     again = run(config, tmp_path / "cluster", "--cluster", "local:1")
     assert "6 of them done already" in again.output
 
@@ -196,7 +214,7 @@ def test_no_such_cluster(small, tmp_path, where, code, sentence):
     assert sentence in refused(["run", small(), "--cluster", where, *waiting], code)
 
 
-def test_a_machine_that_goes_away_is_told(small, tmp_path, monkeypatch):
+def test_a_machine_that_goes_away_is_told(small, tmp_path, no_trials, monkeypatch):
     """With --timing the trials of a split wait for the machine where the others ran."""
     lanes = Cluster._lanes
     monkeypatch.setattr(
@@ -259,7 +277,7 @@ def test_a_worker_keeps_rows_of_each_type_apart(small):
     assert len(kept) == 2
 
 
-def test_workers_with_other_versions_are_refused(small, monkeypatch):
+def test_workers_with_other_versions_are_refused(small, no_trials, monkeypatch):
     versions, calls = remote.versions, []
 
     def differing():

@@ -285,7 +285,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
         protocol="{n_splits: 1}",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
     )
-    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "2"]
+    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "2", "--no-plots"]
     in_example(example, *run, beside=[tmp_path])
     hits = example / "results" / "small"
     results = pd.read_csv(hits / "results.csv")
@@ -298,6 +298,8 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     assert set(mine["status"]) == {"ok"} and set(mine["split"]) == {0, 1}
     assert (mine["value"] > results["value"].min()).all() and mine["chosen"].str.len().all()
     assert "| pair-perceptron |" in (folder / "summary.md").read_text()
+    drawn = invoke("plot", folder)  # here, where the packages are not known
+    assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
     versions = {
         record["description"]["algorithm_version"]
         for record in Store(folder).records()
