@@ -79,7 +79,8 @@ class Shard:
         places: dict[str, tuple[str, str]] = {}
         for trial, key in plan.trials:
             if key in wanted:  # labels with the same numbers share a key
-                places[key] = min(places.get(key, place_of(trial)), place_of(trial))
+                place = place_of(trial)
+                places[key] = min(places.get(key, place), place)
         groups: dict[tuple[str, ...], list[str]] = {}
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
