@@ -82,7 +82,7 @@ SAVE, LAY_OUT = Figure.savefig, style._lay_out
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Figures as a user gets them; elsewhere nothing is rendered, or as PDF only."""
+    """Figures as a user gets them; elsewhere their files stay empty, or there are only PDFs."""
     monkeypatch.setattr(Figure, "savefig", SAVE)
     monkeypatch.setattr(style, "_lay_out", LAY_OUT)
 
@@ -127,17 +127,23 @@ def laid_out(monkeypatch):
     return figures
 
 
-@pytest.fixture(scope="session", autouse=True)
-def not_rendered():
-    """Go through figures and leave their files empty, unless a test asks for more."""
+@pytest.fixture
+def drawn_without_rendering(monkeypatch):
+    """Figures that are gone through once, and files that stay empty."""
 
     def save(figure, path, **_):
         if path.suffix == ".pdf":  # once a figure
             figure.draw_without_rendering()
         path.touch()
 
+    monkeypatch.setattr(Figure, "savefig", save)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def not_drawn():
+    """Leave the files of figures empty, unless a test asks for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", save)
+        patch.setattr(Figure, "savefig", lambda _, path, **__: path.touch())
         patch.setattr(style, "_lay_out", _leave)
         yield
 

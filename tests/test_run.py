@@ -810,7 +810,7 @@ def extends_another(name):
     "name",
     [name for name in shipped_configs(Experiment) if not extends_another(name)],
 )
-def test_every_experiment_runs_at_smoke_size(name, isolated, tmp_path):
+def test_every_experiment_runs_at_smoke_size(name, isolated, drawn_without_rendering, tmp_path):
     result = run(name, tmp_path, "--smoke")
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
