@@ -11,6 +11,7 @@ import pandas as pd
 from precbench.claims import Claim, load_claims, make_ledger, read_evidence
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
+from precbench.results import plain_strings
 
 check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
 KINDS = {get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(Claim)}
@@ -20,6 +21,7 @@ TIMED = {"a": 1.0, "b": 3.0}
 
 
 @cache
+@plain_strings
 def quick_studies():
     """Return the tables of all quick studies, which every check computes, to be read only."""
     return check_command._computed(load_claims())

@@ -25,9 +25,10 @@ from tests.helpers import invoke, refused, run
 
 
 @pytest.fixture
-def quick(monkeypatch, computed):
-    """Compute the studies once for all tests."""
-    monkeypatch.setattr(check_command, "_computed", lambda claims: computed)
+def quick(monkeypatch, claims, computed):
+    """Read the claims and compute the studies once for all tests."""
+    monkeypatch.setattr(check_command, "load_claims", lambda: claims)
+    monkeypatch.setattr(check_command, "_computed", lambda _: computed)
 
 
 def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):

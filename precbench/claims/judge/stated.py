@@ -23,7 +23,7 @@ def _select(claim: Claim, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
     for column, wanted in cell.items():
         if column not in table:
             raise InputError(f"{claim.id}: {claim.experiment} has no column {column}")
-        chosen &= (table[column] == wanted).to_numpy()
+        chosen &= table[column].to_numpy() == wanted
     return table[chosen]
 
 
