@@ -151,9 +151,10 @@ class _Lines:
         With `step` they are right-continuous step functions; where the column `few` is below
         `n_splits`, they are dotted. By default some points have the marker of the solver.
         """
-        shown = [solver for solver in self.names if (data["solver"] == solver).any()]
+        parts = dict(iter(data.groupby("solver", sort=False)))
+        shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
-            rows, look = data[data["solver"] == solver], self.look(solver)
+            rows, look = parts[solver], self.look(solver)
             strong = solver in self.strong
             look["drawstyle"] = "steps-post" if step else "default"
             if marker is not None:
@@ -201,15 +202,15 @@ class _Lines:
         """Name the curves at their ends, to which fine lines `lead`."""
         left, right = axes.get_xlim()
         axes.set(xlim=(left, right), ylim=axes.get_ylim())
+        lasts = data[data[y].notna()].drop_duplicates("solver", keep="last").set_index("solver")
         ends = []
         for solver in self.names if len(self.names) <= _MOST_NAMES else self.strong:
-            rows, look = data[(data["solver"] == solver) & data[y].notna()], self.look(solver)
-            height = np.nan
-            if len(rows):
-                height = float(rows[y].iloc[-1])
-            if len(rows) and lead:
-                fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
-                axes.plot([rows[x].iloc[-1], right], [height, height], **fine)
+            look, height = self.look(solver), np.nan
+            if solver in lasts.index:
+                height = float(lasts.loc[solver, y])
+                if lead:
+                    fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
+                    axes.plot([lasts.loc[solver, x], right], [height, height], **fine)
             ends.append(End(self.names[solver], height, look, solver in self.strong))
         name_ends(axes, ends, self.room)
 
@@ -579,7 +580,8 @@ def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
     """Concatenate the statistics of each solver, in the order of the tables."""
-    parts = [statistics(rows[rows["solver"] == solver]) for solver in run.solvers]
+    its_rows = dict(iter(rows.groupby("solver", sort=False)))
+    parts = [statistics(its_rows.get(solver, rows[:0])) for solver in run.solvers]
     for part, solver in zip(parts, run.solvers, strict=True):
         part.insert(0, "solver", solver)
     filled = [part for part in parts if len(part)]

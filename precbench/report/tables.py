@@ -438,6 +438,8 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     """Return each text with its solvers, and the points of the sweep unless it holds at all."""
+    if texts.isna().all():
+        return ""
     present = summary.assign(text=texts).dropna(subset="text")
     names: dict[str, list[str]] = {}
     for (solver, text), rows in present.groupby(["solver", "text"], sort=False):
