@@ -202,15 +202,16 @@ class _Lines:
         """Name the curves at their ends, to which fine lines `lead`."""
         left, right = axes.get_xlim()
         axes.set(xlim=(left, right), ylim=axes.get_ylim())
-        lasts = data[data[y].notna()].drop_duplicates("solver", keep="last").set_index("solver")
+        points = data[data[y].notna()]
+        lasts = dict(zip(points["solver"], points[[x, y]].to_numpy(dtype=float), strict=True))
         ends = []
         for solver in self.names if len(self.names) <= _MOST_NAMES else self.strong:
             look, height = self.look(solver), np.nan
-            if solver in lasts.index:
-                height = float(lasts.loc[solver, y])
+            if solver in lasts:
+                at, height = lasts[solver]
                 if lead:
                     fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
-                    axes.plot([lasts.loc[solver, x], right], [height, height], **fine)
+                    axes.plot([at, right], [height, height], **fine)
             ends.append(End(self.names[solver], height, look, solver in self.strong))
         name_ends(axes, ends, self.room)
 
