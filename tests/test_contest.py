@@ -128,15 +128,15 @@ TREES = "hist-gradient-boosting"
 
 
 @pytest.mark.parametrize(
-    ("signal", "rival", "best"),
+    ("signal", "n_features", "rival", "best"),
     [
-        (lambda X: X[:, 0] * X[:, 1], TREES, TREES),
-        (lambda X: X @ np.ones(40), TREES, "logistic-regression"),
-        (lambda X: X @ np.ones(40), "linear-svm", None),
+        (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
+        (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
+        (lambda X: X @ np.ones(40), 40, "linear-svm", None),
     ],
 )
-def test_known_winners_and_ties(signal, rival, best):
-    X, y = rows_of(signal, n_features=40)
+def test_known_winners_and_ties(signal, n_features, rival, best):
+    X, y = rows_of(signal, n_features=n_features)
     choice = precbench.compare(X, y, k=15, solvers=["logistic-regression", rival], n_splits=3)
     assert ("within noise" in choice.text) == bool(choice.ties) == (best is None)
     assert best in (None, choice.best)
