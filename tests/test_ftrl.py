@@ -314,7 +314,7 @@ def test_the_leader_is_that_of_a_general_solver(name, radius, seed):
 
 @each_loss
 def test_a_closer_tolerance_moves_w_by_no_more_than_it_says(name):
-    X, y = stream(7, n=120, d=4)
+    X, y = stream(7, n=60, d=4)
     close = path(FTRL(**EACH[name], tol=1e-7, shuffle=False), X, y)
     for tol in (1e-2, 1e-4):
         solver = FTRL(**EACH[name], tol=tol, shuffle=False)
@@ -387,7 +387,7 @@ def test_too_few_evaluations_are_reported():
 
 @each_loss
 def test_too_few_digits_are_reported(name):
-    X, y = stream(6, n=60, d=3)
+    X, y = stream(6, n=30, d=3)
     exact = path(FTRL(**EACH[name], shuffle=False, tol=1e-6), X, y)
     solver = FTRL(**EACH[name], shuffle=False, tol=1e-9)
     with pytest.warns(ConvergenceWarning, match="digits"):
@@ -399,7 +399,7 @@ def test_too_few_digits_are_reported(name):
 @each_loss
 @pytest.mark.parametrize("eta", [None, 0.1, 1e-3])
 def test_the_certificate(name, eta):
-    X, y = stream(7, n=60, d=3)
+    X, y = stream(7, n=40, d=3)
     exact = FTRL(**EACH[name], shuffle=False, eta=eta, tol=1e-6)
     exact_path = path(exact, X, y)
     assert exact.error_ <= 1e-6
@@ -456,11 +456,11 @@ def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
         return done
 
     monkeypatch.setattr(Planes, "improve", counted)
-    X, y = stream(6, n=200, d=4)
+    X, y = stream(6, n=120, d=4)
     solver = FTRL(**EACH[name], eta=eta, shuffle=False)
     weights = path(solver, X, y)
     assert solver.error_ <= 1e-4
-    for t in (50, 120, 200):
+    for t in (50, 120):
         w = best_of_many(name, X[:t], y[:t], eta, 1.0)
         found, general = (loss(name, X[:t], y[:t], v) + 0.5 * eta * v @ v for v in (weights[t], w))
         assert found <= general + solver.gap_ + 1e-9
