@@ -457,6 +457,7 @@ def _version(package: str) -> str | None:
         return None
 
 
+@cache  # the code that runs was read at the start
 def _git(*arguments: str) -> str | None:
     root = Path(__file__).parent.parent
     return _output("git", "-C", str(root), *arguments) if (root / ".git").exists() else None

@@ -309,11 +309,11 @@ def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
         limited = f"{{epochs: 100000000, limit: {{seconds: {seconds}}}}}"
         return small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
 
-    assert run(config(0.3), tmp_path / "out", "--seeds", "0").exit_code == 0
-    assert "2 of them done" in run(config(0.3), tmp_path / "out", "--seeds", "0").output
-    assert "1 of them done" in run(config(0.6), tmp_path / "out", "--seeds", "0").output
+    assert run(config(0.1), tmp_path / "out", "--seeds", "0").exit_code == 0
+    assert "2 of them done" in run(config(0.1), tmp_path / "out", "--seeds", "0").output
+    assert "1 of them done" in run(config(0.2), tmp_path / "out", "--seeds", "0").output
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert table["wall_seconds"].max() >= 0.6
+    assert table["wall_seconds"].max() >= 0.2
 
 
 def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
