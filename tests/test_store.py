@@ -174,35 +174,41 @@ def test_an_unwritable_folder_is_reported(tmp_path):
         pass
 
 
-WRITER = """
-import sys, numpy as np
+WRITERS = """
+import os, sys, numpy as np
 from precbench.store import Store, key_of
 store = Store(sys.argv[1])
-print("ready", flush=True)
-for i in range(int(sys.argv[2]), 10**9):
-    store.write({"key": key_of({"i": i % 7}), "status": "ok", "i": i}, {"a": np.full(100_000, i)})
+for first in sys.stdin:
+    writer = os.fork()
+    if writer:
+        print(writer, flush=True)
+        os.wait()
+        print("ended", flush=True)
+        continue
+    for i in range(int(first), 10**9):
+        record = {"key": key_of({"i": i % 7}), "status": "ok", "i": i}
+        store.write(record, {"a": np.full(100_000, i)})
 """
 
 
 @pytest.mark.promise("R1")
 def test_a_killed_writer_leaves_no_partial_record(store):
     rng = random.Random(0)
-    for round_ in range(6):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(store.folder), str(round_ * 10**6)],
-            stdout=subprocess.PIPE,
-        )
-        writer.stdout.readline()
-        time.sleep(rng.uniform(0.02, 0.15))
-        writer.kill()
-        writer.wait()
-        writer.stdout.close()
-        for record in store.records():
-            assert set(store.arrays(record["key"])["a"]) == {record["i"]}
-        store.sweep_temporaries()
-        names = files(store)
-        assert {name.split(".", 1)[1] for name in names} <= {"json", "npz"}
-        assert len(names) == 2 * len(store.keys())
+    command = [sys.executable, "-c", WRITERS, str(store.folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    with subprocess.Popen(command, **pipes) as writers:
+        for round_ in range(6):
+            writers.stdin.write(f"{round_ * 10**6}\n")
+            writer = int(writers.stdout.readline())
+            time.sleep(rng.uniform(0.02, 0.15))
+            os.kill(writer, signal.SIGKILL)
+            assert writers.stdout.readline() == "ended\n"
+            for record in store.records():
+                assert set(store.arrays(record["key"])["a"]) == {record["i"]}
+            store.sweep_temporaries()
+            names = files(store)
+            assert {name.split(".", 1)[1] for name in names} <= {"json", "npz"}
+            assert len(names) == 2 * len(store.keys())
     assert store.keys()
 
 
