@@ -453,7 +453,7 @@ def test_equal_features_are_not_separable():
 @each_method
 def test_all_pairs_of_two_classes_are_a_fit(loss, push, method):
     X, y = problem(80)
-    solver = PNormPush(3, loss=loss, push=push, method=method, bottom_weight=0.3, max_iter=30)
+    solver = PNormPush(3, loss=loss, push=push, method=method, bottom_weight=0.3, max_iter=10)
     by_labels = solver.fit(X, y).coef_
     for relation in (complete(y), complete(y).toarray(), 5 * complete(y).tocoo()):
         assert_allclose(solver.fit_pairs(X, relation).coef_, by_labels, atol=1e-9)
@@ -491,7 +491,7 @@ def test_pairs_are_not_modified():
     relation.data[0] = 0
     for container in (relation, sparse.coo_array((values, place), shape=(30, 30))):
         before = container.copy()
-        RankBoost().fit_pairs(X, container)
+        RankBoost(max_iter=3).fit_pairs(X, container)
         assert container.nnz == before.nnz
         assert_array_equal(container.data, before.data)
 
