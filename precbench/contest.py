@@ -88,7 +88,7 @@ def prepare(
         Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
         with their defaults. By default all of the former.
     n_splits : int, optional
-        By default 10, and 5 for more than 50,000 rows.
+        By default 10, and 5 with times or for more than 50,000 rows.
     seed : int, default=0
 
     Returns
@@ -184,8 +184,8 @@ def compare(
 ) -> Choice:
     """Compare methods for the top of a list, and say which to take.
 
-    As ``precbench compare`` does: on stratified splits, with parameters chosen on a part of the
-    training rows.
+    As ``precbench compare`` does: on random splits, stratified only where positives are few, or on
+    successive periods where times are given, with parameters chosen on a part of the training rows.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def compare(
     solvers : sequence of str, optional
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
     n_splits : int, optional
-        By default 10, and 5 for more than 50,000 rows.
+        By default 10, and 5 with times or for more than 50,000 rows.
     random_state : int, default=0
     n_jobs : int, optional
         Number of worker processes; by default one for each core. The numbers do not depend on it.

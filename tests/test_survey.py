@@ -50,7 +50,7 @@ def test_every_solver_and_contestant_has_a_kind():
     for name in [*SOLVERS, *load_config("top/letter").solvers]:
         assert survey.kind_of(name) in survey.KINDS
     assert survey.kind_of(FEATURES) == survey.FEATURES
-    assert survey.kind_of("sgd-avg, k = 1") == survey.kind_of("sgd-avg") == "Kar et al. 2015"
+    assert survey.kind_of("sgd-avg, k = n_pos") == survey.kind_of("sgd-avg") == "Kar et al. 2015"
 
 
 def test_ranks_and_ties(tmp_path):

@@ -14,8 +14,9 @@ from precbench.files import disk_full, is_full
 from precbench.interrupts import INTERRUPTED, ignore, interruptible
 
 _EPILOG = """\
-Exit codes: 0 done; 1 some trial failed or the disk is full; 2 wrong usage, config or input;
-3 data not available; 4 a verdict is worse than in the reference; 130 interrupted.
+Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
+usage, config or input; 3 data not available; 4 a verdict is worse than in the reference, or there
+is none to compare; 130 interrupted.
 """
 
 
@@ -54,7 +55,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EPILOG,
 )
-data_app = typer.Typer(no_args_is_help=True, help="Fetch, add, verify and describe data sets.")
+data_app = typer.Typer(
+    no_args_is_help=True, help="Fetch, add, verify, inspect and clean up data sets."
+)
 app.add_typer(data_app, name="data")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -629,7 +632,9 @@ def compare(
     ] = None,
     splits: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of splits [default: 10; 5 for more than 50,000 rows]."),
+        typer.Option(
+            min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0,
     jobs: Annotated[
@@ -741,7 +746,7 @@ def fit(
         ),
     ] = None,
     splits: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of trials, each on other held-out rows.")
+        int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
     ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0,
     as_json: Json = False,
@@ -749,7 +754,8 @@ def fit(
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
     The quality is that of models fitted to 70 % of the rows and measured on the others, where
-    k rows are the top; with --time, fitted to all earlier rows and measured on the next tenth.
+    k rows are the top; with --time, fitted to all earlier rows and measured on the period that
+    follows, a tenth of the rows by default.
     It is a mean over several such splits, ± half the length of its 95 % interval, which takes
     into account that splits share rows. Boosted trees are measured beside it, where they are
     soon fitted. The saved model is fitted to all rows. A k above the number of positives is

@@ -428,8 +428,8 @@ def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
         yield text, "bold" * dataset.stand_in
         if dataset.stand_in:
             yield (
-                f"{dataset.name} is not available: SYNTHETIC data of the published size stand "
-                "in for it, and the results below say nothing about the real data",
+                f"{dataset.name} is not available: SYNTHETIC data stand in for it, and the results "
+                "below say nothing about the real data",
                 "bold red",
             )
     for name, why in plan.absent.items():

@@ -95,7 +95,7 @@ class LogisticRegressionRanker(ClassifierRanker):
 class LinearSVMRanker(ClassifierRanker):
     """Linear support vector machine with the squared hinge loss (scikit-learn, LIBLINEAR).
 
-    LIBLINEAR keeps a copy of the rows, 16 bytes a value: the one solver here that copies them.
+    LIBLINEAR makes a copy of the rows, of 16 bytes a value.
 
     Parameters
     ----------
