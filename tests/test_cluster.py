@@ -188,6 +188,7 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     figure("0 processes of a cluster left")
 
 
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running")  # they end by themselves
 def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monkeypatch):
     config = small()
     assert run(config, tmp_path / "one").exit_code == 0

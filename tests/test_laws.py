@@ -86,6 +86,7 @@ def excused(solver):
 
 
 @pytest.mark.promise("R12")
+@pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 @pytest.mark.parametrize("name", CHECKED)
 def test_scikit_learn_compatible(name, figure):
     solver = _soon_done(CHECKED[name]())

@@ -103,7 +103,9 @@ def test_a_run_that_would_find_the_same_shows_it_again(small, tmp_path):
     again = run(config, out, "--events", files[1])
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == state
     assert first.stdout.partition("stored results\n")[2] == again.stdout.partition("changed\n")[2]
-    (*_, before), (begin, after) = ([*map(json.loads, file.open())] for file in files)
+    (*_, before), (begin, after) = (
+        [*map(json.loads, file.read_text().splitlines())] for file in files
+    )
     assert begin["cached"] == begin["trials"] == 6
     assert after == {**before, "time": after["time"]}
 

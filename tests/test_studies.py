@@ -208,6 +208,7 @@ def test_one_dimension_against_closed_forms():
     assert one(rare, quantity="share that choose it") < 0.1
 
 
+@pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 def test_each_push_is_best_at_its_own_end():
     """On the training rows, whose risks the pushes minimise."""
     table = values("rudin2009/pushes", datasets=["margin-noisy"], rows=600, repetitions=2)
@@ -506,6 +507,7 @@ def test_parameters_invalid_together_are_reported(complaints):
 
 
 @pytest.mark.promise("R35")
+@pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 @pytest.mark.parametrize("name", shipped_configs(Study))
 def test_every_study_runs_and_is_repeated_identically(
     name, isolated, tmp_path, drawn_without_fonts
