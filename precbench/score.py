@@ -143,7 +143,7 @@ def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
-    table = pd.read_csv(path)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)  # to write it as it was
     return table[table["dataset"].isin(others)]
 
 

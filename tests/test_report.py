@@ -615,7 +615,8 @@ def test_a_figure_of_times(small, laid_out):
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     figures_of(small)
     alone, beside = (
-        pd.read_csv(small / "figures" / f"accuracy-time-{name}.csv") for name in TITLES
+        pd.read_csv(small / f"figures/accuracy-time-{name}.csv", converters={"seconds": float})
+        for name in TITLES
     )
     assert alone["seconds"].tolist() == (beside["seconds"] / 2).tolist()
     axes = laid_out["accuracy-time-letter"].subfigs[1].axes[0]

@@ -27,7 +27,7 @@ def copied(results):
 
 def edited(folder, change):
     path = folder / "small" / "results.csv"
-    table = pd.read_csv(path)
+    table = pd.read_csv(path, converters={"value": float})
     change(table).to_csv(path, index=False)
 
 

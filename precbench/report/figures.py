@@ -248,7 +248,7 @@ def _time_pages(run: Run) -> Iterator[_Page]:
 
 
 def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
-    tuning = rows.drop_duplicates("split")["tuning_seconds"].median()
+    tuning = rows.drop_duplicates("split")["tuning_seconds"].dropna().median()
     return value_against_time(rows, clock).assign(tuning_seconds=tuning)
 
 
