@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def _template() -> dict[str, Any]:
 def _entries(known: dict[str, Any], chosen: Sequence[str] | None) -> dict[str, Any]:
     for label in chosen or ():
         if problems := unknown("method", label, [*known, *SOLVERS]):
-            raise InputError(f"{problems[0]}: choose among {', '.join([*known, *SOLVERS])}")
+            raise InputError(f"{problems[0]}: choose among {', '.join({**known, **SOLVERS})}")
     return {label: known.get(label) or {} for label in chosen or known}
 
 
@@ -209,7 +210,8 @@ def compare(
         By default 10, and 5 with times or for more than 50,000 rows.
     random_state : int, default=0
     n_jobs : int, optional
-        Number of worker processes; by default one for each core. The numbers do not depend on it.
+        Number of worker processes; by default, and with -1, one for each core. The numbers do not
+        depend on it.
     folder : path-like, optional
         Where to keep the records, so that an interrupted comparison goes on; by default nowhere.
 
@@ -228,6 +230,13 @@ def compare(
     >>> choice = precbench.compare(X, y, k=100)
     >>> print(choice.text)
     """
+    if isinstance(solvers, str):
+        raise InputError(f"solvers must be a list of names, found {solvers!r}")
+    for name, number, least in (("n_splits", n_splits, 1), ("random_state", random_state, 0)):
+        if number is not None and not (isinstance(number, Integral) and number >= least):
+            raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
+        raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
     arrays = _arrays(X, y, categorical, missing)
     for name, column in (("groups", groups), ("time", time)):
         if column is not None:
@@ -237,13 +246,19 @@ def compare(
         np.savez(path, **arrays)
         data = {"file": path} | {name: name for name in ("groups", "time") if name in arrays}
         contest = prepare(
-            data, k, folder=path.parent, solvers=solvers, n_splits=n_splits, seed=random_state
+            data,
+            k.item() if isinstance(k, np.generic) else k,
+            folder=path.parent,
+            solvers=solvers,
+            n_splits=None if n_splits is None else int(n_splits),
+            seed=int(random_state),
         )
+        n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
         store = Store(folder or Path(temporary) / "results")
         plan = make_plan(contest.experiment)
         with store.lock():
             store.sweep_temporaries()
-            for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_jobs or cores()):
+            for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
                 pass
             write_results(plan, store)
         return choose_method(read_run(store.folder))
@@ -303,7 +318,8 @@ def fit_best(
     entry = experiment.solvers[choice.best]
     store, plan = Store(folder), make_plan(experiment)
     records = [store.read(key) for trial, key in plan.trials if trial.label == choice.best]
-    chosen = [tuple(record.get("chosen", {}).items()) for record in records if record]
+    ended = [record for record in records if record and record["status"] == "ok"]
+    chosen = [tuple(record.get("chosen", {}).items()) for record in ended]
     values = dict(Counter(chosen).most_common(1)[0][0])
     given = {name: value for name, value in experiment.common.items() if entry.has(name)}
     params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}

@@ -1,6 +1,7 @@
 """Which method to take: the choice by hand, known winners, one list in every format."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -86,7 +87,8 @@ def test_the_best_its_ties_and_the_rest(chosen):
         "8.5 fewer (95 % interval " in choice.text
     )
     assert choice.text.endswith(
-        "As good within noise: map. Of all these the simplest and the fastest is map."
+        "As good within noise: map. Of all these the simplest and the fastest is map. "
+        "Not compared, with results on some splits only: sgd-avg (3 of 4)."
     )
     json.dumps(choice.to_dict(), allow_nan=False)
 
@@ -98,6 +100,15 @@ def test_a_method_that_failed_on_a_split_is_no_tie(chosen):
     rows = [[cell.text for cell in row] for row in choice_table(choice, "Mine").rows]
     assert [row[0] for row in rows][:2] == ["trees", "map"]
     assert rows[1][1] == "14.8 ≈"
+    assert dict(row[:2] for row in rows)["sgd-avg"] == "14.3 †"
+    assert choice.incomplete == {"sgd-avg": 3}
+
+
+def test_methods_that_failed_on_splits_are_not_said_to_be_worse(chosen):
+    text = chosen({"map": [0.05] * 3, "trees": [0.9], "logistic-regression": [0.8]}).text
+    assert "against 2.0 by chance. That is no better than chance. map has results on 3 of 4" in text
+    assert "No other is as good" not in text and "nan" not in text
+    assert text.endswith("only: trees (1 of 3), logistic-regression (1 of 3).")
 
 
 def test_a_clear_winner_has_no_ties(chosen):
@@ -151,8 +162,8 @@ def test_one_list_has_one_result_in_every_format(tmp_path):
     np.savez(tmp_path / "mine.npz", X=X, y=y)
     options = {"k": "5 %", "solvers": ["logistic-regression"], "n_splits": 2}
     expected = precbench.compare(frame, y, **options).values["mean"].tolist()
-    for same, n_jobs in ((X, 1), (pd.DataFrame(X), 2)):
-        choice = precbench.compare(same, y, n_jobs=n_jobs, **options)
+    for same, n_jobs in ((X, 1), (pd.DataFrame(X), -1)):
+        choice = precbench.compare(same, y, n_jobs=n_jobs, random_state=np.int64(0), **options)
         assert choice.values["mean"].tolist() == expected
     given = ["--k", "5 %", "--solver", "logistic-regression", "--splits", 2, "--json"]
     for name, label in (("csv", "label"), ("parquet", "label"), ("npz", None)):
@@ -182,6 +193,22 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     assert about["auc_interval"][0] < about["auc"] < about["auc_interval"][1]
     scores = model.decision_function(X)
     assert y[np.argsort(-scores)[:30]].mean() > 0.6
+
+
+def test_the_parameters_of_failed_trials_do_not_count(tmp_path):
+    """Three of seventy-five groups have positives, so that most splits fail."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(75), 20)
+    y = ((groups < 3) & (rng.random(1500) < 0.5)).astype(int)
+    table = pd.DataFrame({"a": y + rng.standard_normal(1500), "g": groups, "label": y})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    saved = tmp_path / "best.npz"
+    found = invoke(
+        *("compare", tmp_path / "mine.csv", "--label", "label", "--groups", "g", "--k", 5),
+        *("--solver", "sgd-avg", "--out", tmp_path / "out", "--save", saved),
+    )
+    assert found.exit_code == 1 and re.search(r"results on [1-9] of 10 splits only", found.stdout)
+    assert isinstance(Model.load(saved).params["eta0"], float)
 
 
 def test_the_config_repeats_the_comparison(tmp_path):
@@ -229,6 +256,10 @@ def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
         ({"y": [0, 1]}, "inconsistent numbers of samples"),
         ({"groups": [1, 2]}, r"groups must have the shape \(30,\)"),
         ({"X": pd.DataFrame({"a": ["x"] * 30})}, "column 'a', row 1: 'x' is not a number"),
+        ({"solvers": "pgd"}, "solvers must be a list of names, found 'pgd'"),
+        ({"n_splits": 0}, "n_splits must be an integer of at least 1, found 0"),
+        ({"random_state": np.random.RandomState(0)}, "random_state must be an integer of at least"),
+        ({"n_jobs": 0}, "n_jobs must be at least 1, or -1 for all cores, found 0"),
     ],
 )
 def test_what_python_refuses(changes, says):

@@ -47,6 +47,8 @@ class Choice:
     rows, positives : int
         Of the held-out list, about.
     splits : int
+        With a result of the best method.
+    splits_asked : int
     text : str
         A paragraph that says what to take, and how sure that is.
     """
@@ -60,6 +62,7 @@ class Choice:
     rows: int
     positives: int
     splits: int
+    splits_asked: int
     text: str
 
     @property
@@ -67,6 +70,12 @@ class Choice:
         """The rows of `values` by method."""
         records: list[dict[Any, Any]] = self.values.to_dict("records")
         return {record["solver"]: record for record in records}
+
+    @property
+    def incomplete(self) -> dict[str, int]:
+        """Methods with results on some splits only, and on how many; none of them is the best."""
+        numbers = {name: int(of["n"]) for name, of in self.methods.items()}
+        return {name: n for name, n in numbers.items() if 0 < n < self.splits}
 
     @property
     def by_chance(self) -> float:
@@ -121,8 +130,14 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         "rows": n_rows,
         "positives": n_pos,
         "splits": int(values["n"].max()),
+        "splits_asked": _n_asked(run, dataset),
     }
     return Choice(**found, text=_paragraph(Choice(**found, text="")))
+
+
+def _n_asked(run: Run, dataset: str) -> int:
+    results = run.results[run.results["dataset"] == dataset]
+    return len(results[["split", "seed"]].drop_duplicates())
 
 
 def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
@@ -162,12 +177,16 @@ def _paragraph(choice: Choice) -> str:
         f"{_interval(choice, best['low'], best['high'])} among the first {choice.k:,} of "
         f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
     ]
-    if choice.best != REFERENCE and reference and np.isfinite(reference["mean"]):
+    if choice.best != REFERENCE and reference and reference["n"] == choice.splits:
         sentences[0] += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
         if not reference["tied"]:
             ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
             fewer = _hits(choice, reference["behind"], False)
             sentences[0] += f", {fewer} fewer{ends}"
+    if best["mean"] <= choice.by_chance:
+        sentences.append("That is no better than chance")
+    if choice.splits < choice.splits_asked:
+        sentences.append(f"{choice.best} has results on {_splits(choice)} only")
     if choice.splits < 2:
         sentences.append("One split cannot tell methods apart")
     elif choice.ties:
@@ -180,9 +199,17 @@ def _paragraph(choice: Choice) -> str:
         else:
             least = f"the simplest is {choice.simplest}, the fastest {choice.fastest}"
         sentences.append(f"Of all these {least}")
-    elif len(choice.values) > 1:
+    elif (choice.values["n"] == choice.splits).sum() > 1:
         sentences.append("No other is as good, beyond noise")
+    if choice.incomplete:
+        names = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
+        sentences.append(f"Not compared, with results on some splits only: {', '.join(names)}")
     return ". ".join([*sentences, ""]).rstrip()
+
+
+def _splits(choice: Choice) -> str:
+    some = f"{choice.splits} of " * (choice.splits < choice.splits_asked)
+    return f"{some}{choice.splits_asked} split{'s' * (choice.splits_asked != 1)}"
 
 
 def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
@@ -220,6 +247,7 @@ def choice_table(choice: Choice, title: str) -> Table:
             continue
         is_best = solver == choice.best
         hits = _hits(choice, of["mean"]) + " ≈" * (of["tied"] and not is_best)
+        hits += " †" * (solver in choice.incomplete)
         behind = ["", ""]
         if not is_best:
             behind = [_hits(choice, of["behind"], False)]
@@ -228,12 +256,14 @@ def choice_table(choice: Choice, title: str) -> Table:
         texts += [f"{of['mean']:.4f}", three_digits(of["seconds"])]
         rows.append([Cell(solver), Cell(hits, bold=is_best), *map(Cell, texts)])
     notes = [
-        f"Means over {choice.splits} splits of held-out lists of about {choice.rows:,} rows with "
+        f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
         f"{choice.positives:,} positives.",
         "≈: as good as the best within noise (paired t test at 5 %). Intervals and tests are "
         "corrected for the rows that splits share.",
         "Seconds to tune and train once, beside other trials.",
     ]
+    if choice.incomplete:
+        notes.append("†: mean over the splits with a result, not to be compared with the others.")
     without = [name for name, of in choice.methods.items() if not np.isfinite(of["mean"])]
     if without:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
