@@ -74,7 +74,8 @@ class Scaler:
         Raises
         ------
         InputError
-            Standardisation of a sparse matrix, which would make it dense.
+            Standardisation of a sparse matrix, which would make it dense, or values so large that
+            their mean or variance overflows.
         """
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
@@ -94,7 +95,8 @@ class Scaler:
         Raises
         ------
         InputError
-            Standardisation of a sparse matrix, which would make it dense.
+            Standardisation of a sparse matrix, which would make it dense, or values so large that
+            their mean or variance overflows.
         """
         if not self.learns:
             return self
@@ -111,7 +113,8 @@ class Scaler:
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()
-            learner.partial_fit(block.astype(np.float64, copy=False))
+            with np.errstate(over="ignore", invalid="ignore"):  # see below
+                learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
         elif isinstance(learner, MaxAbsScaler):
@@ -119,6 +122,14 @@ class Scaler:
         else:
             spread = learner.data_range_
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
+        # scikit-learn takes a feature of infinite variance for a constant one.
+        too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
+        if too_large.any():
+            raise InputError(
+                f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be scaled, as its "
+                "values are too large for double precision: divide them by a constant, or leave "
+                "the feature out"
+            )
         return self
 
     def transform_in_place(self, X: Matrix) -> Matrix:

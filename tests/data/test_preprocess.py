@@ -85,6 +85,10 @@ def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind)
 def test_invalid_arguments():
     with pytest.raises(InputError, match="use scaling 'unit', 'unit-norm' or 'none'"):
         Scaler("standardise").fit(SPARSE)
+    large = np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308)
+    for kind in ("standardise", "unit"):
+        with pytest.raises(InputError, match="feature 7 of 7 cannot be scaled, as its values"):
+            Scaler(kind).fit(np.insert(DENSE[:, 1:], 6, large, axis=1))
     with pytest.raises(InputError, match="found 'log'"):
         Scaler("log")
     with pytest.raises(InputError, match="fitted to 7 features, found 6"):
