@@ -325,6 +325,25 @@ def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(be
     assert about["precision_at_k_interval"] is about["boosted_trees"]["p"] is None
 
 
+def test_trees_that_refuse_the_rows_are_left_out(files, table):
+    """They are not scaled, as the rows of the model are."""
+    table.assign(huge=[1e100, *[0.0] * 299]).to_csv("mine.csv", index=False)
+    result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
+    assert result.exit_code == 0, result.output
+    assert "boosting" not in result.output and Path("top.npz").exists()
+
+
+def test_splits_of_one_class_are_left_out_with_a_warning(files, table):
+    few = table.assign(churned=np.where(table["patient"].isin(table["patient"][:1]), "yes", "no"))
+    few.loc[few["patient"] == few["patient"].iloc[-1], "churned"] = "yes"
+    few.to_csv("mine.csv", index=False)
+    options = as_options(TABLE_OPTIONS | {"splits": "8"})
+    result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
+    assert result.exit_code == 0, result.output
+    n = int(re.search(r"warning: (\d) of 8 splits are left out: split ", result.stderr)[1])
+    assert f"{8 - n} trial" in result.stdout or n == 7
+
+
 def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
     """And those of trees beside it; each row that is measured counts as one."""
     table.assign(w=np.arange(300) % 3).to_csv("mine.csv", index=False)

@@ -1,6 +1,7 @@
 """``precbench fit`` and ``precbench score``."""
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -78,7 +79,8 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     if options.fourier is not None:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
     weights = None if options.weight is None else _weights(file, options.weight, encoding)
-    splits = held_out_splits(dataset, options.splits, options.seed)
+    with _plain_warnings():
+        splits = held_out_splits(dataset, options.splits, options.seed)
     fewest = min(len(split.test) for split in splits)
     if isinstance(k, int) and k > fewest:
         raise InputError(
@@ -116,9 +118,13 @@ def _weights(file: Path, column: str, encoding: Encoding) -> NDArray[np.float64]
 
 
 def check_target(save: Path, file: Path) -> None:
-    """Refuse a name for the model that is the file of the rows, or in no folder."""
+    """Refuse a name for the model that is the file of the rows, or that cannot be written."""
     if not save.parent.is_dir():
         raise InputError(f"--save {save}: there is no folder {save.parent}")
+    if save.is_dir():
+        raise InputError(f"--save {save}: it is a folder; choose another place")
+    if not os.access(save.parent, os.W_OK):
+        raise InputError(f"--save {save}: no permission to write to {save.parent}")
     if save.exists() and file.exists() and save.samefile(file):
         raise InputError(f"--save {save} is the file of the rows: give the model another name")
 

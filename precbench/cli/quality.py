@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     Returns
     -------
     list of RowSplit
-        Fewer where parts would have one class only.
+        Fewer, with a warning, where parts would have one class only.
 
     Raises
     ------
@@ -58,6 +59,10 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
             refusals.append(error)
     if not splits:
         raise refusals[0]
+    if refusals:
+        warnings.warn(
+            f"{len(refusals)} of {n_splits} splits are left out: {refusals[0]}", stacklevel=2
+        )
     return splits
 
 
@@ -86,26 +91,16 @@ def held_out_quality(
         Means over the splits as values of JSON: of the held-out rows, of the metrics with their
         95 % intervals (None for one split), and under ``boosted_trees`` of these on the same
         splits, with the p-value of the difference; there is none where they are the model itself,
-        or where they would take too long, or too much memory.
+        where they would take too long, or too much memory, or where they refuse the rows.
     """
-    X, y = dataset.X, dataset.y
-    contestants: dict[str, Mapping[str, Any]] = {"own": how}
-    n_values = max(len(split.train) for split in splits) * X.shape[1]
+    own = _measured(dataset, splits, k, how, weights)
+    trees = None
+    n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != _TREES or "fourier" in how) and n_values <= _MOST_VALUES:
-        contestants["trees"] = {"solver": _TREES, "random_state": 0}
-    values: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
-    for split in splits:
-        X_train, y_train = X[split.train], y[split.train]
-        X_test, y_test = X[split.test], y[split.test]
-        for name, options in contestants.items():
-            with warnings.catch_warnings():  # the fit to all rows gives them too
-                warnings.simplefilter("ignore")
-                of_rows = None if weights is None else weights[split.train]
-                model = Model.fit(X_train, y_train, sample_weight=of_rows, **options)
-                scores = model.decision_function(X_test)
-            values[name].append((precision_at_k(y_test, scores, k), auc(y_test, scores)))
+        with suppress(InputError):  # of unscaled rows, which the model may scale
+            trees = _measured(dataset, splits, k, {"solver": _TREES, "random_state": 0}, weights)
 
-    labels = [y[split.test] > 0 for split in splits]
+    labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
     share = n_held / (n_held + sum(len(split.train) for split in splits))
     found: dict[str, Any] = {
@@ -114,18 +109,39 @@ def held_out_quality(
         "held_out_rows": round(np.mean([len(of) for of in labels])),
         "held_out_positives": round(np.mean([np.count_nonzero(of) for of in labels])),
         "k": k,
-        **_means(values["own"], share),
+        **_means(own, share),
         "by_chance": float(np.mean([of.mean() for of in labels])),
     }
-    if "trees" in contestants:
-        first, second = (np.array(values[name])[:, 0] for name in ("own", "trees"))
-        p = resampled_test(first, second, share).p
+    if trees is not None:
+        p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
         found["boosted_trees"] = {
             "solver": _TREES,
-            **_means(values["trees"], share),
+            **_means(trees, share),
             "p": None if np.isnan(p) else p,
         }
     return found
+
+
+def _measured(
+    dataset: Dataset,
+    splits: Sequence[RowSplit],
+    k: TopK,
+    how: Mapping[str, Any],
+    weights: NDArray[np.float64] | None,
+) -> list[tuple[float, float]]:
+    """Return prec@k and AUC on the held-out rows of each split."""
+    values = []
+    for split in splits:
+        of_rows = None if weights is None else weights[split.train]
+        with warnings.catch_warnings():  # the fit to all rows gives them too
+            warnings.simplefilter("ignore")
+            model = Model.fit(
+                dataset.X[split.train], dataset.y[split.train], sample_weight=of_rows, **how
+            )
+            scores = model.decision_function(dataset.X[split.test])
+        y = dataset.y[split.test]
+        values.append((precision_at_k(y, scores, k), auc(y, scores)))
+    return values
 
 
 def _means(values: Sequence[tuple[float, float]], test_share: float) -> dict[str, Any]:
@@ -173,5 +189,6 @@ def describe_quality(found: Mapping[str, Any]) -> list[str]:
 def _plus_minus(found: Mapping[str, Any], metric: str) -> str:
     """Return a mean as text, with half the length of its interval, if there is one."""
     interval = found[f"{metric}_interval"]
-    half = "" if interval is None else f" ± {(interval[1] - interval[0]) / 2:.3f}"
-    return f"{found[metric]:.3f}{half}"
+    if interval is None or interval[0] == interval[1]:  # equal values show no variance
+        return f"{found[metric]:.3f}"
+    return f"{found[metric]:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
