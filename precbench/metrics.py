@@ -262,7 +262,7 @@ def interval_at_k(
         the rows (text such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     measure : {"precision", "recall", "lift"}, default="precision"
     level : float, default=0.05
-        1 minus the confidence, in (0, 1).
+        Significance level, in (0, 1): the confidence is 1 minus this.
 
     Returns
     -------

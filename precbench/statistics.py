@@ -1,12 +1,12 @@
-"""Statistics that hold: over splits that overlap, and over many data sets.
+"""Statistics for overlapping splits and for several data sets.
 
 *Over splits.* Random splits and the folds of a cross-validation share training rows, so that their
 values vary together, and the ordinary t interval is too narrow: it gets narrower with every split,
-though there are no new rows. Intervals and tests use the corrected variance of Nadeau and Bengio.
+although there are no new rows. Intervals and tests use the corrected variance of Nadeau and Bengio.
 
 *Over data sets*, which are independent: mean ranks, the Friedman test, Wilcoxon's signed-rank tests
-of all pairs with Holm's correction, the groups of methods that these do not tell apart, and
-performance profiles.
+of all pairs with Holm's correction, the groups of methods that these find statistically
+indistinguishable, and performance profiles.
 
 References
 ----------
@@ -97,7 +97,7 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
         n_test / (n_test + n_train), in [0, 1): 0.3 for 70/30 splits, 1 / k for k folds. With 0 it
         is the ordinary interval, for draws that share no rows.
     level : float, default=0.05
-        The interval misses the mean with this probability.
+        Significance level: the confidence is 1 minus this.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def resampled_test(
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
     level : float, default=0.05
-        Of the interval.
+        Significance level of the interval.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def resampled_test(
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
     """Return the mean and its corrected standard error, NaN for one value."""
     if not 0 <= test_share < 1:
-        raise InputError(f"the test share must lie in [0, 1), found {test_share}")
+        raise InputError(f"test_share must lie in [0, 1), found {test_share}")
     n = len(values)
     if n == 1:
         return float(values[0]), np.nan
@@ -414,7 +414,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_methods, n_methods)
         Symmetric, with ones on the diagonal. With N data sets no p-value is below 2^(1 - N) times
-        the number of pairs, at the first step: few data sets tell hardly any methods apart.
+        the number of pairs, at the first step: few data sets separate hardly any methods.
 
     Raises
     ------
@@ -434,7 +434,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[int, ...]]:
-    """Group methods of which no two are told apart.
+    """Group statistically indistinguishable methods.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[
     p : array-like of shape (n_methods, n_methods)
         Of each two methods, for example from `pairwise_signed_rank`.
     level : float, default=0.05
-        Two methods are told apart by a p-value at most this.
+        Significance level: two methods are different if their p-value is at most this.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def better(results: Path, reference: Path = LEDGER) -> list[str]:
 def table(reference: pd.DataFrame) -> str:
     """Lay out prec@0.25 as Markdown: solvers against data sets.
 
-    The best mean is in bold, and what the splits do not tell apart from it is marked.
+    The best mean is in bold; those not significantly different from it are marked.
     """
     main = reference[reference["metric"] == METRIC]
     best = main.groupby("dataset")["mean"].max()

@@ -1,4 +1,4 @@
-"""Make the committed reference of the survey, and choose from it what to take.
+"""Make the committed reference of the survey, and choose the recommended methods from it.
 
 After ``make survey`` (``precbench run top/letter`` and the others): ``python scripts/survey.py
 results`` takes the means of results/top-* into results/reference/top.csv. What the pages show of
@@ -35,7 +35,7 @@ KINDS = {
     "pushes": ("pnorm-push", "ir-push", "rankboost", "toppush", "toppush-k"),
     "Gultekin and Paisley 2020": ("bbr", "bbr-pairs", "lcbr", "oam", "adaoam", "pgd", "spam"),
 }
-"""Seven, since the tests of all pairs of more tell nothing apart over ten data sets."""
+"""Seven, since over ten data sets the tests of all pairs of more have no power."""
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES)]
 MAIN = "precision_at_k(k=0.25)"
 NEAR = 0.01  # of logistic regression's AUC to the best one, where a problem is called linear
@@ -93,7 +93,7 @@ def mean_ranks(values: pd.DataFrame) -> pd.Series:
 
 
 class Choice(NamedTuple):
-    """What to take in a situation, and how sure that is.
+    """The recommended method in a situation, and how certain that is.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Choice(NamedTuple):
 
 
 class Survey:
-    """The survey's results: what was best where, and what to take.
+    """The results of the survey: what was best where, and what is recommended.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Survey:
         return self.wide("mean", datasets, metric).where(n.eq(n.max(axis=1), axis=0), 0.0)
 
     def tied(self, datasets: Sequence[str], metric: str = MAIN) -> pd.DataFrame:
-        """Say where a contestant is the best, or not told apart from it."""
+        """Return where a contestant is the best, or not significantly different from it."""
         return self.wide("tied", datasets, metric) == True  # noqa: E712, of which some are missing
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = KINDS) -> list[str]:

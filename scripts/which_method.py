@@ -86,15 +86,16 @@ def answer(survey: Survey) -> str:
     shares = sorted(card.positives / card.rows for card in cards)
     few, many = _percent(shares[0]), _percent(shares[-1])
     text = (
-        f"**{found}: take `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
-        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not told apart "
-        f"from the best, on {chosen.tied}. The highest mean is reached by {_counts(wins)}; not "
-        f"told apart from it, picked by hindsight for each data set, are {_counts(level)}.\n"
+        f"**{found}: use `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
+        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not "
+        f"significantly different from the best, on {chosen.tied}. The highest mean is reached by "
+        f"{_counts(wins)} (ties counted for both); choosing the best method of each group in "
+        f"hindsight, the result is not significantly different from it for {_counts(level)}.\n"
     )
     n = survey.wide("n", survey.real).max(axis=1)
     if (n < 2).any():
         names = ", ".join(n.index[n < 2])
-        text = f"{text.strip()} Of {names} one split was run, which tells nothing apart.\n"
+        text = f"{text.strip()} On {names} only one split was run, so that no test is possible.\n"
     return f"{text}\n{at_home(survey)}\n" if survey.synthetic else text
 
 
@@ -113,15 +114,15 @@ def at_home(survey: Survey) -> str:
     splits = int(survey.wide("n", survey.synthetic).max(axis=None))
     return (
         f"On {len(values)} synthetic data sets, never counted among the real ones, `{linear}`, the "
-        f"best linear method there, is above `{tree}`, the best tree, on {int((above > 0).sum())}: "
-        f"on {int((above[rare] > 0).sum())} of the {len(rare)} that have a linear signal and at "
-        f"most {_percent(RARE)} positive. The differences of prec@0.25 ({splits} "
-        f"split{'s' * (splits > 1)}): {listed}."
+        f"best linear method there, is better than `{tree}`, the best tree method, on "
+        f"{int((above > 0).sum())}, among them {int((above[rare] > 0).sum())} of the {len(rare)} "
+        f"with a linear signal and at most {_percent(RARE)} positive. The differences of "
+        f"prec@0.25 ({splits} split{'s' * (splits > 1)}): {listed}."
     )
 
 
 def situations(survey: Survey) -> str:
-    """Tell what to take in each situation."""
+    """Recommend a method for each situation."""
     cards = {name: DATASETS[name] for name in survey.real}
     few = [name for name, card in cards.items() if card.rows < LARGE]
     large = [name for name in survey.real if name not in few]
@@ -148,8 +149,8 @@ def situations(survey: Survey) -> str:
         (f"synthetic: {short_title(name)}", survey.choose([name])) for name in survey.synthetic
     ]
     header = [
-        *("situation", "take", "sure?", "best or tied", "alone", "Wilcoxon"),
-        *("best linear method", "best or tied", "behind"),
+        *("situation", "use", "sure?", "best or tied", "alone", "Wilcoxon"),
+        *("best linear method", "best or tied", "difference"),
     ]
     return laid_out(header, [_row(name, found) for name, found in rows if found is not None])
 
@@ -168,8 +169,8 @@ def linearity(survey: Survey) -> str:
     near = survey.nearly_linear()
     return (
         f"*Nearly linear* is a problem on which the AUC of logistic regression is within "
-        f"{NEAR:g} of the best one, which two quick fits tell: {', '.join(near) or 'none'}. Of "
-        f"the real data sets {len(survey.real) - len(near)} are not.\n"
+        f"{NEAR:g} of the best one, which two quick fits show: {', '.join(near) or 'none'}. The "
+        f"other {len(survey.real) - len(near)} real data sets are not.\n"
     )
 
 
@@ -239,25 +240,25 @@ def short(survey: Survey) -> str:
 
 
 def tests(survey: Survey) -> str:
-    """Say what the tests over data sets tell."""
+    """Report the tests over data sets."""
     values = survey.values(survey.real)
     if len(values) < 2:
         return "Not run yet.\n"
     everyone, ranking = rank(values), rank(values[survey.best(values)])
     pairs = list(combinations(ranking.p, 2))
-    told = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p.loc[a, b] <= LEVEL]
+    different = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p.loc[a, b] <= LEVEL]
     least = 2.0 ** (1 - len(values)) * len(pairs)  # p-value at Holm's first step
-    found = f"tell apart {len(told)} of {len(pairs)} pairs of these"
-    if told:
-        found += f": {_listed(told)}"
+    found = f"find {len(different)} of these {len(pairs)} pairs different"
+    if different:
+        found += f": {_listed(different)}"
     if least > LEVEL:
-        found += f"; over {len(values)} data sets they cannot, as no p-value is below {least:.2g}"
+        found += f"; over {len(values)} data sets no p-value can be below {least:.2g}"
     return (
         f"Friedman's test (in the form of Iman and Davenport) of all {len(survey.solvers)} "
         f"contestants: p = {everyone.friedman.p_f:.1g}; of the best of each of "
         f"{len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. Wilcoxon's tests with "
-        f"Holm's correction {found}. Ten data sets cannot tell apart the pairs of more than "
-        f"seven methods, which is why the kinds are seven.\n"
+        f"Holm's correction {found}. With ten data sets, Holm-corrected Wilcoxon tests of all "
+        f"pairs have no power beyond seven methods, so we compare seven kinds.\n"
     )
 
 
@@ -280,7 +281,7 @@ def cost(survey: Survey) -> str:
 
 
 def papers(survey: Survey) -> str:
-    """Tell what the methods of each paper are best at, among the linear ones."""
+    """Lay out what the methods of each paper are best at, among the linear ones."""
     linear = survey.linear
     cells = []
     for kind, link in PAPERS.items():
@@ -316,17 +317,25 @@ def papers(survey: Survey) -> str:
 
 
 def needless(survey: Survey) -> str:
-    """List the contestants that nobody needs."""
+    """List the contestants that are never the best nor tied with it."""
     n = survey.wide("n", survey.real + survey.synthetic).max(axis=1)
-    told = [name for name in n.index[n > 1] if DATASETS[name].rows >= LARGE]
-    if not told:
+    tested = [name for name in n.index[n > 1] if DATASETS[name].rows >= LARGE]
+    if not tested:
         return "Not run yet.\n"
-    tied = pd.concat([survey.tied(told, metric) for metric in MEASURES])
+    tied = pd.concat([survey.tied(tested, metric) for metric in MEASURES])
     names = [f"`{solver}`" for solver in survey.solvers if not tied[solver].any()]
+    where = (
+        f"the {len(tested)} data sets with at least {LARGE:,} rows and more than one split, real "
+        f"or synthetic"
+    )
+    if not names:
+        return (
+            f"On {where}, every contestant is best or tied with the best somewhere, by at least "
+            f"one of the {len(MEASURES)} measures.\n"
+        )
     return (
-        f"Never the best nor tied with it, by any of {len(MEASURES)} measures, on any data set of "
-        f"{LARGE:,} rows and more, real or synthetic ({len(told)} with more than one split): "
-        f"{', '.join(names) or 'none'}.\n"
+        f"On {where}, these are never the best nor tied with it, by any of the {len(MEASURES)} "
+        f"measures: {', '.join(names)}.\n"
     )
 
 
@@ -351,7 +360,7 @@ def smallest(survey: Survey) -> str:
     rows = {name: TEST_SHARE * DATASETS[name].positives / 4 for name in survey.real}
     few = [f"{rows[name]:.0f} rows of {name}" for name in sorted(rows, key=rows.__getitem__)]
     seen = ", ".join(few[:3])
-    return f"- Of a test part prec@0.25 looks at {seen}: there it tells little apart.\n"
+    return f"- In a test set, prec@0.25 looks at {seen}: there the tests have little power.\n"
 
 
 def draw(name: str, folder: Path) -> Path:

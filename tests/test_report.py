@@ -364,7 +364,7 @@ def test_table_of_a_dataset(small):
     assert ppi.notes[-1].startswith("† Timed while other trials ran in parallel")
 
 
-def test_methods_that_are_not_told_apart_from_the_best_are_marked(tmp_path):
+def test_methods_not_significantly_different_from_the_best_are_marked(tmp_path):
     """Five splits: a little better always, a little better on average, worse; fewer splits."""
     best = np.array([0.5, 0.6, 0.7, 0.8, 0.9])
     below = {"sgd-avg": 0 * best, "mine_v2": [0.03, -0.02, 0.04, -0.01, 0.01]}
@@ -385,7 +385,7 @@ def test_methods_that_are_not_told_apart_from_the_best_are_marked(tmp_path):
         assert [solver for solver, cell in cells.items() if cell.bold] == ["sgd-avg"]
         assert [solver for solver, cell in cells.items() if "≈" in cell.text] == ["mine_v2"]
     [note] = [note for note in table.notes if "≈" in note]
-    assert note.startswith("≈: not told apart from the best (paired t test at 5 %, its variance")
+    assert note.startswith("≈: not significantly different from the best (paired t test at 5 %,")
     summary = pd.read_csv(files_of_tables(folder)[0], index_col=["metric", "solver"])
     p = summary["p_best"][PREC]
     differences = [0.03, -0.02, 0.04, -0.01, 0.01]
@@ -493,7 +493,7 @@ def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monke
     best = next(cell.text for row in table.rows for cell in row if cell.bold)
     plain = on_screen(table, 130)
     assert "stand-in: synthetic data" in plain and "\x1b" not in plain
-    assert f"{best} *" in plain and "*: what is bold on paper." in plain
+    assert f"{best} *" in plain and "*: best value (bold in the report)." in plain
     shown = on_screen(table, 130, force_terminal=True, color_system="standard")
     assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
     monkeypatch.setenv("NO_COLOR", "1")

@@ -64,7 +64,7 @@ def test_ranks_and_ties(tmp_path):
     letter = table[table["dataset"] == "letter"].set_index("solver")
     assert letter["rank"].tolist() == [1.5, 1.5, 3, 4, 5]
     assert letter["tied"].tolist() == [True, True, True, False, False]
-    assert table.loc[table["dataset"] == "german", "tied"].all()  # one split tells nothing apart
+    assert table.loc[table["dataset"] == "german", "tied"].all()  # one split allows no test
 
 
 @pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
@@ -76,8 +76,8 @@ def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, sm
 def test_trees_win_almost_everywhere(everywhere):
     ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8})
     text = which_method.answer(ours)
-    assert text.startswith("**Trees win or tie almost everywhere: take `lightgbm`.** On 4 real")
-    assert "reached by trees on 4, random features on 0, linear methods on 0;" in text
+    assert text.startswith("**Trees win or tie almost everywhere: use `lightgbm`.** On 4 real")
+    assert "reached by trees on 4, random features on 0, linear methods on 0 (ties counted" in text
     chosen = ours.choose(ours.real)
     assert (chosen.tied, chosen.alone, chosen.rival, chosen.sure) == (4, 4, 0, "sure")
     assert (chosen.linear, chosen.linear_tied) == (LINEAR, 0)
@@ -136,19 +136,24 @@ def test_synthetic_data_are_kept_apart(everywhere):
     assert (ours.real, ours.synthetic) == (["ionosphere", "german", "magic", "letter"], [name])
     assert "On 4 real data sets" in which_method.answer(ours)
     text = which_method.answer(ours)
-    assert "is above `lightgbm`, the best tree, on 1: on 1 of the 1 that have a linear" in text
+    assert (
+        "is better than `lightgbm`, the best tree method, on 1, among them 1 of the 1 with a"
+        in text
+    )
     assert text.endswith("(20 splits): linear, 0.3 % positive: +0.400.\n")
     assert name not in which_method.by_dataset(ours, "real")
     row = next(line for line in which_method.situations(ours).splitlines() if "synthetic" in line)
     assert row.startswith("| synthetic: linear, 0.3 % positive | `sgd-avg` | sure | 1 of 1 | 1 |")
 
 
-def test_eight_data_sets_can_tell_methods_apart(tmp_path):
+def test_eight_data_sets_can_show_a_significant_difference(tmp_path):
     names = [*REAL, "adult", "w8a", "ijcnn1", "housing"]
     means = {LINEAR: 0.5, TREE: 0.9}
     ours = survey.Survey(collected(tmp_path, dict.fromkeys(names, summary(means))))
     assert "| `lightgbm` | sure | 8 of 8 | 8 | 1 of 1 |" in which_method.situations(ours)
-    assert "tell apart 1 of 1 pairs of these: `lightgbm` from `sgd-avg`" in which_method.tests(ours)
+    assert "find 1 of these 1 pairs different: `lightgbm` from `sgd-avg`" in which_method.tests(
+        ours
+    )
     few = survey.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
     assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in which_method.situations(few)
-    assert "they cannot, as no p-value is below 0.12" in which_method.tests(few)
+    assert "no p-value can be below 0.12" in which_method.tests(few)

@@ -176,12 +176,13 @@ def describe_quality(found: Mapping[str, Any]) -> list[str]:
     trees = found.get("boosted_trees")
     if trees is not None:
         p, is_better = trees["p"], trees["precision_at_k"] > found["precision_at_k"]
-        told = ""
+        verdict = ""
         if p is not None:
-            told = ", not told apart" if p >= LEVEL else f", {'better' if is_better else 'worse'}"
+            sign = "better" if is_better else "worse"
+            verdict = f", significantly {sign}" if p < LEVEL else ", no significant difference"
         lines.append(
             f"{trees['solver']} on the same rows: prec@{k} "
-            f"{_plus_minus(trees, 'precision_at_k')}{told}; AUC {_plus_minus(trees, 'auc')}"
+            f"{_plus_minus(trees, 'precision_at_k')}{verdict}; AUC {_plus_minus(trees, 'auc')}"
         )
     return lines
 

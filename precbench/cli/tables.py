@@ -57,7 +57,7 @@ class OnScreen:
             yield from _paragraphs(names, others, width)
         notes = [*map(one_line, table.notes)]
         if marks and any(cell.bold for row in table.rows for cell in row):
-            notes.append("*: what is bold on paper.")
+            notes.append("*: best value (bold in the report).")
         for note in notes:
             yield Text(wrapped(note, width))
         yield Text()
@@ -87,7 +87,7 @@ class _Column:
 
 
 def _n_names(columns: Sequence[_Column]) -> int:
-    """Return how many columns it takes to tell the rows apart."""
+    """Return how many columns it takes to identify each row."""
     for n in range(1, len(columns)):
         names = [
             *zip(*([cell.plain for cell in column.cells] for column in columns[:n]), strict=True)

@@ -54,7 +54,7 @@ class Ranking(NamedTuple):
     ranks : pandas.Series
         Mean ranks by method.
     groups : list of tuple of str
-        Methods of which no two are told apart, see `precbench.statistics.cliques`.
+        Statistically indistinguishable methods, see `precbench.statistics.cliques`.
     p : pandas.DataFrame
         p-values of each two methods: Wilcoxon's signed-rank test, adjusted by Holm.
     friedman : precbench.statistics.Friedman
@@ -70,7 +70,7 @@ class Ranking(NamedTuple):
 
 
 def rank(values: pd.DataFrame) -> Ranking:
-    """Rank methods over data sets, and group those that are not told apart.
+    """Rank methods over data sets, and group those statistically indistinguishable.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def rank(values: pd.DataFrame) -> Ranking:
 def write_ranks(
     values: pd.DataFrame, stem: Path, title: str, caption: str = "", built_in: Sequence[str] = ()
 ) -> list[Path]:
-    """Draw mean ranks, with methods that are not told apart joined: a critical-difference diagram.
+    """Draw a critical-difference diagram: mean ranks, with indistinguishable methods joined.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def write_ranks(
     table = ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
     tests = (
         f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in the form of "
-        f"Iman and Davenport: p = {ranking.friedman.p_f:.2g}). A bar joins methods, its dots, of "
-        f"which no two are told apart (Wilcoxon's signed ranks with Holm's correction, "
-        f"{100 * LEVEL:g} %)."
+        f"Iman and Davenport: p = {ranking.friedman.p_f:.2g}). Each bar joins methods, marked by "
+        f"dots, that are statistically indistinguishable (Wilcoxon's signed-rank tests with Holm's "
+        f"correction, {100 * LEVEL:g} %)."
     )
     styles = solver_styles(list(values.columns), built_in)
     text = f"{caption} {tests}".strip()

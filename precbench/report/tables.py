@@ -34,8 +34,8 @@ _EMPTY = "–"
 _TIMES = ("seconds", "relative_time", "seconds_to_99")
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
-    f"≈: not told apart from the best (paired t test at {100 * LEVEL:g} %, its variance corrected "
-    "for the rows that splits share)."
+    f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %, with the "
+    "variance corrected for rows shared between splits)."
 )
 
 
