@@ -114,8 +114,8 @@ def prepare(
     n_test = round(rule.test_size * n_rows)
     if resolve_k(k, dataset.n_pos, n_rows) > n_test:
         raise InputError(
-            f"k = {k}: methods are compared on {n_test:,} held-out rows of {path.name}, which are "
-            "fewer; give a smaller k, or the share of the rows that you will take"
+            f"k = {k} exceeds the {n_test:,} held-out rows of {path.name} on which methods are "
+            "compared; give a smaller k, or a percentage of the rows"
         )
     entries = _entries(template["solvers"], solvers)
     if isinstance(k, int):  # of the rows to choose by, fewer, the same share
@@ -183,7 +183,7 @@ def compare(
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Choice:
-    """Compare methods for the top of a list, and say which to take.
+    """Compare methods for the top of a list, and recommend one.
 
     As ``precbench compare`` does: on random splits, stratified only where positives are few, or on
     successive periods where times are given, with parameters chosen on a part of the training rows.
@@ -213,7 +213,7 @@ def compare(
         Number of worker processes; by default, and with -1, one for each core. The numbers do not
         depend on it.
     folder : path-like, optional
-        Where to keep the records, so that an interrupted comparison goes on; by default nowhere.
+        Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
 
     Returns
     -------

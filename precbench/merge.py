@@ -36,7 +36,7 @@ class Merger:
 
     A result counts more than a trial that was skipped, and that more than one that failed; of equal
     records the first is kept, beginning with the target's. It looks for conflicts before anything
-    is written, and what was killed goes on when it is repeated.
+    is written; an interrupted merge can simply be repeated.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
             raise store.damaged(key, "its name is not a hash")
         description = record.get("description")
         if description is not None and key_of(description) != key:
-            raise store.damaged(key, "its description has another key")
+            raise store.damaged(key, "its description does not match its key")
         status = record["status"]
         rank = 2 if status in _HAVE_NUMBERS else int(status == "skipped")
         yield _Candidate(store, record, rank, _hash_of_numbers(store, record) if rank else "")

@@ -62,15 +62,15 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     """
     if name not in SOLVERS:
         raise InputError(
-            f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}: choose one of "
+            f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}; choose from "
             f"{', '.join(SOLVERS)}"
         )
     solver = SOLVERS[name]()
     if not _can_be_kept(solver):
         kept = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
-            f"{name} can be neither saved nor loaded, for a model is weights or trees and it shows "
-            f"neither: run it in a config, or choose one of {kept}"
+            f"{name} cannot be saved: only models with weights or trees can; run it in a config, "
+            f"or choose from {kept}"
         )
     known = solver.get_params()
     for param, value in params.items():

@@ -300,7 +300,7 @@ class Store:
             record = load(content)
             schema = checked(record, _Head).version
             if schema <= SCHEMA and checked(record, _Record).key != key:
-                raise ValueError("it has another key than name")
+                raise ValueError("its key does not match its name")
         except ValueError as error:
             raise _damaged(path, str(error)) from error
         if schema > SCHEMA:
@@ -392,7 +392,7 @@ def stores(results: Path) -> list[Store]:
         If there is none.
     """
     if not results.is_dir():
-        raise InputError(f"there is no folder {results}: name one of results")
+        raise InputError(f"no results folder at '{results}': name another one")
     found = _with_trials(results, "") or _with_trials(results, "*/")
     found += _with_trials(results, f"{SHARDS}/*/*/")
     if not found:

@@ -1,4 +1,4 @@
-"""Which method to take: the choice by hand, known winners, one list in every format."""
+"""Which method is recommended: the choice by hand, known winners, one list in every format."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_the_best_its_ties_and_the_rest(chosen):
     assert [log[name] for name in ("behind", "behind_low", "behind_high", "p")] == pytest.approx(
         list(test)
     )
-    assert choice.text.startswith("Take trees: about 15.0 hits (95 % interval ")
+    assert choice.text.startswith("Recommended: trees with about 15.0 hits (95 % interval ")
     assert (
         "among the first 20 of 300 rows, against 2.0 by chance and 6.5 by logistic-regression, "
         "8.5 fewer (95 % interval " in choice.text
@@ -120,7 +120,10 @@ def test_a_clear_winner_has_no_ties(chosen):
 
 def test_one_split_tells_nothing_apart(chosen):
     text = chosen({"trees": [0.8], "logistic-regression": [0.3]}, n_splits=1).text
-    assert text.endswith("One split cannot tell methods apart.") and "interval" not in text
+    assert (
+        text.endswith("Differences between methods cannot be tested on one split.")
+        and "interval" not in text
+    )
 
 
 def test_no_result_is_a_sentence(chosen):
@@ -222,7 +225,10 @@ def test_the_config_repeats_the_comparison(tmp_path):
         *("--solver", "logistic-regression", "--out", tmp_path / "out", "--config", config),
     )
     assert found.exit_code == 0, found.output
-    assert "1 method on 5 splits" in found.stdout and "Take logistic-regression" in found.stdout
+    assert (
+        "1 method on 5 splits" in found.stdout
+        and "Recommended: logistic-regression" in found.stdout
+    )
     again = invoke("run", config, "--out", tmp_path / "out")
     assert "5 trials, 5 of them done already" in again.stdout
     protocol = read_run(tmp_path / "out" / "compare-mine").protocol
@@ -232,7 +238,7 @@ def test_the_config_repeats_the_comparison(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--k", 200], "compared on 90 held-out rows of mine.csv, which are fewer"),
+        (["--k", 200], "k = 200 exceeds the 90 held-out rows of mine.csv"),
         (["--k", "5 percent"], "did you mean '5 %'"),
         (["--solver", "sgd-agv"], "unknown method 'sgd-agv' (did you mean 'sgd-avg'?)"),
         (["--config", "mine.csv"], "--config mine.csv is the file of the rows"),

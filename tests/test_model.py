@@ -319,7 +319,7 @@ def test_input_is_unchanged():
 
 X, Y = rows()
 REFUSED = [
-    ({"solver": "sgd"}, "unknown solver 'sgd'.*: choose one of perceptron-avg, .*linear-svm"),
+    ({"solver": "sgd"}, "unknown solver 'sgd'.*; choose from perceptron-avg, .*linear-svm"),
     ({"eta": 1.0}, r"sgd-avg has no parameter 'eta' \(did you mean 'eta0'\?\): it has average"),
     ({"eta0": -1.0}, "'eta0' parameter .* must be a float in the range"),
     ({"epochs": 2.5}, "'epochs' parameter .* must be an int"),
@@ -380,7 +380,7 @@ def test_invalid_rows_are_rejected(saved):
 
 def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
     monkeypatch.setattr("precbench.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)})
-    with pytest.raises(InputError, match=r"bayes can be neither saved nor loaded, .* sgd-avg"):
+    with pytest.raises(InputError, match=r"bayes cannot be saved: .* sgd-avg"):
         Model.fit(X, Y, "bayes")
 
 

@@ -270,7 +270,7 @@ def test_records_of_strangers_are_checked_before_anything_is_written(shards, tmp
 
 
 def test_what_cannot_be_merged_is_refused(shards, tmp_path):
-    assert "there is no folder" in refused(["merge", tmp_path / "no", "--out", tmp_path])
+    assert "no results folder at" in refused(["merge", tmp_path / "no", "--out", tmp_path])
     assert "holds no results of trials" in refused(
         ["merge", shards[0] / "small" / "trials", "--out", tmp_path]
     )

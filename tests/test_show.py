@@ -166,7 +166,7 @@ def test_a_trial_with_other_code_says_that_it_would_run_again(results):
     [
         ("mine/sgd-avg/7", "small", "small holds no trial mine/sgd-avg/7: give a key"),
         ("nonsense", "small", "holds no trial nonsense"),
-        ("mine/sgd-avg/0", "nowhere", "there is no folder"),
+        ("mine/sgd-avg/0", "nowhere", "no results folder at"),
         ("no.npz", "small", "no model no.npz: precbench fit"),
     ],
 )
@@ -176,7 +176,7 @@ def test_what_is_no_trial_is_refused(what, folder, says, results):
 
 def test_several_trials_are_listed(results, tmp_path):
     (tmp_path / "other").symlink_to(results)
-    assert "2 trials are mine/sgd-avg/0 (" in refused(
+    assert "2 trials match mine/sgd-avg/0 (" in refused(
         ["show", "mine/sgd-avg/0", "--results", tmp_path]
     )
 

@@ -143,4 +143,4 @@ def test_results_of_earlier_versions_count_what_they_hold(results):
 
 def test_status_of_nothing_is_refused(tmp_path):
     assert "holds no results of trials" in refused(["status", tmp_path])
-    assert "there is no folder" in refused(["status", tmp_path / "no"])
+    assert "no results folder at" in refused(["status", tmp_path / "no"])

@@ -21,7 +21,7 @@ is none to compare; 130 interrupted.
 
 
 class _Group(TyperGroup):
-    """Reports an error in one sentence and ends with the documented exit code."""
+    """Reports an error in one line and ends with the documented exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         with harmless_streams():
@@ -99,8 +99,8 @@ K = Annotated[
     str,
     typer.Option(
         "--k",
-        help="Length of the top of the list: a count of rows (100), a share of the positives "
-        '(0.25), or a share of the rows ("1 %").',
+        help="Length of the top of the list: a number of rows (100), a fraction of the positives "
+        '(0.25), or a fraction of the rows ("1 %").',
     ),
 ]
 
@@ -196,8 +196,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="STATUS",
-            help="Run again only the trials that ended so: timeout, crashed, interrupted, failed "
-            "(which includes these three), diverged or skipped; repeatable.",
+            help="Run again only the trials with this status: timeout, crashed, interrupted, "
+            "failed (which includes these three), diverged or skipped; repeatable.",
         ),
     ] = None,
     timing: Annotated[
@@ -229,7 +229,7 @@ def run(
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Run the I-th of N even shares, in OUT/shards/I-of-N; merge puts them together.",
+            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
         ),
     ] = None,
     events: Annotated[
@@ -342,15 +342,17 @@ def check(
         str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option(help='List the claims with this verdict, as "not reproduced".')
+        str | None,
+        typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Report for each published number whether the results reproduce it.
 
-    Shown are the claims about these results, the best news last; the files have all. Numbers that
-    follow from definitions alone are computed on the fly. Claims that the results do not cover or
-    cannot decide (stand-in data, smoke size, too few runs) are not compared.
+    Lists the claims that these results bear on, best verdicts last; the ledger files contain all
+    claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
+    results do not cover or cannot decide (stand-in data, smoke size, too few runs) are not
+    compared.
 
     Exit code 4: a verdict is worse than in the reference, or there are no results.
 
@@ -390,7 +392,7 @@ def reproduce(
         ),
     ] = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run, and about how long.")
+        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     mirror: Mirror = None,
@@ -398,9 +400,9 @@ def reproduce(
 ) -> None:
     """Decide the published claims about a data set, a paper or a config.
 
-    Says which parts of which configs will run, and about how long; runs the missing trials; then
-    prints the verdict on each of the claims. Only real data are used: data sets that cannot be
-    obtained are left out, with a sentence on how to bring them.
+    Prints which parts of which configs will run and how long they will take, runs the missing
+    trials, and then prints the verdict on each of the claims. Only real data are used: data sets
+    that cannot be obtained are left out, with a note on how to provide them.
 
     Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
 
@@ -418,17 +420,17 @@ def reproduce(
     raise typer.Exit(reproduce_claims(targets, options))
 
 
-@app.command(short_help="Say what of the results is done, running, failed or left.")
+@app.command(short_help="Show which trials are done, running, failed or pending.")
 def status(
     results: Annotated[
         Path, typer.Argument(help="Folder of results, or of one experiment.")
     ] = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Say what is done, running, failed and left, also while a run goes on.
+    """Show which trials are done, running, failed or pending, also during a run.
 
-    Counted are the trials that the last run of each experiment was asked for. The estimate of the
-    time that is left follows from the trials that this run has finished.
+    Counts the trials requested by the last run of each experiment. The remaining time is estimated
+    from the trials that this run has finished.
 
     \b
     Examples:
@@ -440,7 +442,7 @@ def status(
     show_status(results, as_json)
 
 
-@app.command(short_help="Put results of shards, or of several machines, together.")
+@app.command(short_help="Merge results of shards, or of several machines.")
 def merge(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments.")
@@ -448,7 +450,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
     keep: Annotated[
         Path | None,
-        typer.Option(help="The folder whose records stand where numbers differ."),
+        typer.Option(help="The folder whose records are kept in case of conflict."),
     ] = None,
     config: Annotated[
         list[str] | None,
@@ -458,14 +460,15 @@ def merge(
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Put results of shards, or of several machines, together; then make tables and figures.
+    """Merge results of shards, or of several machines, and make tables and figures.
 
     A trial with the same numbers in several folders becomes one record, that of OUT or else of the
     first folder. A result replaces a trial that was skipped or failed, and nothing else is
-    overwritten. Folders may be merged in any order, before or after they are complete, and again;
-    what is killed goes on when repeated. Studies, which have no trials, are left out.
+    overwritten. Folders may be merged in any order, before or after they are complete, and more
+    than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
+    out.
 
-    Exit code 1: a trial has other numbers in another folder, and nothing was written.
+    Exit code 1: a trial has different numbers in two folders, and nothing was written.
 
     \b
     Examples:
@@ -495,9 +498,9 @@ def diff(
 ) -> None:
     """Compare two folders of results, cell by cell.
 
-    Says how many final numbers are the same bit for bit, and of the others the means, their
-    difference and its paired interval. Times are compared only for trials that ran alone, on one
-    kind of machine.
+    Counts the final numbers that are bitwise identical, and for the others shows the means, their
+    difference and its paired interval. Times are compared only for trials that ran alone, on the
+    same kind of machine.
 
     Exit code 1: the numbers differ, or one folder has some that the other lacks.
 
@@ -541,7 +544,7 @@ def validate(
 
 @app.command(short_help="Print a JSON Schema of configs, for editors.")
 def schema() -> None:
-    """Print a JSON Schema of configs, with which editors complete keys and mark mistakes.
+    """Print a JSON Schema of configs, for completion and validation in editors.
 
     \b
     Example, with the first line of a config as many editors read it:
@@ -555,11 +558,11 @@ def schema() -> None:
     print(json.dumps(config_schema(), indent=1))
 
 
-@app.command(short_help="Say whether everything that precbench needs works here.")
+@app.command(short_help="Check the installation.")
 def doctor(as_json: Json = False) -> None:
-    """Say whether everything that precbench needs works here: text to paste into an issue.
+    """Check the installation; paste the output into bug reports.
 
-    Compiled kernels, BLAS, versions, extras, the cache, the mirror and free space on the disk.
+    Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk space.
     No user name, host name or address is printed.
 
     Exit code 1: something is missing.
@@ -611,7 +614,7 @@ def list_(
     list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})
 
 
-@app.command(short_help="Compare methods on your own file, and say which to take.")
+@app.command(short_help="Compare methods on your own file, and recommend one.")
 def compare(
     file: OwnFile,
     label: Label = None,
@@ -653,13 +656,13 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare methods for the top of your own list, and say which to take.
+    """Compare methods for the top of your own list, and recommend one.
 
     Linear methods, random features and boosted trees are trained on 70 % of the rows, with
-    parameters chosen on a part of them, and ranked by the hits among the first k of the other
-    rows; this is repeated on several random splits, or with --time on the latest rows. Differences
-    within the noise of the splits are called ties. An interrupted comparison goes on from where it
-    was.
+    parameters chosen on some of them, and ranked by the hits among the first k of the other
+    rows; this is repeated on several random splits, or on the latest rows with --time. Differences
+    within the noise of the splits are called ties. An interrupted comparison resumes where it left
+    off.
 
     \b
     Examples:
@@ -734,8 +737,8 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Number of random Fourier features to take in place of the features: a linear "
-            "solver then learns what is not linear.",
+            help="Number of random Fourier features to use instead of the features, so that a "
+            "linear solver can learn a nonlinear ranking.",
         ),
     ] = None,
     weight: Annotated[
@@ -757,10 +760,10 @@ def fit(
     k rows are the top; with --time, fitted to all earlier rows and measured on the period that
     follows, a tenth of the rows by default.
     It is a mean over several such splits, ± half the length of its 95 % interval, which takes
-    into account that splits share rows. Boosted trees are measured beside it, where they are
-    soon fitted. The saved model is fitted to all rows. A k above the number of positives is
-    trained as that number. The columns of label, groups, time and weight are not features;
-    other dates (2024-05-31, 2024-05-31T18:00) count in days since the earliest one.
+    into account that splits share rows. Boosted trees are measured for comparison, if that is
+    quick. The saved model is fitted to all rows. During training, solvers cap k at the number of
+    positives, with a warning. The columns of label, groups, time and weight are not features;
+    other dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest one.
 
     \b
     Examples:
@@ -826,7 +829,7 @@ def score(
     The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
     --id) and score. Ranks and row numbers start at 1; the header line is not counted. Rows with
     equal scores keep their order. In CSV an id that a spreadsheet would run as a formula (it begins
-    with =, +, -, @, tab or carriage return and is no number) gets an apostrophe in front.
+    with =, +, -, @, tab or carriage return and is not a number) gets an apostrophe in front.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
     row needs some number in place of its label. Tables are read piece by piece, so they may be
@@ -859,12 +862,12 @@ def show(
 ) -> None:
     """Describe a saved model, or a trial behind a number of a table.
 
-    Of a model: what it is, of which rows and columns, and how good. Weights are those of the
-    scaled features. With --json all columns are listed.
+    For a model: its solver, rows, columns and measured quality. Weights are those of the scaled
+    features. With --json all columns are listed.
 
-    Of a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
-    machine, whether it would run again, and the command that repeats it. Keys stand in the
-    column key of results.csv.
+    For a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
+    machine, whether it would run again, and the command that repeats it. Keys are in the `key`
+    column of results.csv.
 
     \b
     Examples:
@@ -954,15 +957,16 @@ def verify(
 @data_app.command(short_help="Remove files from the cache.")
 def clean(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets whose files go, too [default: none].")
+        list[str] | None,
+        typer.Argument(help="Data sets whose files are removed, too [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove prepared arrays, rejected files and unfinished downloads from the cache.
 
-    All that goes can be made or fetched again, but for files that you added yourself: these, as
-    the downloaded ones, are only removed for data sets that you name.
+    Everything removed can be rebuilt or downloaded again, except files you added yourself.
+    Downloaded and added files are removed only for data sets you name.
 
     \b
     Examples:

@@ -104,7 +104,7 @@ def _refuse_unknown(options: CheckOptions, claims: Sequence[Claim]) -> None:
     for name, value, known in wanted:
         if value is not None and value not in known:
             near = did_you_mean(value, known)
-            raise InputError(f"--{name} {value!r}{near}: choose one of {', '.join(known)}")
+            raise InputError(f"unknown {name} {value!r}{near}; choose from {', '.join(known)}")
 
 
 def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: CheckOptions) -> None:
@@ -124,7 +124,7 @@ def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: Check
         for table in [*reversed(open_tables(shown)), *missing, counts_table(shown)]:
             _print_table(table)
     else:
-        print("no published number is about these results")
+        print("no published claim concerns these results")
     others = len(ledger) - len(shown)
     if others:
         seen = {row.id for row in shown}

@@ -35,7 +35,7 @@ class CompareOptions:
 
 
 def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
-    """Compare methods on a file, print which to take, and return the exit code."""
+    """Compare methods on a file, print which is recommended, and return the exit code."""
     console = screen(quiet=options.as_json)
     folder = options.config.parent if options.config else Path()
     if not folder.is_dir():

@@ -25,7 +25,7 @@ def examine(as_json: bool) -> int:
     for name, part in _PARTS.items():
         try:
             found[name] = part()
-        except Exception as error:  # whatever is broken, the rest is told
+        except Exception as error:  # whatever is broken, report the rest
             found[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
             wrong.append(name)
     if as_json:
@@ -33,7 +33,7 @@ def examine(as_json: bool) -> int:
     else:
         for name, value in found.items():
             screen().say(f"{name}: {_written(value)}", indent="  ")
-        print(f"does not work: {', '.join(wrong)}" if wrong else "all of it works")
+        print(f"does not work: {', '.join(wrong)}" if wrong else "everything works")
     return int(bool(wrong))
 
 
@@ -102,8 +102,8 @@ def _solver() -> str:
     X, y = [[float(i % 7), float(i % 3)] for i in range(60)], [i % 7 > 4 for i in range(60)]
     value = auc(y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X))
     if value != 1.0:
-        raise ValueError(f"AUC {value} of rows that a line separates")
-    return "separates what a line separates"
+        raise ValueError(f"AUC {value} on linearly separable data")
+    return "fits linearly separable data"
 
 
 def _written(value: Any) -> str:

@@ -13,7 +13,7 @@ def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> 
     """Print the selected members of a registry, one line for each."""
     if what not in _LISTS:
         known = ", ".join(_LISTS)
-        raise InputError(f"cannot list {what!r}{did_you_mean(what, _LISTS)}: choose one of {known}")
+        raise InputError(f"cannot list {what!r}{did_you_mean(what, _LISTS)}; choose from {known}")
     members = _LISTS[what]()
     chosen = {key: value for key, value in wanted.items() if value is not None}
     for key, value in chosen.items():
@@ -120,16 +120,18 @@ def _deviations() -> list[dict[str, Any]]:
 
 def _refuse_unknown(members: Iterable[Mapping[str, Any]], key: str, value: str, what: str) -> None:
     """Refuse a value that no member can have; a possible one may select no member."""
+    option = "table" if key == "place" else key
     known = sorted({str(member[key]) for member in members if key in member})
     if not known:
-        raise InputError(f"{what} cannot be selected by {key}")
+        raise InputError(f"{what} cannot be selected by {option}")
     if key == "verdict":
         from precbench.claims.verdicts import Verdict
 
         known = [verdict.value for verdict in Verdict]
     if value not in known:
         raise InputError(
-            f"unknown {key} {value!r}{did_you_mean(value, known)}: choose one of {', '.join(known)}"
+            f"unknown {option} {value!r}{did_you_mean(value, known)}; "
+            f"choose from {', '.join(known)}"
         )
 
 

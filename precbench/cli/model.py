@@ -84,8 +84,8 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     fewest = min(len(split.test) for split in splits)
     if isinstance(k, int) and k > fewest:
         raise InputError(
-            f"--k {k}: the quality is measured on {fewest} held-out rows, which are fewer; "
-            f'give the share of all rows instead: --k "{100 * k / len(y):.3g} %"'
+            f"--k {k} exceeds the {fewest} held-out rows on which the quality is measured; "
+            f'give a percentage of the rows instead: --k "{100 * k / len(y):.3g} %"'
         )
     quality = held_out_quality(dataset, splits, k, how, weights)
     with _plain_warnings():
@@ -97,9 +97,9 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
         print(json.dumps({"model": str(save), "solver": options.solver, **about}))
         return
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
-    dates = [f"{c.name} since {c.origin}" for c in encoding.columns if c.origin is not None]
+    dates = [f"{c.name} (from {c.origin})" for c in encoding.columns if c.origin is not None]
     if dates:
-        print(f"dates count in days: {', '.join(dates)}")
+        print(f"date columns converted to days: {', '.join(dates)}")
     print(*describe_quality(about), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
 

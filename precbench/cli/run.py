@@ -358,7 +358,7 @@ def _train(
             finished.close()
             print(
                 f"stopped: {done} of {len(trials)} trials are finished and kept in {store.folder}; "
-                "the same command goes on from there",
+                "the same command resumes from there",
                 file=sys.stderr,
             )
             raise
@@ -413,7 +413,8 @@ def rerun_statuses(words: Sequence[str]) -> frozenset[str]:
     for word in words:
         if word not in _RERUN:
             raise InputError(
-                f"--rerun {word!r}{did_you_mean(word, _RERUN)}: choose one of {', '.join(_RERUN)}"
+                f"unknown status {word!r}{did_you_mean(word, _RERUN)}; "
+                f"choose from {', '.join(_RERUN)}"
             )
     return frozenset(status for word in words for status in _RERUN[word])
 

@@ -124,7 +124,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
         listed = [f"{store.folder}: {record['key'][:12]}" for store, record in found]
         shown = ", ".join(listed[:_MOST_LISTED]) + ", ..." * (len(listed) > _MOST_LISTED)
         raise InputError(
-            f"{len(found)} trials are {what} ({shown}): give a longer key, or the folder of one "
+            f"{len(found)} trials match {what} ({shown}): give a longer key, or the folder of one "
             "experiment (--results)"
         )
     return found[0]
@@ -132,7 +132,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, dict[str, Any]]]:
     if not results.is_dir():
-        raise InputError(f"there is no folder {results}: name one of results (--results)")
+        raise InputError(f"no results folder at '{results}'; give one with --results")
     folders = [path.parent for path in sorted(results.glob("*/trials"))]
     folders += [results] if (results / "trials").is_dir() else []
     place = _PLACE.fullmatch(what)

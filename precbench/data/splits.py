@@ -269,7 +269,9 @@ def _parts(
             (True, False): ms.GroupKFold,
         }[dataset.groups is not None, stratified]
         return _folds(dataset, folds(n_splits, shuffle=True, random_state=random_state))[index]
-    raise InputError(f"a split is 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}")
+    raise InputError(
+        f"split must be 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}"
+    )
 
 
 def _provided(

@@ -1,4 +1,4 @@
-"""Which method to take for the first k rows of a list, from the results of a run."""
+"""Recommend a method for the first k rows of a list, from the results of a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ class Choice:
     best : str
         The method with the best mean.
     ties : list of str
-        Those that are not told apart from it, the best mean first.
+        Those not significantly different from it, the best mean first.
     simplest : str
         Of the best and its ties: linear before random features before other methods, among equals
         the better mean.
@@ -50,7 +50,7 @@ class Choice:
         With a result of the best method.
     splits_asked : int
     text : str
-        A paragraph that says what to take, and how sure that is.
+        A paragraph that recommends a method, and says how certain that is.
     """
 
     best: str
@@ -89,7 +89,7 @@ class Choice:
 
 
 def choose_method(run: Run, dataset: str | None = None) -> Choice:
-    """Compare the methods of a run by its first metric, and say which to take.
+    """Compare the methods of a run by its first metric, and recommend one.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _paragraph(choice: Choice) -> str:
     best, reference = (choice.methods.get(name) for name in (choice.best, REFERENCE))
     assert best is not None
     sentences = [
-        f"Take {choice.best}: about {_hits(choice, best['mean'])} hits"
+        f"Recommended: {choice.best} with about {_hits(choice, best['mean'])} hits"
         f"{_interval(choice, best['low'], best['high'])} among the first {choice.k:,} of "
         f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
     ]
@@ -188,7 +188,7 @@ def _paragraph(choice: Choice) -> str:
     if choice.splits < choice.splits_asked:
         sentences.append(f"{choice.best} has results on {_splits(choice)} only")
     if choice.splits < 2:
-        sentences.append("One split cannot tell methods apart")
+        sentences.append("Differences between methods cannot be tested on one split")
     elif choice.ties:
         sentences.append(f"As good within noise: {', '.join(choice.ties)}")
         forms = {choice.methods[name]["form"] for name in (choice.best, *choice.ties)}

@@ -382,7 +382,7 @@ class Cluster:
             elif now > self._seen.setdefault(host, now) + self._wait:
                 raise PrecbenchError(
                     f"{host or f'the cluster {self._where}'} has had no workers for "
-                    f"{self._wait:g} s: what is finished is kept, and the same command goes on "
+                    f"{self._wait:g} s: what is finished is kept, and the same command resumes "
                     "from there"
                 )
 
@@ -412,7 +412,7 @@ class Cluster:
     def _gone(self) -> PrecbenchError:
         return PrecbenchError(
             f"the scheduler at {self._where} has gone: what is finished is kept, and the same "
-            "command goes on from there"
+            "command resumes from there"
         )
 
 

@@ -380,8 +380,8 @@ class LinearRanker(Ranker):
     def _check_width(self, n_features: int) -> None:
         if n_features != len(self.coef_):
             raise InputError(
-                f"X has {n_features:,} features and the weights are those of "
-                f"{len(self.coef_):,}, from before a fit that failed: call fit again"
+                f"X has {n_features:,} features, but the model was fitted with "
+                f"{len(self.coef_):,} before a later fit failed: call fit again"
             )
 
 

@@ -186,7 +186,7 @@ class BBR(SquaredPairRanker):
     def _takes_pieces(self) -> bool:
         if self.accumulate == "pairs":
             raise AttributeError(
-                'partial_fit needs accumulate="moments": pairs have a row in either of two pieces'
+                'partial_fit needs accumulate="moments", since a pair can span two pieces'
             )
         return True
 

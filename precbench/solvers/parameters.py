@@ -96,8 +96,8 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
         if sample_weight is not None:
             instead = "set class_weight or repeat rows" if hasattr(self, "class_weight") else ""
             raise InputError(
-                f"{type(self).__name__} takes no sample_weight, for each row at the top of a list "
-                f"counts as one: {instead or 'repeat rows'}"
+                f"{type(self).__name__} does not support sample_weight, because each row at the "
+                f"top of the list counts as one: {instead or 'repeat rows'}"
             )
         return method(self, *args, **kwargs)
 

@@ -221,6 +221,7 @@ def _in_single(X: Any) -> Any:
     values = X if isinstance(X, np.ndarray) else X.data
     if values.size and max(values.max(), -values.min()) > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values beyond {_LARGEST_SINGLE:.3g}, and a forest compares in single precision"
+            f"X has values beyond {_LARGEST_SINGLE:.3g}, and a forest compares in single "
+            "precision; rescale the features"
         )
     return X.astype(np.float32).astype(np.float64)

@@ -81,13 +81,15 @@ def test_the_claims_about_the_results_come_first_and_the_others_are_counted(chec
     assert re.search(r"rudin2009 +table-5 ", said) and not re.search(r"rudin2009 +table-2 ", said)
     assert re.search(rf"{len(claims) - len(about)} other claims, \d+ of them decided", said)
     error = refused(["check", checked / "results", "--verdict", "trend onli"])
-    assert "--verdict 'trend onli' (did you mean 'trend only'?): choose one of reproduced" in error
+    assert (
+        "unknown verdict 'trend onli' (did you mean 'trend only'?); choose from reproduced" in error
+    )
 
 
 def test_results_without_claims_say_so(tmp_path, quick):
     write_results(tmp_path / "results", {("housing", "sgd-avg", "auc", "test"): [0.5]}, name="mine")
     said = invoke("check", tmp_path / "results").stdout
-    assert said.startswith("no published number is about these results")
+    assert said.startswith("no published claim concerns these results")
     chosen = ["--paper", "rudin2009", "--verdict", "not testable"]
     listed = invoke("check", tmp_path / "results", *chosen).stdout
     assert "rudin2009/figure-7/curves" in listed and "rudin2009/table-5" not in listed

@@ -51,7 +51,7 @@ def test_every_card_is_valid(name):
 def test_an_unknown_name_suggests_the_nearest_one():
     with pytest.raises(InputError, match=r"unknown data set 'ijcn1' \(did you mean 'ijcnn1'"):
         find_card("ijcn1")
-    with pytest.raises(InputError, match="choose one of a9a, adult"):
+    with pytest.raises(InputError, match="choose from a9a, adult"):
         find_card("zzz")
 
 

@@ -93,6 +93,6 @@ def find_card(name: str) -> Card:
     if name in DATASETS:
         return DATASETS[name]
     raise InputError(
-        f"unknown data set {name!r}{did_you_mean(name, DATASETS)}: choose one of "
+        f"unknown data set {name!r}{did_you_mean(name, DATASETS)}; choose from "
         f"{', '.join(DATASETS)}"
     )

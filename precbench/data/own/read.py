@@ -361,7 +361,7 @@ def _format(path: Path, given: str | None) -> Format:
 
 def _check_option(name: str, value: object, valid: Sequence[str]) -> None:
     if value not in valid:
-        raise InputError(f"{name} is one of {listed(valid)}, found {value!r}")
+        raise InputError(f"{name} must be one of {listed(valid)}, found {value!r}")
 
 
 def _table(path: Path, found: Format) -> pd.DataFrame:

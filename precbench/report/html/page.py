@@ -193,7 +193,7 @@ def study_page(
 
 
 def _choices(run: Run) -> list[tuple[str, str]]:
-    """Say for each data set which method to take, where its splits can tell methods apart."""
+    """Recommend a method for each data set whose splits allow a test."""
     found = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
