@@ -107,7 +107,15 @@ def bench(*titles: str) -> str:
     for row in figures[figures["bench"].str.startswith(titles)].itertuples():
         target = "" if np.isnan(row.target) else f"{'≥' if row.least else '≤'} {row.target:g}"
         missed = "" if row.met else " missed"
-        rows.append([row.bench, row.of, row.to, f"{row.ratio:.2f}", target + missed])
+        rows.append(
+            [
+                row.bench.removeprefix("speed-up, "),
+                row.of,
+                row.to,
+                f"{row.ratio:.2f}",
+                target + missed,
+            ]
+        )
     return laid_out(["rows", "time of", "to that of", "ratio", "target"], rows)
 
 
@@ -139,7 +147,7 @@ def deviations(paper: str) -> str:
         for name, about in listed.items()
         if about["paper"] == paper
     ]
-    return laid_out(["id", "where", "the paper says", "ours", "shown by"], rows)
+    return laid_out(["id", "where", "the paper says", "here", "shown by"], rows)
 
 
 def promises() -> str:

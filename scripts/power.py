@@ -1,12 +1,12 @@
-"""Which wrong implementations the printed rows of rudin2009's Tables 3 to 5 could tell.
+"""Which wrong implementations the printed rows of rudin2009's Tables 3 to 5 would detect.
 
-After ``make reproduce``: ``python scripts/power.py results`` puts what wrong implementations draw
-in the place of our draws, judges the printed rows as ``precbench check`` does, one table at a time,
-and writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md. Besides
-the printed rows, each of 100 draws of ours is taken as the printed one: the share of them that
-tells is the power that a table like this has.
+After ``make reproduce``: ``python scripts/power.py results`` replaces our draws by those of wrong
+implementations, judges the printed rows as ``precbench check`` does, one table at a time, and
+writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md. Besides the
+printed rows, each of 100 of our draws is taken as the printed one: the fraction of them that
+detects the error is the power of such a table.
 
-Most wrong draws are columns of ours under another name, or values changed; the others are runs:
+Most wrong draws are our columns under another name, or changed values; the others are runs:
 rudin2009/wrong-p, wrong-scaling, ionosphere-labels and housing-features.
 """
 
@@ -28,6 +28,7 @@ POWER = Path(__file__).resolve().parents[1] / "results" / "reference" / "power.c
 TABLES = ("table-3", "table-4", "table-5")
 FOLDS = ("table-4", "table-5")
 PAPERS = 100
+_ERRORS = {"ours": "no error"}  # as the table calls them
 P = (1, 2, 4, 8, 16, 64)
 Rows = list[pd.DataFrame]
 
@@ -42,12 +43,12 @@ class Wrong:
         What it does, and where the error is: p, the derivative, scaling, the data, the measure.
     tables : tuple of str
     columns : dict of str to str or None
-        The solver in the place of another; None leaves out a column that would equal another.
+        The solver instead of another; None leaves out a column that would equal another.
     experiment, dataset : str
         Where the solvers in `columns` were run, if not in the experiment of the table.
     part : str
     metrics : dict of str to str
-        The metric in the place of another.
+        The metric instead of another.
     factors : dict of str to float
         What the values of a metric are multiplied by.
     """
@@ -155,8 +156,8 @@ def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
     raise SystemExit(f"{wrong.name}: no values of {solver} in these results")
 
 
-def told(papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]) -> tuple[int, float]:
-    """Return the number of rows that tell these draws from the paper's, and the least p."""
+def detected(papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]) -> tuple[int, float]:
+    """Return the number of rows that are not like these draws, and the least p."""
     compared = []
     for paper, ours, row in zip(papers, wrong, rows, strict=True):
         samples = ours.to_numpy()
@@ -171,7 +172,7 @@ def told(papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]) -> tup
 def collect(
     evidence: Evidence, tables: Sequence[str] = TABLES, names: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Judge the printed rows, and draws of ours in their place, by each wrong implementation."""
+    """Judge the printed rows, and our draws in their place, by each wrong implementation."""
     found = []
     for table in tables:
         rows = printed_rows(table)
@@ -184,7 +185,7 @@ def collect(
                 np.array([c.scaled(c.printed) for c in row if c.solver in of])
                 for row, of in zip(rows, theirs, strict=True)
             ]
-            n, p = told(printed, theirs, rows)
+            n, p = detected(printed, theirs, rows)
             found.append(
                 {
                     "table": table,
@@ -197,34 +198,35 @@ def collect(
                     "power": power(ours, theirs, rows),
                 }
             )
-            print(f"{table}, {wrong.name}: {n} of {len(rows)} rows tell", flush=True)
+            print(f"{table}, {wrong.name}: detected by {n} of {len(rows)} rows", flush=True)
     return pd.DataFrame(found)
 
 
 def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
-    """Return the share of our draws that tell these from theirs, each taken as the printed one."""
-    tells = 0
+    """Return the fraction of our draws, each taken as the printed one, that reveal the error."""
+    detections = 0
     papers = ours[0].index[:PAPERS]
     for i in papers:
         paper = [mine.loc[i, of.columns].to_numpy() for mine, of in zip(ours, theirs, strict=True)]
         others = [of.drop(index=i, errors="ignore") for of in theirs]
-        tells += told(paper, others, rows)[0] > 0
-    return tells / len(papers)
+        detections += detected(paper, others, rows)[0] > 0
+    return detections / len(papers)
 
 
 def power_table(found: pd.DataFrame) -> str:
-    """Lay out as Markdown what each table tells."""
+    """Lay out as Markdown which errors each table detects."""
     lines = ["| error in | wrong | " + " | ".join(f"Table {t[-1]}" for t in TABLES) + " |"]
     lines.append("| --- | --- |" + " ---: |" * len(TABLES))
     of_wrong = dict(list(found.groupby("wrong")))
     for wrong, error in {w.name: w.about for w in WRONG if w.name in of_wrong}.items():
-        cells, of = [error, wrong], of_wrong[wrong]
+        cells, of = [_ERRORS.get(error, error), wrong], of_wrong[wrong]
         for table in TABLES:
             here = of[of["table"] == table]
-            cells += [
-                f"{'**told**' if r.rows_that_tell else 'not told'}, p = {r.p:.2g}; {r.power:.0%}"
+            found_here = [
+                ("**detected**" if r.rows_that_tell else "not detected", r.p, r.power)
                 for r in here.itertuples()
-            ] or [""]
+            ]
+            cells += [f"{how}, p = {p:.2g}; {of_100:.0%}" for how, p, of_100 in found_here] or [""]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -67,7 +67,7 @@ def differences(results: Path, reference: pd.DataFrame) -> list[str]:
 
 
 def better(results: Path, reference: Path = LEDGER) -> list[str]:
-    """Return a sentence for each verdict that got better; `precbench check` tells the others."""
+    """Return a sentence for each verdict that got better; `precbench check` reports the others."""
     ledger = results / "ledger.csv"
     changed = changes(read_ledger(ledger), read_ledger(reference)) if ledger.exists() else []
     return [
@@ -116,7 +116,7 @@ def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: i
 
 
 def ledger_table(ledger: list[LedgerRow]) -> str:
-    """Count the verdicts of each paper as Markdown, statements of ours apart.
+    """Count the verdicts of each paper as Markdown, our additional claims separately.
 
     A sentence counts once, however many rows it takes, by the worst of its decisions.
     """
@@ -134,7 +134,7 @@ def ledger_table(ledger: list[LedgerRow]) -> str:
     header = ["paper", *Verdict, "rows"]
     lines = [" | ".join(header), " | ".join(["---"] + ["---:"] * (len(header) - 1))]
     for paper, ours in sorted(rows):
-        cells = [f"ours, on {paper}" if ours else paper]
+        cells = [f"{paper}, additional" if ours else paper]
         cells += [str(counts[paper, ours, verdict]) for verdict in Verdict]
         lines.append(" | ".join([*cells, str(rows[paper, ours])]))
     return "".join(f"| {line} |\n" for line in lines)
@@ -152,7 +152,9 @@ def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?")
-    parser.add_argument("--compare", action="store_true", help="write nothing, tell differences")
+    parser.add_argument(
+        "--compare", action="store_true", help="write nothing, show the differences"
+    )
     arguments = parser.parse_args()
     results = arguments.results
     if arguments.compare:

@@ -41,7 +41,7 @@ def test_ties_with_the_best_are_marked():
     assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈", "0.700 ± 0.100"]
 
 
-def test_a_sentence_counts_once_and_ours_apart():
+def test_a_sentence_counts_once_and_additional_claims_separately():
     about = {"kind": "order", "where": "", "printed": "x"}
     seconds = [c for c in load_claims() if "-against-cutting-plane/seconds" in c.id]
     names = [c.id for c in seconds if c.id.startswith("kar2015/section-6/")]
@@ -59,10 +59,10 @@ def test_a_sentence_counts_once_and_ours_apart():
     header, _, *lines = reference.ledger_table(rows).splitlines()
     column = header.split(" | ").index
     shown = {cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)}
-    assert list(shown) == ["ours, on kar2014", "kar2015", "rudin20"]
+    assert list(shown) == ["kar2014, additional", "kar2015", "rudin20"]
     for name, verdict, n, of in (
         ("kar2015", "not reproduced", 1, 35),
-        ("ours, on kar2014", "reproduced", 1, 8),
+        ("kar2014, additional", "reproduced", 1, 8),
         ("rudin20", "reproduced", 2, 2),
     ):
         assert shown[name][column(verdict)] == str(n)
@@ -70,7 +70,7 @@ def test_a_sentence_counts_once_and_ours_apart():
         assert sum(map(int, shown[name][1:-1])) == n
 
 
-def test_wrong_draws_are_told(tmp_path, monkeypatch):
+def test_wrong_draws_are_detected(tmp_path, monkeypatch):
     """Table 5 as printed, with small errors in common and smaller ones of the columns."""
     rng = np.random.default_rng(0)
     cells = {}
@@ -90,7 +90,8 @@ def test_wrong_draws_are_told(tmp_path, monkeypatch):
     assert found.loc["none", "power"] < 0.5 and found.loc["p has no effect", "power"] == 1
     shown = power.power_table(found.reset_index())
     assert (
-        "| p | p has no effect |  |  | **told**" in shown and "| ours | none |  |  | not" in shown
+        "| p | p has no effect |  |  | **detected**" in shown
+        and "| no error | none |  |  | not detected" in shown
     )
 
 
@@ -127,7 +128,7 @@ def test_results_without_the_experiments_are_no_agreement(tmp_path):
     assert "none of letter, adult" in found
 
 
-def test_a_verdict_that_got_better_is_told(tmp_path):
+def test_a_verdict_that_got_better_is_reported(tmp_path):
     """A baseline that gets worse makes verdicts better."""
     about = {"paper": "kar2015", "where": "", "kind": "order", "printed": "x"}
     for name, verdict in (("before", Verdict.TREND_ONLY), ("ledger", Verdict.REPRODUCED)):

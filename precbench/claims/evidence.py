@@ -133,7 +133,7 @@ class Outcomes:
             if dataset not in self.run.results["dataset"].to_numpy():
                 raise MissingError(_nothing_of(dataset))
             raise MissingError(
-                f"the results hold no {metric} of {solver} on {dataset} ({part} part)"
+                f"the results hold no {metric} of {solver} on {dataset} ({part} set)"
             )
         return self._values[key]
 

@@ -46,7 +46,7 @@ class LedgerRow:
     spread : str
         The quartiles of our repetitions.
     percentile : float or None
-        Share of our repetitions below the printed value, in percent.
+        Fraction of our repetitions below the printed value, in percent.
     smallest_error : float or None
         The smallest relative error of the printed value that would have been detected.
     """

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MIN_REPETITIONS = 100
-"""Fewer draws of ours say too little about the tail in which a wrong number would lie."""
+"""Fewer draws say too little about the tail in which a wrong number would lie."""
 MIN_SPLITS = 20
 MIN_TIMED_SPLITS = 5
 """The number of splits over which the papers average their times."""
@@ -143,12 +143,13 @@ class Placement(NamedTuple):
     distance : ndarray of shape (n_cells,)
         ``|printed - median| / IQR``.
     percentile : ndarray of shape (n_cells,)
-        Share of the repetitions below the printed value, ties by half, in percent.
+        Fraction of the repetitions below the printed value, ties by half, in percent.
     p : float
-        Share of the repetitions, each taken in turn as the printed one and that one with them,
+        Fraction of the repetitions, each taken in turn as the printed one and that one with them,
         whose row lies as far out as the printed row.
     p_of_all : float
-        Share of them of which any row lies so far out; at most `LEVEL`, the row is a different one.
+        Fraction of them of which any row lies so far out; at most `LEVEL`, the row is a different
+        one.
     smallest_error : ndarray of shape (n_cells,)
         The smallest error of one value of the row that is detected where all others are our means.
     """
@@ -166,7 +167,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     How far out a row lies is its Mahalanobis distance from the others: differences between columns
     that were measured on the same split vary less than the values, and count for more. The scale of
     each row is that of its own repetitions, whose tails may be heavy, and one threshold for all
-    rows keeps the share of false alarms at 5 %, however many they are.
+    rows keeps the fraction of false alarms at 5 %, however many they are.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
     kept = s > 1e-9 * s[0]
     leverage, along = (u[:, kept] ** 2).sum(axis=1), axes[kept] / s[kept, None]
     away = (printed - centre) / spread
-    # Where columns of ours always are alike, a row in which they are not is infinitely far out.
+    # Where our columns are always alike, a row in which they are not is infinitely far out.
     outside = np.abs(axes[~kept] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
     fixed = np.abs(axes[~kept]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):

@@ -19,9 +19,9 @@ __all__ = [
 ]
 
 _NOTE = (
-    "Ours: the median of our repetitions, if there are several; spread: their quartiles; "
-    "distance: from the median to the printed value, in interquartile ranges; percentile: share of "
-    "our repetitions below the printed value."
+    "Here: the median of our repetitions, if there are several; spread: their quartiles; "
+    "distance: from the median to the printed value, in interquartile ranges; percentile: fraction "
+    "of our repetitions below the printed value."
 )
 
 
@@ -68,7 +68,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     for verdict in verdicts:
         rows = [_texts(row) for row in ledger if row.verdict is verdict]
         if rows:
-            header = ["id", "printed", "ours", "spread", "distance", "percentile", "because"]
+            header = ["id", "printed", "here", "spread", "distance", "percentile", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
             tables.append(text_table(title, header, rows, *([] if tables else [_NOTE])))
     return tables
@@ -121,7 +121,7 @@ def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
     Table
     """
     rows = [(row.id, *_outcome(row)) for row in ledger]
-    return text_table(title, ["id", "printed", "ours", "runs", "verdict", "because"], rows)
+    return text_table(title, ["id", "printed", "here", "runs", "verdict", "because"], rows)
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
@@ -135,7 +135,7 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
     -------
     str
     """
-    header = ["id", "where", "kind", "printed", "ours", "runs", "verdict", "because"]
+    header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because"]
     rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
     everything = text_table("All claims", header, rows)
     tables = (

@@ -45,7 +45,7 @@ class BaseClaim(Section):
     untested : str
         Why no experiment decides it yet, though one could.
     ours : bool
-        Whether it is a statement of ours about the paper's methods: counted apart.
+        Whether it is an additional claim of our own about the paper's methods: counted separately.
     sentence : str
         Claims of one sentence count once: those that quote the same (`says`), or have this in
         common where the quotations differ.

@@ -37,7 +37,7 @@ class _Measured(BaseClaim):
 
 
 class MeanClaim(_Measured):
-    """A number from one draw of the data; ours are many.
+    """A number from one draw of the data; we have many.
 
     Attributes
     ----------
@@ -117,10 +117,10 @@ class OrderClaim(_Measured):
         Labels of solvers.
     of : {"best", "gap", "falls", "shortfall", "variation"}
         What is compared: the best value of each side; the distance between the two values of
-        each side; the share of the steps from one checkpoint to the next at which the value falls
-        by more than `fall_by`; how far the values before the last lie below the best of the
-        curve, on average; by which share the least value over the sweep lies below the largest.
-        Of the last four the smaller is the better.
+        each side; the fraction of the steps from one checkpoint to the next at which the value
+        falls by more than `fall_by`; how far the values before the last lie below the best of the
+        curve, on average; by which share the least value over the sweep lies below the largest. Of
+        the last four the smaller is the better.
     fall_by : float
     margin : float
         The better side may be worse by less than this: it is comparable.
@@ -133,7 +133,7 @@ class OrderClaim(_Measured):
         Other data sets; it is enough that it holds on one of all.
     one_draw : bool
         Said of one draw of the data alone: it holds if more of our draws show it than chance
-        would, fails if hardly any does, and else cannot be told.
+        would, fails if hardly any does, and else is undecided.
     deterministic : bool
         Nothing is left to chance, so that one run decides.
     """
@@ -169,7 +169,7 @@ class ConsistencyClaim(BaseClaim):
     metric : str
     among : tuple of str
         The solvers whose best is the measure: how much a solver falls behind on a data set is the
-        share of the best value that it lacks; over the data sets its largest share counts.
+        fraction of the best value that it lacks; over the data sets its largest share counts.
     steady : tuple of str
         Each of them falls less behind than any of `unsteady`; none means that these fall behind by
         more than `margin`.

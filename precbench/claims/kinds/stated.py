@@ -71,7 +71,7 @@ class BoundClaim(BaseClaim):
     factor, margin : float
         The claim is ``left <= factor * right + margin``.
     open_constant : bool
-        The paper leaves a constant open, so that a bound with ours can be too small.
+        The paper leaves a constant open, so that a bound with our choice can be too small.
     """
 
     kind: Literal["bound"]
