@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 class PrecbenchError(Exception):
-    """One sentence for the user: what was found, where, and what to do."""
+    """A one-line message for the user: what was found, where, and what to do."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and one sentence for errors of the disk."""
+"""Files that appear whole or not at all, and one-line messages for errors of the disk."""
 
 import errno
 import os
@@ -82,7 +82,7 @@ def writing(
     advice: str = "",
     refused: type[PrecbenchError] = PrecbenchError,
 ) -> Iterator[None]:
-    """Report an error of the operating system as one sentence.
+    """Report an error of the operating system in one line.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder, perhaps of a stranger, that leads elsewhere when read or written.
+    """Refuse an untrusted folder that leads elsewhere when read or written.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def is_full(error: OSError) -> bool:
 
 
 def disk_full(place: Path | str, advice: str = "") -> str:
-    """Return the sentence for a full disk."""
+    """Return the message for a full disk."""
     return (
         f"disk full while writing to {place}; what is finished is kept; free space"
         f"{advice and f' or {advice}'}, then run the same command again"

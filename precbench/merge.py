@@ -43,7 +43,7 @@ class Merger:
     target : Store
         Its lock is held by the caller.
     sources : sequence of Store
-        Perhaps of strangers.
+        Untrusted.
     kept : sequence of Store
         Those among all these whose records stand where numbers differ.
     """

@@ -1,4 +1,4 @@
-"""Arrays in an npz file, which may come from a stranger: no pickle, no more than the file holds."""
+"""Arrays in an untrusted npz file: no pickle, and no more memory than the file takes."""
 
 import functools
 import io

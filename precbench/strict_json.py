@@ -1,4 +1,4 @@
-"""JSON objects, which may come from a stranger: typed, of bounded depth, without NaN."""
+"""Untrusted JSON objects: typed, of bounded depth, without NaN."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -62,7 +62,7 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
     Raises
     ------
     ValueError
-        If a field is missing or of another type; the sentence names the first.
+        If a field is missing or of another type; the message names the first.
     """
     try:
         return kind.model_validate(data)

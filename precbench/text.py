@@ -1,4 +1,4 @@
-"""Text of others, made harmless for terminals and tables."""
+"""Untrusted text, made harmless for terminals and tables."""
 
 import re
 

@@ -1,6 +1,6 @@
 """Read mutated files: each must give finite rows, or one of our errors, within seconds.
 
-Files of every kind that may come from a stranger (svmlight, tables, npz, models, records, results)
+Files of every untrusted kind (svmlight, tables, npz, models, records, results)
 are changed at random, some as bytes, some in the parts that they consist of, and read as the
 commands read them. `make sanitize` runs this over kernels built with the address and
 undefined-behaviour sanitizers. The cases follow from ``--seed`` alone; the case that killed the

@@ -80,7 +80,7 @@ def run(config, out, *options):
 
 
 def refused(arguments, code=2):
-    """Return the sentence with which a command is refused."""
+    """Return the error message with which a command is refused."""
     result = invoke(*arguments)
     assert result.exit_code == code, result.output
     assert not isinstance(result.exception, Exception)

@@ -216,7 +216,7 @@ def a_refused_fit_leaves_no_weights_for_its_rows(make):
         solver.fit(X, np.ones(400))
     assert getattr(solver, "coef_", None) is before
     for rows in (X, sparse.csr_matrix(X)):
-        with pytest.raises(InputError, match=r"7 features .* of 3, .* call fit again"):
+        with pytest.raises(InputError, match=r"7 features, .* fitted with 3 .* call fit again"):
             solver.decision_function(rows)
 
 

@@ -1,4 +1,4 @@
-"""Files as a stranger might have edited them, or mistyped them, and what is made of them."""
+"""Files as a third party might have edited or mistyped them, and what is made of them."""
 
 import json
 import random
@@ -111,7 +111,7 @@ def command(*arguments):
     if "\x1b" in result.output or "\0" in result.output:
         return f"control characters: {result.output[-300:]!r}"
     if result.exit_code == 2 and len(result.stderr.strip().splitlines()) != 1:
-        return f"not one sentence: {result.stderr[-300:]}"
+        return f"not one line: {result.stderr[-300:]}"
     return ""
 
 
@@ -120,7 +120,7 @@ def call(function, *arguments):
     try:
         function(*arguments)
     except PrecbenchError as error:
-        return "" if len(str(error).splitlines()) == 1 else f"not one sentence: {error}"
+        return "" if len(str(error).splitlines()) == 1 else f"not one line: {error}"
     except Exception as error:
         return repr(error)
     return ""

@@ -507,7 +507,7 @@ def test_a_piece_after_a_refused_fit_is_refused():
     X, y = problem(d=3)
     solver = BBR().fit(X, y)
     wide = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
-    for learn, says in ((solver.fit, "GiB"), (solver.partial_fit, r"those of 3, .* fit again")):
+    for learn, says in ((solver.fit, "GiB"), (solver.partial_fit, r"fitted with 3 .* fit again")):
         with pytest.raises(InputError, match=says):
             learn(wide, [1, -1])
 

@@ -1,4 +1,4 @@
-"""The command line end to end: files in, ranked rows out, every error one sentence."""
+"""The command line end to end: files in, ranked rows out, every error one line."""
 
 import bz2
 import errno
@@ -551,14 +551,14 @@ FIT_REFUSED = [
     ({"label": "churnd"}, r"no column 'churnd' \(did you mean 'churned'"),
     ({"positive": "maybe"}, "no row has the positive label 'maybe'; found no, yes"),
     ({"drop": "name"}, "no column 'name'; it has id, a, b"),
-    ({"groups": "churned", "drop": "patient"}, "cannot|parts?"),
-    ({"k": "many"}, "k = 'many' is neither a share"),
-    ({"k": "[1"}, r"k = '\[1' is neither a share"),
-    ({"k": "1 percent"}, r"k = '1 percent' is neither a share .*\(did you mean '1 %'\?\)"),
+    ({"groups": "churned", "drop": "patient"}, "both classes are needed"),
+    ({"k": "many"}, "k = 'many' is neither a fraction"),
+    ({"k": "[1"}, r"k = '\[1' is neither a fraction"),
+    ({"k": "1 percent"}, r"k = '1 percent' is neither a fraction .*\(did you mean '1 %'\?\)"),
     ({"k": "150"}, r"--k 150 exceeds the \d+ held-out rows .*: --k \"50 %\""),
-    ({"k": "0"}, "k = 0 is neither a share"),
-    ({"k": "1.5"}, "k = 1.5 is neither a share"),
-    ({"k": "nan"}, "k = nan is neither a share"),
+    ({"k": "0"}, "k = 0 is neither a fraction"),
+    ({"k": "1.5"}, "k = 1.5 is neither a fraction"),
+    ({"k": "nan"}, "k = nan is neither a fraction"),
     ({"k": "5000"}, "k = 5000 exceeds the number of rows, 300"),
     ({"param": "epochs"}, "expected NAME=VALUE, for example epochs=5"),
     ({"param": "ephocs=3"}, r"no parameter 'ephocs' \(did you mean 'epochs'\?\): it has average"),

@@ -215,7 +215,7 @@ def test_no_such_cluster(small, tmp_path, where, code, sentence):
     assert sentence in refused(["run", small(), "--cluster", where, *waiting], code)
 
 
-def test_a_machine_that_goes_away_is_told(small, tmp_path, no_trials, monkeypatch):
+def test_a_machine_that_goes_away_is_reported(small, tmp_path, no_trials, monkeypatch):
     """With --timing the trials of a split wait for the machine where the others ran."""
     lanes = Cluster._lanes
     monkeypatch.setattr(
@@ -228,7 +228,7 @@ def test_a_machine_that_goes_away_is_told(small, tmp_path, no_trials, monkeypatc
     )
 
 
-def test_what_kills_two_is_crashed_and_the_rest_goes_on(small, tmp_path, monkeypatch):
+def test_a_trial_killing_two_workers_is_marked_crashed(small, tmp_path, monkeypatch):
     """Dask gives a trial up with its worker, though it may only have waited there."""
     killed = KilledWorker("task", SimpleNamespace(address="there"), 1)
     fate = {
@@ -290,7 +290,7 @@ def test_workers_with_other_versions_are_refused(small, no_trials, monkeypatch):
     assert "has numpy 1.0, and here it is" in sentence and "install the same" in sentence
 
 
-def test_without_dask_a_sentence_names_what_to_install(small, monkeypatch):
+def test_without_dask_the_error_names_what_to_install(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "precbench.runner.cluster", raising=False)
     monkeypatch.delitem(sys.modules, "precbench.runner.remote", raising=False)

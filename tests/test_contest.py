@@ -126,7 +126,7 @@ def test_one_split_tells_nothing_apart(chosen):
     )
 
 
-def test_no_result_is_a_sentence(chosen):
+def test_no_result_gives_an_error(chosen):
     with pytest.raises(InputError, match=r"no method has a result \(trees: 2 failed: no; map: 2 "):
         chosen({"trees": [], "map": []}, n_splits=2)
 

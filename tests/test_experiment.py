@@ -1,4 +1,4 @@
-"""Configs: what they may say, how mistakes are told, and which trials come out."""
+"""Configs: what they may say, how mistakes are reported, and which trials come out."""
 
 import dataclasses
 import json
@@ -214,7 +214,7 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("8:44", "solvers.sgd-avg.k: should not be true or false"),
         ("8:53", "solvers.sgd-avg.random_state: cannot be set: seeds follow"),
         ("8:78", "solvers.sgd-avg.limit.sec: unknown key (did you mean 'seconds'?)"),
-        ("9:12", "k = 25.0 is neither a share"),
+        ("9:12", "k = 25.0 is neither a fraction"),
         ("9:40", "unknown metric 'acu' (did you mean 'auc'?)"),
         ("9:46", "partial_auc: needs the parameter beta"),
     ]
@@ -259,7 +259,11 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("n_splits: 2", "split: none, stratified: true", "stratified: has no meaning with split"),
         ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1]: there is no split 2"),
         ("n_splits: 2", "test_size: 1.0", "protocol.test_size: should be less than 1"),
-        ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size: stands beside test_size"),
+        (
+            "n_splits: 2",
+            "test_size: 0.5, train_size: 9",
+            "train_size: cannot be combined with test_size",
+        ),
         ("n_splits: 2", "repetitions: 2", "repetitions: has no meaning with split: random"),
         ("auc]", "auc: 3]", "metrics[1].auc: should be a mapping of parameters, found 3"),
         ("auc]", "3]", "metrics[1]: should be a name, or {name: {parameters}}, found 3"),
@@ -479,7 +483,7 @@ def test_a_data_set_may_keep_its_own_parts(read):
     assert kinds == {("letter", "random"), ("a9a", "provided")}
     assert len({trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}) == 2
     words = Plan(experiment, {}, ()).protocol
-    assert words == "70/30 random split, 2 splits; a9a: the provided training and test parts"
+    assert words == "70/30 random split, 2 splits; a9a: the provided training and test sets"
 
 
 def test_a_missing_provided_split_is_reported_before_anything_runs(read):
@@ -492,16 +496,16 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
 @pytest.mark.parametrize(
     ("changes", "refusal"),
     [
-        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "test part of split 0 .* of rows, 180"),
+        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "test set of split 0 .* of rows, 180"),
         ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k.k=181. cannot .* rows, 180"),
         ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
-         "validation part of split 0 of mine: k = 85 .* rows, 84; .* another .tuned_by."),
+         "validation set of split 0 of mine: k = 85 .* rows, 84; .* another .tuned_by."),
         ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"},
          "the number of rows, 75"),
         ({"protocol": "{train_size: 90}", "parts": "[training, test]",
-          "metrics": "[{precision_at_k: {k: 91}}]"}, "training part of .* the number of rows, 90"),
+          "metrics": "[{precision_at_k: {k: 91}}]"}, "training set of .* the number of rows, 90"),
         ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "rows, 600"),
-        ({"sweep": "{k: [0.5, 181]}"}, "k=181.* cannot be measured on the test part"),
+        ({"sweep": "{k: [0.5, 181]}"}, "k=181.* cannot be measured on the test set"),
     ],
 )  # fmt: skip
 def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training(
@@ -544,7 +548,7 @@ def test_a_data_set_may_have_its_own_scaling(read):
     assert keys(experiment).isdisjoint(keys(read(SMALL)))
     plan = Plan(experiment, {}, tuple((trial, "") for trial in experiment.trials()))
     assert plan.scaling == (
-        "standardised on the training part and each row divided by its norm, "
+        "standardised on the training set and each row divided by its norm, "
         "each row divided by its norm"
     )
     on_all = read(SMALL.replace("[letter, adult]", own + "\nscaling_fitted_on: all"))
@@ -632,7 +636,7 @@ def test_by_time(read, complaints):
     several = read(with_protocol("n_splits: 3")).trials()
     assert key(several[0]) == key(first)
     [text] = complaints(with_protocol("n_splits: 5"))
-    assert "5 test parts of 0.3 leave no rows to train on: give less than 0.2" in text
+    assert "5 test sets of 0.3 leave no rows to train on: give less than 0.2" in text
     [text] = complaints(with_protocol("stratified: true"))
     assert "has no meaning with split: time" in text
 

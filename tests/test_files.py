@@ -1,4 +1,4 @@
-"""One way of writing files, and one sentence for what the disk refuses."""
+"""One way of writing files, and one-line messages for what the disk refuses."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ def test_a_folder_is_published_as_one(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "kind"), [(errno.EDQUOT, PrecbenchError), (5, InputError)])
-def test_the_advice_is_in_the_sentence(number, kind):
+def test_the_advice_is_in_the_message(number, kind):
     with (
         pytest.raises(kind, match=r"to here[;:].*choose another place") as caught,
         writing("here", "choose another place", refused=InputError),

@@ -1,4 +1,4 @@
-"""Mutated files of every kind are read, or refused with a sentence."""
+"""Mutated files of every kind are read, or refused with an error message."""
 
 import re
 import subprocess

@@ -95,7 +95,7 @@ def with_odd_names(folder):
 
 
 @pytest.mark.promise("R27")
-def test_names_of_strangers_are_texts_of_the_page(past):
+def test_untrusted_names_are_texts_of_the_page(past):
     for path in (past / "environments").glob("*.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": ODD}))
     with_odd_names(past)

@@ -37,7 +37,7 @@ for i, trial in enumerate(load_config(config).trials()):
 @pytest.mark.promise("R6")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 def test_peak_memory_of_a_trial(small, tmp_path):
-    """All rows mapped (1.0) and the training part (0.7), within 2.5 of the matrix."""
+    """All rows mapped (1.0) and the training set (0.7), within 2.5 of the matrix."""
     rows = tmp_path / "X.npy"
     np.save(rows, np.random.default_rng(0).standard_normal((100_000, 60)))  # 48 MB
     config = small(
@@ -50,5 +50,5 @@ def test_peak_memory_of_a_trial(small, tmp_path):
     )
     *peaks, linear_svm = printed_numbers(PROGRAM, config, tmp_path / "out", rows)
     assert len(peaks) == 4 and max(peaks) <= 2.5
-    # LIBLINEAR copies the training part, 16 bytes for each value and two more for each row.
+    # LIBLINEAR copies the training set, 16 bytes for each value and two more for each row.
     assert linear_svm - max(peaks) <= 1.1 * 0.7 * 2 * 62 / 60

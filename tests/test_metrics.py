@@ -124,7 +124,7 @@ def test_resolve_k_reports_both_numbers_when_k_is_too_large():
     assert resolve_k(6, 5, 6) == 6
     with pytest.raises(InputError, match=r"k = 7 exceeds the number of rows, 6"):
         resolve_k(7, 5, 6)
-    with pytest.raises(InputError, match=r"k = 1 % is a share of the rows, where only .* count"):
+    with pytest.raises(InputError, match=r"k = 1 % is a fraction of the rows, where only .* count"):
         resolve_k("1 %", 5)
 
 
@@ -145,7 +145,7 @@ MEANT = {"1 percent": "'1 %'", " 1 %": "'1 %'", "1 % ": "'1 %'", "1,5 %": "'1.5 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize("text", MEANT)
 def test_text_that_is_no_share_of_the_rows(text):
-    with pytest.raises(InputError, match="nor a share of the rows") as caught:
+    with pytest.raises(InputError, match="nor a fraction of the rows") as caught:
         resolve_k(text, 5, 100)
     meant = MEANT[text]
     assert (f"(did you mean {meant}?)" in str(caught.value)) if meant else "mean" not in str(caught)

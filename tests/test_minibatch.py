@@ -1,4 +1,4 @@
-"""The mini-batch methods against their twins; refusals for want of memory. Laws: test_laws.py."""
+"""The mini-batch methods against their twins; too little memory. Laws: test_laws.py."""
 
 import hashlib
 import itertools
@@ -170,7 +170,7 @@ def test_more_candidates_than_the_kernel_takes_at_once():
         assert_array_equal(solver.coef_, quick("sgd-avg", eta0=eta0).fit(X, y).coef_)
 
 
-def test_candidates_of_different_rules_leave_each_other_the_batch():
+def test_candidates_of_different_rules_do_not_change_the_shared_batch():
     X, y = problem(2000)
     options = {"batch_size": 200, "k": 0.7, "epochs": 1, "random_state": 0}
     names = [name for name in MINIBATCH if name != "1pmb-f1"]
@@ -322,7 +322,7 @@ def test_the_same_bits_on_every_machine(name, columns):
 
 
 @pytest.mark.parametrize("order", [[0.5, 1.0], [True, False], [[0, 1]]])
-def test_an_order_that_is_none_is_refused(order):
+def test_an_invalid_order_is_refused(order):
     X, y = problem()
     with pytest.raises(InputError, match="row numbers"):
         quick("sgd-avg").partial_fit(X, y, order=order)

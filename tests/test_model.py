@@ -325,7 +325,10 @@ REFUSED = [
     ({"epochs": 2.5}, "'epochs' parameter .* must be an int"),
     ({"batch_size": True}, "batch_size is not true or false"),
     ({"k": 0}, "'k' parameter"),
-    ({"k": "1 percent"}, "'k' parameter .* or a share of the rows such as '1 %'. Got '1 percent'"),
+    (
+        {"k": "1 percent"},
+        "'k' parameter .* or a percentage of the rows such as '1 %'. Got '1 percent'",
+    ),
     ({"scaling": "standardize"}, "'standardise', .* or 'none', found 'standardize'"),
     ({"eta0": 1e308}, "the weights have overflowed"),
     ({"X": np.where(X == 4, np.nan, X)}, "X contains NaN"),
@@ -473,7 +476,7 @@ def tree_part(name, place, value):
         lambda a: {"about": None},
     ],
 )
-def test_no_row_leaves_the_arrays_of_trees_or_goes_round(saved_trees, tmp_path, change):
+def test_traversal_of_trees_stays_in_bounds_and_terminates(saved_trees, tmp_path, change):
     arrays, parts = saved_trees[1], change(saved_trees[1])
     added = {name: array for name, array in parts.items() if isinstance(array, np.ndarray)}
     np.savez(tmp_path / "m.npz", **(added | changed(arrays, **parts)))

@@ -1,4 +1,4 @@
-"""npz files from strangers: read exactly, or refused with a reason, in memory that they pay for."""
+"""Untrusted npz files: read exactly, or refused with a reason, in memory that they pay for."""
 
 import io
 import tracemalloc

@@ -100,7 +100,7 @@ HARD = {"epochs": 10**8, "max_iter": 10**8, "tol": 1e-300, "n_pairs": 10**8}
 @pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.timeout(1200)
-def test_every_solver_hears_an_interrupt(size, figure):
+def test_every_solver_responds_to_an_interrupt(size, figure):
     """`fit` trains in the process that the terminal interrupts."""
     X, y = laws.problem(n=size(4_000, 20_000), d=50)
     waits = {}
@@ -122,7 +122,7 @@ def test_every_solver_hears_an_interrupt(size, figure):
     slowest = max(waits, key=waits.get)
     assert waits[slowest] < 60
     figure(f"{len(waits)} solvers interrupted")
-    figure(f"the slowest to hear it, {slowest}, after {waits[slowest]:.2f} s")
+    figure(f"the slowest to respond, {slowest}, after {waits[slowest]:.2f} s")
 
 
 SCHEMA_1 = ROOT / "tests" / "past" / "schema-1"

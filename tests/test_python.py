@@ -209,7 +209,7 @@ def test_a_search_chooses_by_the_top_of_the_list():
     assert scorer(forest, X, y) == precision_at_k(y, forest.predict_proba(X)[:, 1], k)
 
 
-def test_a_scorer_refuses_a_k_that_is_none():
+def test_a_scorer_refuses_an_invalid_k():
     with pytest.raises(InputError, match="give one of the three"):
         precbench.precision_at_k_scorer(1.5)
 
@@ -227,7 +227,7 @@ def test_a_scorer_refuses_a_k_that_is_none():
 )
 def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     X, y = problem()
-    with pytest.raises(InputError, match=rf"no sample_weight, for each row .*{instead}"):
+    with pytest.raises(InputError, match=rf"support sample_weight, because each row .*{instead}"):
         getattr(solver, method)(X, y, sample_weight=np.ones(len(y)))
     assert method == "score" or not has_fit_parameter(solver, "sample_weight")
 

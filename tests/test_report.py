@@ -66,7 +66,7 @@ ABOUT = {
     "datasets": ["letter", "ppi"],
     "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
-    "scaling": "standardised on the training part",
+    "scaling": "standardised on the training set",
     "folds": 1,
     "data": {},
     "smoke": False,
@@ -264,7 +264,7 @@ def test_parallel_times_are_not_compared_with_sequential_ones(small):
 
 
 @pytest.mark.promise("R31")
-def test_times_of_several_machines_are_told_and_compared_within_a_split_only():
+def test_times_of_several_machines_are_reported_and_compared_within_a_split_only():
     def summary(machine):
         rows = [
             row
@@ -304,7 +304,7 @@ def test_only_tuned_parameters_are_shown():
     assert took == "Tuning took in addition (median wall seconds): sgd-avg (2.00)."
 
 
-def test_the_edge_of_a_grid_is_told(tmp_path):
+def test_the_edge_of_a_grid_is_reported(tmp_path):
     chosen = {
         "sgd-avg": ["eta0=100", "eta0=100", "eta0=1"],
         "mine_v2": ["eta0=1e-09 C=10", "eta0=100 C=10", "eta0=1e-09 C=10"],
@@ -354,7 +354,7 @@ def test_table_of_a_dataset(small):
     assert ppi.rows[2][3].text == "2.00 †"
     assert ppi.rows[2][4].text == "–"
     assert letter.notes[:2] == [
-        "70/30 random split, 3 splits, not stratified; standardised on the training part.",
+        "70/30 random split, 3 splits, not stratified; standardised on the training set.",
         "Mean ± standard deviation over 3 splits, best mean in bold.",
     ]
     assert letter.notes[-2:] == [
@@ -641,7 +641,7 @@ def test_a_figure_of_times(small, laid_out):
     assert hollow.get_xydata().tolist() == [[1 + 7, pytest.approx(0.599)]]
 
 
-def test_a_crowd_is_quiet_but_for_the_best(tmp_path, laid_out):
+def test_many_curves_grey_out_all_but_the_best(tmp_path, laid_out):
     """Of forty solvers eight are in colour and named, and all is marked as of smoke size."""
     labels = [f"solver {i} with a name that is long" for i in range(40)]
     rows = []

@@ -1,4 +1,4 @@
-"""The rows of a trial: gathered once, scaled from the training part, the same for every solver."""
+"""The rows of a trial: gathered once, scaled from the training set, the same for every solver."""
 
 import tracemalloc
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_one_copy_of_each_part(trials, dtype):
     training(trial, dataset(X))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 0.7 * X.nbytes + 40 * len(X)  # the training part, labels and row numbers
+    assert peak < 0.7 * X.nbytes + 40 * len(X)  # the training set, labels and row numbers
 
 
 def test_random_features_of_float32_rows(trials):

@@ -149,7 +149,7 @@ def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
     assert "6 of them done already" in run(config, results, "--no-plots").output
 
 
-def test_what_is_still_to_run_is_told(shards, tmp_path):
+def test_what_is_still_to_run_is_reported(shards, tmp_path):
     key, *_ = Store(shards[0] / "small").keys()
     (shards[0] / "small" / "trials" / f"{key}.json").unlink()
     [about] = json.loads(merge(*shards, "--out", tmp_path / "r", "--json"))
@@ -178,7 +178,7 @@ def changed_copy(folder, tmp_path, **changes):
     return other, key
 
 
-def test_a_conflict_is_told_and_nothing_is_written(shards, tmp_path):
+def test_a_conflict_is_reported_and_nothing_is_written(shards, tmp_path):
     first, out = shards[0], tmp_path / "r"
     other, key = changed_copy(first, tmp_path, move=1e-9)
     said = refused(["merge", first, other, "--out", out], 1)
@@ -209,7 +209,7 @@ def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
     assert Store(tmp_path / "r2" / "small").read(key)["status"] == "ok"
 
 
-def test_a_killed_merge_goes_on(shards, tmp_path, monkeypatch):
+def test_a_killed_merge_can_be_repeated(shards, tmp_path, monkeypatch):
     whole, out, write = tmp_path / "whole", tmp_path / "r", Store.write
     merge(*shards, "--out", whole)
     for n in range(1, 6):
@@ -231,7 +231,7 @@ def test_a_killed_merge_goes_on(shards, tmp_path, monkeypatch):
 
 
 def edit(folder, what):
-    """Edit a folder as a stranger might, and return what is said of it."""
+    """Edit a folder as a third party might, and return what is said of it."""
     store = Store(folder / "small")
     key, *others = store.keys()
     path = folder / "small" / "trials" / f"{key}.json"
@@ -263,7 +263,7 @@ EDITS = ["description", "name", "type", "other key", "link", "arrays", "machine"
 
 @pytest.mark.promise("R15")
 @pytest.mark.parametrize("what", EDITS)
-def test_records_of_strangers_are_checked_before_anything_is_written(shards, tmp_path, what):
+def test_untrusted_records_are_checked_before_anything_is_written(shards, tmp_path, what):
     said = edit(shards[1], what)
     assert said in refused(["merge", *shards, "--out", tmp_path / "r"])
     assert not Store(tmp_path / "r" / "small").keys()
@@ -301,7 +301,7 @@ def test_page_does_what_it_shows(isolated, no_page, tmp_path, monkeypatch):
         pytest.skip("no real data")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "cluster.md").read_text()
-    section = page[page.index("## A SLURM array") : page.index("### Put together")]
+    section = page[page.index("## A SLURM array") : page.index("### Merge")]
     commands, array = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     few = ["--smoke", "--solver", "sgd-*"]
 

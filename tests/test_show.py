@@ -102,7 +102,7 @@ def test_what_is_no_model(rows, tmp_path):
 
 @pytest.mark.promise("R15")
 @pytest.mark.parametrize("options", [(), TREES])
-def test_an_edited_description_is_one_sentence_or_harmless(rows, tmp_path, options):
+def test_an_edited_description_gives_a_one_line_error_or_is_harmless(rows, tmp_path, options):
     arrays = unpack(fitted(rows, *options)[0], kinds="fiU")
     edits = list(json_edits(str(arrays["description"])))
     for name, content in random.Random(0).sample(edits, 25):
@@ -181,7 +181,7 @@ def test_several_trials_are_listed(results, tmp_path):
     )
 
 
-def test_an_edited_record_is_refused_with_a_sentence(results):
+def test_an_edited_record_is_refused_with_an_error(results):
     path = next(results.glob("trials/*.json"))
     record = json.loads(path.read_text())
     for edit in ({"seed": "x"}, {"description": 3}, {"warnings": {}}, {"environment": "../../x"}):

@@ -93,8 +93,8 @@ def test_one_split_has_no_interval_and_equal_values_are_a_tie():
         ([], 0.3, "shape"),
         ([[0.5]], 0.3, "shape"),
         ([0.5, np.nan], 0.3, "not finite"),
-        ([0.5, 0.6], 1.0, "test share"),
-        ([0.5, 0.6], -0.1, "test share"),
+        ([0.5, 0.6], 1.0, "test_share"),
+        ([0.5, 0.6], -0.1, "test_share"),
     ],
 )
 def test_splits_that_cannot_be_judged_are_refused(values, share, what):

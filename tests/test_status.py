@@ -128,7 +128,7 @@ def test_a_run_at_work_says_how_far_it_is(results):
         assert text in said
 
 
-def test_a_key_of_a_stranger_leads_to_no_other_file(results):
+def test_an_untrusted_key_leads_to_no_other_file(results):
     path = results / "small" / "asked.json"
     outside = results / "secret.json"
     outside.write_text("{}")

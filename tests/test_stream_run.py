@@ -185,14 +185,14 @@ def test_a_provided_split_and_groups(streamed):
         ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
     ],
 )
-def test_mistakes_are_sentences_before_anything_runs(streamed, changes, complaint, tmp_path):
+def test_mistakes_are_reported_before_anything_runs(streamed, changes, complaint, tmp_path):
     result = run(streamed(**changes), tmp_path / "out")
     assert result.exit_code == 2
     assert complaint in result.output.replace("\n", " ")
     assert "Traceback" not in result.output and not (tmp_path / "out").exists()
 
 
-def test_a_part_without_positives_is_a_sentence(streamed, tmp_path):
+def test_a_set_without_positives_is_reported(streamed, tmp_path):
     y = np.zeros(600, dtype=int)
     y[0] = 1
     np.save(tmp_path / "y.npy", y)
@@ -200,7 +200,7 @@ def test_a_part_without_positives_is_a_sentence(streamed, tmp_path):
     assert result.exit_code == 1
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("dataset == 'npy'")
     reasons = set(table["reason"].dropna())
-    assert any("the training part of npy has" in r and "0 of them positive" in r for r in reasons)
+    assert any("the training set of npy has" in r and "0 of them positive" in r for r in reasons)
     assert any(r.startswith("not measured") for r in reasons)
     np.save(tmp_path / "y.npy", np.zeros(600))
     with pytest.raises(InputError, match="one class only"):
@@ -238,7 +238,7 @@ print((after - before) * 1024 / (bound + 100 * 0.3 * n_rows))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_run_on_a_file_larger_than_its_memory(streamed, tmp_path):
-    """The test part adds labels, scores and what the metrics make of them, 100 bytes a row."""
+    """The test set adds labels, scores and what the metrics make of them, 100 bytes a row."""
     warm = tmp_path / "warm.yaml"
     warm.write_text(streamed(protocol="{n_splits: 1}", scaling="standardise").read_text())
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What comes from strangers: results folders, records, models and texts."""
+"""Untrusted input: results folders, records, models and texts."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def drawn_only(draw, *_):
 
 @pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
-def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size, figure):
+def test_edited_results_give_a_one_line_error(results, monkeypatch, size, figure):
     folder, _ = results
     monkeypatch.setattr(figures, "save_figure", drawn_only)
     claims = load_claims()
@@ -64,7 +64,7 @@ def test_an_edited_file_of_results_ends_in_a_sentence(results, monkeypatch, size
 
 @pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
-def test_an_edited_study_ends_in_a_sentence(tmp_path, monkeypatch, size, figure):
+def test_an_edited_study_gives_a_one_line_error(tmp_path, monkeypatch, size, figure):
     assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
     folder = tmp_path / "rudin2009-fig-3-smoke"
     monkeypatch.setattr("precbench.report.studies.save_figure", drawn_only)
@@ -76,7 +76,7 @@ def test_an_edited_study_ends_in_a_sentence(tmp_path, monkeypatch, size, figure)
 
 @pytest.mark.timeout(1800)
 @pytest.mark.promise("R28")
-def test_an_edited_record_ends_in_a_sentence(results, size, figure):
+def test_an_edited_record_gives_a_one_line_error(results, size, figure):
     folder, arguments = results
     shutil.copytree(folder / "trials", folder.parent / "kept")
 
@@ -155,7 +155,7 @@ def test_packed_arrays_of_records_and_models_are_not_unpacked(tmp_path):
 
 @pytest.mark.promise("R23")
 @pytest.mark.parametrize("text", ["[" * 10**5, '{"a":' * 10**5, "9" * 10**5, "[[]," * 10**5])
-def test_json_bombs_end_in_a_sentence(tmp_path, text):
+def test_json_bombs_give_a_one_line_error(tmp_path, text):
     store = Store(tmp_path)
     store.write({"key": "a", "status": "ok"})
     (tmp_path / "trials" / "a.json").write_text(text)
@@ -208,7 +208,7 @@ def test_arguments_do_not_steer_the_terminal(arguments, isolated, tmp_path, monk
 
 
 @pytest.mark.promise("R27")
-def test_a_strangers_texts_are_shown_as_they_are(results, monkeypatch):
+def test_untrusted_texts_are_shown_as_they_are(results, monkeypatch):
     monkeypatch.setattr(figures, "save_figure", drawn_only)
     folder, _ = results
     about = json.loads((folder / "experiment.json").read_text())
@@ -253,7 +253,7 @@ def test_control_characters_in_a_config_are_refused(small, changes):
     assert result.exit_code == 2 and "a control character in a text" in result.stderr
 
 
-def test_long_paths_are_a_sentence(small, tmp_path):
+def test_long_paths_give_a_one_line_error(small, tmp_path):
     long = "x" * 300
     for arguments in (
         ["run", long],

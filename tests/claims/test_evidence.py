@@ -57,8 +57,8 @@ def test_no_verdict_without_results(tmp_path, published_claim):
         assert not_judged([published_claim], failed).startswith("the results hold no auc of")
         alone = {key: values for key, values in cells.items() if key[1] == "c"} | auc_of(c=[0.5])
         lacks = write_results(tmp_path / "lacks", alone)
-        assert "no auc of a on housing (test part)" in not_judged([published_claim], lacks) or (
-            "no auc of b on housing (test part)" in not_judged([published_claim], lacks)
+        assert "no auc of a on housing (test set)" in not_judged([published_claim], lacks) or (
+            "no auc of b on housing (test set)" in not_judged([published_claim], lacks)
         )
     later = published_claim.model_copy(update={"untested": "no experiment times it"})
     reason = not_judged([later], good, verdict=Verdict.NO_CONFIG)

@@ -146,7 +146,7 @@ def test_no_row_is_tested_with_knowledge_of_its_own_time(groups, seed, n_times, 
             )
         except InputError as error:
             largest = np.unique(time, return_counts=True)[1].max()
-            assert re.search("both classes|groups that test", str(error)) or largest >= round(
+            assert re.search("both classes|groups in the test set", str(error)) or largest >= round(
                 share * N
             )
             break
@@ -194,7 +194,7 @@ def test_provided_and_none():
         (make(), {"kind": "provided"}, "without a provided split"),
         (make(groups=GROUPS, n_train=150), {"kind": "provided"}, "parts [0-9]+ groups"),
         (make(), {"kind": "time"}, "toy has no times to split by"),
-        (make(time=np.arange(N)), {"kind": "time"}, r"5 test parts of 0.3 .* below 0\.2"),
+        (make(time=np.arange(N)), {"kind": "time"}, r"5 test sets of 0.3 .* below 0\.2"),
         (
             make(time=np.arange(N) // 150),
             {"kind": "time", "test_size": 0.1},
@@ -203,11 +203,11 @@ def test_provided_and_none():
         (
             make(time=np.arange(N), groups=np.arange(N) % 60),
             {"kind": "time", "n_splits": 1},
-            "split 0 of toy: 140 of 140 earlier rows are of groups that test",
+            "split 0 of toy: 140 of 140 earlier rows belong to groups in the test set",
         ),
-        (make(n_pos=1), {}, "the (training|test) part has 0 positives"),
+        (make(n_pos=1), {}, "the (training|test) set has 0 positives"),
         (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
-        (make(n_pos=3), {"kind": "kfold"}, "the test part has 0 positives in 40 rows"),
+        (make(n_pos=3), {"kind": "kfold"}, "the test set has 0 positives in 40 rows"),
         (make(groups=np.zeros(N, int)), {}, "cannot be split like this"),
         (make(groups=np.zeros(N, int)), {"stratified": True}, "all rows are of one group"),
         (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 folds of its 3 groups"),

@@ -382,7 +382,7 @@ def written(folder, kind, n_rows):
 
 @pytest.fixture(scope="module")
 def shares_of_bound(tmp_path_factory):
-    """The memory of a pass, by kind, as a share of a bound of about 13 MB."""
+    """The memory of a pass, by kind, as a fraction of a bound of about 13 MB."""
     folder = tmp_path_factory.mktemp("streamed")
     files = [f for kind in STREAMED for n in (600, 140_000) for f in written(folder, kind, n)]
     return dict(zip(STREAMED, printed_numbers(PROGRAM, *files), strict=True))
