@@ -15,7 +15,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
-# No -ffast-math, no -march, no contraction: the same bits on every CPU. Scores of dense rows take
+# No -ffast-math, no -march, no contraction: identical bits on every CPU. Scores of dense rows take
 # instructions of four where there are such, which are the same operations (dense.h).
 FLAGS = ["-O3", "-g0", "-ffp-contract=off"]
 DIRECTIVES = {

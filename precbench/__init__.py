@@ -3,8 +3,8 @@
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
-``compare(X, y, k=...)`` says which method to take for the top of a list,
-``precision_at_k_scorer(k)`` is for searches, and each solver is also a class, as `SGDAtK`.
+``compare(X, y, k=...)`` recommends a method for the top of a list,
+``precision_at_k_scorer(k)`` is for searches, and each solver is also a class, such as `SGDAtK`.
 """
 
 from importlib import import_module

@@ -194,8 +194,8 @@ def compare(
     y : array-like of shape (n_samples,)
         Two labels, the greater is the positive class.
     k : int, float or str
-        Length of the top of a held-out list of 30 % of the rows: a count of rows, a share of the
-        positives such as 0.25, or a share of the rows such as ``"1 %"``.
+        Length of the top of a held-out list of 30 % of the rows: a count of rows, a fraction of the
+        positives such as 0.25, or a fraction of the rows such as ``"1 %"``.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
@@ -307,7 +307,7 @@ def fit_best(
     Returns
     -------
     Model
-        Its ``about`` tells the value of the method in the comparison.
+        Its ``about`` has the value of the method in the comparison.
 
     Raises
     ------

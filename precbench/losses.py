@@ -118,7 +118,7 @@ class Loss(ABC):
         y : array-like of shape (n_samples,)
             Labels with exactly two distinct values; the greater is the positive class.
         k : float or int, optional
-            For a surrogate: share of the positives (float in (0, 1], rounded up) or count
+            For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
             (int >= 1). By default the `k` of the instance; those in `SURROGATES` have none.
 
         Returns
@@ -187,7 +187,7 @@ class Surrogate(Loss):
     Parameters
     ----------
     k : float or int, optional
-        Share of the positives in (0, 1], rounded up, or a count of at most n₊.
+        Fraction of the positives in (0, 1], rounded up, or a count of at most n₊.
 
     Attributes
     ----------
@@ -338,7 +338,7 @@ class PrecisionAtK(StructSurrogate):
     Parameters
     ----------
     k : float or int, default=0.25
-        Share of the positives in (0, 1], rounded up, or a count of at most n₊.
+        Fraction of the positives in (0, 1], rounded up, or a count of at most n₊.
 
     Notes
     -----
@@ -356,7 +356,7 @@ class PartialAUC(Loss):
     Parameters
     ----------
     beta : float, default=0.1
-        Share of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest are used.
+        Fraction of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest are used.
 
     Raises
     ------
@@ -545,7 +545,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     y : array-like of shape (n_samples,)
         Labels with exactly two distinct values; the greater is the positive class.
     k : float or int
-        Share of the positives (float in (0, 1], rounded up) or count (int >= 1).
+        Fraction of the positives (float in (0, 1], rounded up) or count (int >= 1).
 
     Returns
     -------

@@ -137,7 +137,7 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
 def precision_at_k(
     y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected"
 ) -> float:
-    """Share of positives among the `k` highest scores; takes linear time.
+    """Fraction of positives among the `k` highest scores; takes linear time.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ def precision_at_k(
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     k : float, int or str
-        Share of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or share of
-        the rows (text such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
+        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     ties : {"expected", "best", "worst"}, default="expected"
         How ties with the `k`-th highest score are broken: the mean over all orders of the tied
         rows, or the order with the largest or the smallest value.
@@ -173,7 +173,7 @@ def precision_at_k(
 
 
 def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
-    """Share of the positives that are among the `k` highest scores; takes linear time.
+    """Fraction of the positives that are among the `k` highest scores; takes linear time.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     k : float, int or str
-        Share of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or share of
-        the rows (text such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
+        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     ties : {"expected", "best", "worst"}, default="expected"
         How ties with the `k`-th highest score are broken: the mean over all orders of the tied
         rows, or the order with the largest or the smallest value.
@@ -204,7 +204,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
 
 
 def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
-    """Precision at `k` as a multiple of the share of positives in all rows; takes linear time.
+    """Precision at `k` as a multiple of the fraction of positives in all rows; takes linear time.
 
     1 is chance. Elsewhere it is the enrichment factor.
 
@@ -215,8 +215,8 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     k : float, int or str
-        Share of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or share of
-        the rows (text such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
+        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     ties : {"expected", "best", "worst"}, default="expected"
         How ties with the `k`-th highest score are broken: the mean over all orders of the tied
         rows, or the order with the largest or the smallest value.
@@ -249,7 +249,7 @@ def interval_at_k(
 
     It is meant for the mean over new lists of as many rows that are drawn as these rows were. In
     them the `k`-th highest score is another, so that the variance is not binomial: it grows with
-    the difference between the precision and the share of positives near rank `k`.
+    the difference between the precision and the fraction of positives near rank `k`.
 
     Parameters
     ----------
@@ -258,8 +258,8 @@ def interval_at_k(
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     k : float, int or str
-        Share of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or share of
-        the rows (text such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
+        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     measure : {"precision", "recall", "lift"}, default="precision"
     level : float, default=0.05
         Significance level, in (0, 1): the confidence is 1 minus this.
@@ -276,7 +276,7 @@ def interval_at_k(
 
     Notes
     -----
-    With P the precision, L the share of positives near rank k, and n rows, the variance of P is
+    With P the precision, L the fraction of positives near rank k, and n rows, the variance of P is
     ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``; that of recall and lift is EmProc of ash2022, and
     this one follows in the same way. The interval is Wilson's for a share with such a variance. In
     simulated lists of 200 to 10,000 rows, k from 10 to 500, it covers in 93 to 99 of 100; Wilson's
@@ -312,7 +312,7 @@ def interval_at_k(
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Return the interval of Wilson (1927) for a share of `size` draws, which need not be whole."""
+    """Return the interval of Wilson (1927) for a fraction of `size` draws, maybe not whole."""
     z = NormalDist().inv_cdf(1 - level / 2)
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
@@ -382,7 +382,7 @@ def partial_auc(
 ) -> float:
     """Partial area under the ROC curve for false positive rates in [0, `beta`].
 
-    The share of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
+    The fraction of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
     highest negatives. How ties among negatives at that boundary are broken does not matter, as
     tied negatives form the same pairs.
 
@@ -393,7 +393,7 @@ def partial_auc(
     y_score : array-like of shape (n_samples,)
         Finite scores; larger means more positive.
     beta : float
-        Share of the negatives, in (0, 1].
+        Fraction of the negatives, in (0, 1].
     tied_pairs : {"half", "correct", "error"}, default="half"
         Weight of a pair with equal scores: 1/2, 1 as in kar2014 (4), or 0.
 
@@ -424,7 +424,7 @@ def partial_auc(
 
 
 def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -> float:
-    """Area under the ROC curve: the share of correctly ordered pairs of the two classes.
+    """Area under the ROC curve: the fraction of correctly ordered pairs of the two classes.
 
     Parameters
     ----------

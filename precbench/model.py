@@ -57,7 +57,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     Raises
     ------
     InputError
-        An unknown solver or parameter (the sentence lists the known ones), a solver with neither
+        An unknown solver or parameter (the message lists the known ones), a solver with neither
         weights nor trees, or true or false for what is neither.
     """
     if name not in SOLVERS:
@@ -223,8 +223,8 @@ class Model:
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Not changed. Of a frame with named columns the model learns the encoding, as
-            ``precbench fit`` does of a file: dates count in days, and it scores frames and files
-            by their names of columns.
+            ``precbench fit`` does of a file: dates are converted to days, and it scores frames and
+            files by their names of columns.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         solver : str, default="sgd-avg"

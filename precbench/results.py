@@ -156,8 +156,8 @@ class Run:
         Number of successive splits in one repetition of the protocol.
     data : dict
         For each data set ``rows``, ``features``, ``positives``, ``stand_in``, ``training_rows``
-        and ``test_share``, the share of the rows that test, None where it is not known or the same
-        rows test in every split.
+        and ``test_share``, the fraction of rows in the test set, None where it is not known or the
+        same rows are tested in every split.
     smoke : bool
     """
 
@@ -211,7 +211,7 @@ class Run:
 
     @property
     def test_shares(self) -> dict[str, float]:
-        """For each data set with splits that overlap the share of the rows that test, if known."""
+        """The fraction of rows in the test set, if known, by data set with overlapping splits."""
         known = {dataset: about["test_share"] for dataset, about in self.data.items()}
         return {dataset: share for dataset, share in known.items() if share is not None}
 

@@ -352,7 +352,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _test_share(split: Split, n_rows: int) -> float | None:
-    """Return the share of the rows that test, or None if the same ones do in every split."""
+    """Return the fraction of rows in the test set, or None if it is the same in every split."""
     if split.kind == "kfold":
         return 1 / split.n_splits
     if split.kind == "time":

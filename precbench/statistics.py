@@ -86,8 +86,8 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
     repeated r times, J = r k and n_test / n_train = 1 / (k - 1).
 
     The interval is one of the mean performance of models trained on as many rows as here, drawn
-    anew. However many the splits, it never gets narrower than the rows allow. Where most rows test,
-    it is far too wide.
+    anew. However many the splits, it never gets narrower than the rows allow. It is far too wide
+    if most rows are in the test set.
 
     Parameters
     ----------
@@ -333,8 +333,8 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
 
     Ties share the mean of their ranks. Differences of 0 are ranked and then count for neither side
     (Pratt), or, which is the same, for both by half (Demsar). The p-value is exact for ties and
-    zeros too: the share of all ways to set the signs of the other differences whose sums differ as
-    much.
+    zeros too: the fraction of all ways to set the signs of the other differences whose sums differ
+    as much.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ class Profile(NamedTuple):
 
 
 def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Profile:
-    """Return on which share of the data sets each method is within tau of the best one there.
+    """Return the fraction of data sets on which each method is within tau of the best one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The top of a ranked list: `k` and `beta` as counts of rows, and where the list is cut.
 
-An int `k` is a count of rows, a float a share of the positives, and text such as ``"1 %"`` a share
-of the rows. `beta` is a share of the negatives.
+An int `k` is a count of rows, a float a fraction of the positives, and a string ending in % such as
+``"1 %"`` a fraction of the rows. `beta` is a fraction of the negatives.
 """
 
 import functools
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 TopK = float | int | str
-"""100: a count of rows; 0.25: a share of the positives; "1 %": a share of the rows."""
+"""100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
@@ -40,8 +40,8 @@ def check_k(k: TopK) -> TopK:
     Parameters
     ----------
     k : int, float or str
-        A count of rows of at least 1, a share of the positives in (0, 1], or a share of the rows
-        such as ``"1 %"`` or ``"0.5%"``, above 0 and at most 100.
+        A count of rows of at least 1, a fraction of the positives in (0, 1], or a fraction of the
+        rows such as ``"1 %"`` or ``"0.5%"``, above 0 and at most 100.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def check_k(k: TopK) -> TopK:
         return k
     shown = repr(str(k)) if isinstance(k, str) else k
     raise InputError(
-        f"k = {shown} is neither a share of the positives (a float in (0, 1]), nor a count of rows "
-        "(an int of at least 1), nor a share of the rows (text such as '1 %', up to '100 %')"
+        f"k = {shown} is neither a fraction of the positives (a float in (0, 1]), nor a number of "
+        "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
         f"{_meant(k)}; give one of the three"
     )
 
@@ -72,7 +72,7 @@ def _is_share(k: Any) -> bool:
 
 
 def _share_of_rows(k: object) -> float | None:
-    """Return the share that a text such as "1 %" states, None if it states none in (0, 1]."""
+    """Return the fraction that a string such as "1 %" states, None if it is not in (0, 1]."""
     found = _PERCENT.fullmatch(k) if isinstance(k, str) else None
     share = float(found[1]) / 100 if found else 0.0
     return share if 0 < share <= 1 else None
@@ -107,12 +107,12 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
         Number of positives.
     n_rows : int, optional
         Number of rows, positives included. By default only the positives count: `k` is at most
-        `n_pos`, and no share of the rows.
+        `n_pos`, and no fraction of the rows.
 
     Returns
     -------
     int
-        `k` itself for a count, ``max(1, ceil(k * n_pos))`` for a share of the positives, and
+        `k` itself for a count, ``max(1, ceil(k * n_pos))`` for a fraction of the positives, and
         likewise for one of the rows.
 
     Raises
@@ -122,15 +122,15 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
-            f"k = {k} is a share of the rows, where only the positives count; give a share of the "
-            "positives such as 0.25, or a count"
+            f"k = {k} is a fraction of the rows, where only the positives count; give a fraction "
+            "of the positives such as 0.25, or a count"
         )
     count = _count(k, n_pos, n_rows or 0)
     most, what = (n_pos, "positives") if n_rows is None else (n_rows, "rows")
     if count > most:
         raise InputError(
             f"k = {count} exceeds the number of {what}, {most}; "
-            "give a smaller count or a share in (0, 1]"
+            "give a smaller count or a fraction in (0, 1]"
         )
     return count
 
@@ -181,7 +181,7 @@ def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int
     length : int
         Largest number of positives.
     n_rows : int, optional
-        Number of rows, for a share of them.
+        Number of rows, for a fraction of them.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int
 
 
 def ceil_share(share: float, n: int) -> int:
-    """Return a share of `n` as a count, rounded up.
+    """Return a fraction of `n` as a count, rounded up.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def ceil_share(share: float, n: int) -> int:
 
 
 def check_beta(beta: float) -> float:
-    """Validate `beta`, a share of the negatives.
+    """Validate `beta`, a fraction of the negatives.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def check_beta(beta: float) -> float:
         If it is not a number in (0, 1].
     """
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
-        raise InputError(f"beta = {beta} is not a share of the negatives; give a number in (0, 1]")
+        raise InputError(f"beta = {beta} is no fraction of the negatives; give a number in (0, 1]")
     return float(beta)
 
 

@@ -24,7 +24,7 @@ from precbench.statistics import resampled_interval
 COVERAGE = REFERENCE.with_name("coverage.csv")
 TEST_SIZE = 0.3
 FRESH = 4  # new lists for each repetition, whose mean is the value to cover
-CASES = [  # solver, rows, features, share of positives, noise, k, splits
+CASES = [  # solver, rows, features, fraction of positives, noise, k, splits
     ("logistic-regression", 2000, 10, 0.1, 2.0, 100, 10),
     ("logistic-regression", 1000, 10, 0.05, 2.0, 15, 10),
     ("logistic-regression", 5000, 20, 0.01, 2.0, 15, 10),

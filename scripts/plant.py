@@ -134,7 +134,7 @@ class Copy:
 
 
 def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -> Iterator[str]:
-    """Plant an error, run the parts in turn, and tell what each has found."""
+    """Plant an error, run the parts in turn, and report what each has found."""
     path = copy.tree / plant.file
     correct = {
         other: (other.read_bytes(), other.stat()) for other in path.parent.glob(f"{path.stem}.*")

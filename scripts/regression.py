@@ -161,7 +161,7 @@ def _weighted_mean(rows: Sample) -> float:
 
 
 def differences(measured: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
-    """Return a sentence for each row that differs, of the data that could be had."""
+    """Return a sentence for each row that differs, of the available data."""
     keys = [name for name in measured.columns if name in {*KEYS, *PARTS}]
     measured, reference = (
         {tuple(map(str, row)): rest for *row, rest in _keyed(table, keys)}

@@ -154,7 +154,7 @@ def _means(values: Sequence[tuple[float, float]], test_share: float) -> dict[str
 
 
 def describe_quality(found: Mapping[str, Any]) -> list[str]:
-    """Say in sentences what `held_out_quality` has found.
+    """Describe what `held_out_quality` has found.
 
     Parameters
     ----------

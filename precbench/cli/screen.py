@@ -40,7 +40,7 @@ class Screen(Console):
         super().__init__(file=stream, highlight=False, markup=False, **options)
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
-        """Render text; what rich itself tells the terminal stays."""
+        """Render text; what rich itself sends to the terminal stays."""
         for segment in super().render(*args, **kwargs):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 

@@ -80,7 +80,7 @@ class Dataset:
     time : ndarray of shape (n_samples,), int64 or float64, or None
         When each row was seen: numbers as they were given, dates as microseconds since 1970 (UTC).
     n_train : int or None
-        The first `n_train` rows are the provided training part.
+        The first `n_train` rows are the provided training set.
     feature_names : tuple of str or None
     optimum : ndarray of shape (n_features,) or None
         The unit vector that generated the labels, where one is known.

@@ -1,4 +1,4 @@
-"""Folds of whole groups, alike in their rows and in their share of positives."""
+"""Folds of whole groups, alike in their rows and in their fraction of positives."""
 
 from __future__ import annotations
 

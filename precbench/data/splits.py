@@ -1,4 +1,4 @@
-"""Which rows train and which test.
+"""Splits into training and test rows.
 
 A random choice is keyed by seed, data set and index (see `precbench.seeds`), so that a split stays
 the same whatever else is run.
@@ -57,21 +57,22 @@ def split_rows(
     dataset : Dataset
         Rows of one group of ``dataset.groups`` stay together.
     kind : {"random", "kfold", "time", "provided", "none"}
-        ``random``: a share `test_size` of the rows (of the groups) tests, drawn anew for each
-        index; ``kfold``: the test parts of the `n_splits` indices partition the rows;
-        ``time``: the latest share `test_size` of the rows tests, with index 1 the share before
-        it, and so on, and all earlier rows train, but those of a group that tests; rows of equal
-        ``dataset.time`` stay together, so that a part may be somewhat larger or smaller;
-        ``provided``: the first ``dataset.n_train`` rows train; ``none``: all rows train and test.
+        ``random``: the test set is a fraction `test_size` of the rows (of the groups), drawn anew
+        for each index; ``kfold``: the test sets of the `n_splits` indices partition the rows;
+        ``time``: the test set is the latest fraction `test_size` of the rows, with index 1 the
+        fraction before it, and so on, and all earlier rows are used for training, except those of
+        groups in the test set; rows of equal ``dataset.time`` stay together, so that a set may be
+        somewhat larger or smaller; ``provided``: the first ``dataset.n_train`` rows are the
+        training set; ``none``: all rows are used for both.
     index : int
         From 0 to ``n_splits - 1``.
     n_splits : int
     test_size : float
         For ``random`` and ``time``, in (0, 1); for ``time`` below ``1 / n_splits``.
     train_size : int, optional
-        For ``random``, in place of `test_size`: so many rows train, all others test.
+        For ``random``, instead of `test_size`: the number of training rows.
     stratified : bool
-        Whether both parts get the same share of positives.
+        Whether both sets get the same fraction of positives.
     seed : int
 
     Returns
@@ -95,7 +96,7 @@ def split_rows(
         if n_pos in (0, len(rows)):
             remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
             raise InputError(
-                f"split {index} of {dataset.name}: the {part} part has {n_pos} positives in "
+                f"split {index} of {dataset.name}: the {part} set has {n_pos} positives in "
                 f"{len(rows)} rows; both classes are needed (try {remedy})"
             )
     order = generator(seed, dataset.split_key or dataset.name, index, "order").permutation(
@@ -148,7 +149,7 @@ def validation_split(
     y_train : ndarray of shape (n_train,)
         Labels, -1 or +1.
     share : float
-        Share of the rows to set aside, in (0, 1).
+        Fraction of the rows to set aside, in (0, 1).
     seed_key : sequence of str and int
         Purpose of the split, see `precbench.seeds`.
     groups : ndarray of shape (n_train,), optional
@@ -158,7 +159,7 @@ def validation_split(
     Returns
     -------
     fit_rows, validation_rows : ndarray, intp
-        Positions in `y_train`, ascending (which keeps the random order of a training part).
+        Positions in `y_train`, ascending (which keeps the random order of a training set).
 
     Raises
     ------
@@ -168,7 +169,7 @@ def validation_split(
     from sklearn.model_selection import StratifiedShuffleSplit
 
     if not 0 < share < 1:
-        raise InputError(f"the share of validation rows must lie between 0 and 1, found {share}")
+        raise InputError(f"the fraction of validation rows must lie between 0 and 1, found {share}")
     random_state = legacy_generator(*seed_key)
     try:
         if time is not None:
@@ -184,13 +185,13 @@ def validation_split(
     except ValueError as error:
         raise InputError(
             f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "
-            f"give a validation part of {share:g}: {error}"
+            f"give a validation set of {share:g}: {error}"
         ) from error
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
             f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
-            f"few for a validation part of {share:g} with both classes"
+            f"few for a validation set of {share:g} with both classes"
         )
     return fit_rows, validation_rows
 
@@ -300,7 +301,7 @@ def _by_time(
         )
     if n_splits * test_size >= 1:
         raise InputError(
-            f"{n_splits} test parts of {test_size:g} of the rows leave none to train on: give a "
+            f"{n_splits} test sets of {test_size:g} of the rows leave none to train on: give a "
             f"test_size below {1 / n_splits:.3g}"
         )
     try:
@@ -313,8 +314,8 @@ def _by_time(
     if len(kept) < len(train) / 2:
         raise InputError(
             f"split {index} of {dataset.name}: {len(train) - len(kept):,} of {len(train):,} "
-            "earlier rows are of groups that test, so that they cannot train; ignore the groups: a "
-            "split by time trains on no later row anyway"
+            "earlier rows belong to groups in the test set and are excluded from training; ignore "
+            "the groups: a split by time never trains on later rows anyway"
         )
     return kept, test
 
@@ -322,7 +323,7 @@ def _by_time(
 def _past_and_next(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before the window `index` of a share of the rows, and those in it.
+    """Return the rows before the window `index` of a fraction of the rows, and those in it.
 
     Window 0 is the latest; each begins and ends at the change of time next to its exact place.
     """

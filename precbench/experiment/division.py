@@ -93,10 +93,10 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     Returns
     -------
     split : RowSplit
-        The training rows in random order, those of the validation part last: the same order for
+        The training rows in random order, those of the validation set last: the same order for
         every solver, so that comparisons on a split are paired.
     n_fit : int
-        Number of training rows before the validation part; all of them where the rows are too few
+        Number of training rows before the validation set; all of them where the rows are too few
         for one and the trial has nothing to tune.
 
     Raises
@@ -138,7 +138,7 @@ class StreamDivision(NamedTuple):
     train, test : RowStream
         Unscaled.
     validation : callable
-        Maps row numbers to whether these training rows belong to the validation part.
+        Maps row numbers to whether these training rows belong to the validation set.
     """
 
     train: RowStream

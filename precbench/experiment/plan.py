@@ -47,7 +47,7 @@ class Plan:
     def protocol(self) -> str:
         """The protocol as text."""
         own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
-        kept = f"; {', '.join(own)}: the provided training and test parts" if own else ""
+        kept = f"; {', '.join(own)}: the provided training and test sets" if own else ""
         return self._division + kept
 
     @property
@@ -71,14 +71,14 @@ class Plan:
                 return f"trained on the past, measured on the latest {share}"
             return f"trained on the past, measured on the next {share}, {n} split{'s' * (n != 1)}"
         if protocol.split == "provided":
-            return "the provided training and test parts"
+            return "the provided training and test sets"
         return "trained and measured on all rows"
 
     @property
     def scaling(self) -> str:
         """The scaling as text."""
         kinds = {trial.scaling for trial, _ in self.trials}
-        where = {"train": "on the training part", "all": "on all rows"}
+        where = {"train": "on the training set", "all": "on all rows"}
         fitted = where[self.experiment.scaling_fitted_on]
         words = {
             "standardise": f"standardised {fitted}",
@@ -207,7 +207,7 @@ def _refuse_too_few_rows(
                     other = ", or choose by another (tuned_by)" if part == "validation" else ""
                     more = ", or more rows to smoke" if smoke else ""
                     raise InputError(
-                        f"{metric.label} cannot be measured on the {part} part of split "
+                        f"{metric.label} cannot be measured on the {part} set of split "
                         f"{trial.split.index} of {size_of}: {shortage}{other}{more}"
                     )
 

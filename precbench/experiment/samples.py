@@ -302,7 +302,7 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
         Random features, where the trial asks for them, in place of the features. Read-only, for
         they serve several trials.
     n_fit : int
-        Number of rows before the validation part.
+        Number of rows before the validation set.
     """
     split, n_fit = divide_rows(trial, dataset)
     X = dataset.X[split.train]
@@ -333,7 +333,7 @@ def _streamed(trial: Trial, dataset: StreamedDataset, part: str) -> Streamed:
     division = divide_stream(trial, dataset)
     rows = division.test if part == "test" else division.train
     fitted_on = division.train if trial.scaling_fitted_on == "train" else dataset.X
-    name = f"the {part} part of {dataset.name}"
+    name = f"the {part} set of {dataset.name}"
     return Streamed(rows.scaled(trial.scaling, fitted_on), name)
 
 

@@ -103,7 +103,7 @@ class NamedData(Section):
     name: CardName
     on_missing: OnMissing = "error"
     split: Literal["provided"] | None = None
-    """The provided training and test parts, in place of the split of the protocol."""
+    """The provided training and test sets, in place of the split of the protocol."""
     scaling: Scaling | None = None
     """In place of that of the config, or that of the card."""
 
@@ -201,7 +201,7 @@ class Protocol(Section):
 
     split: SplitKind = "random"
     test_size: Share = 0.3
-    """Share of the rows that test; of ``split: time`` in each split, the latest rows in split 0."""
+    """Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows."""
     train_size: PositiveInt | None = None
     """Number of training rows, in place of `test_size`; the others are test rows."""
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
@@ -236,11 +236,13 @@ class Protocol(Section):
             if name in self.model_fields_set and self.split not in kinds:
                 problems.append(((name,), f"has no meaning with split: {self.split}"))
         if {"test_size", "train_size"} <= self.model_fields_set:
-            problems.append((("train_size",), "stands beside test_size: give one of the two"))
+            problems.append(
+                (("train_size",), "cannot be combined with test_size: give one of the two")
+            )
         if self.split == "kfold" and self.n_splits < 2:
             problems.append((("n_splits",), "kfold needs at least 2"))
         if self.split == "time" and self.n_splits * self.test_size >= 1:
-            text = f"{self.n_splits} test parts of {self.test_size:g} leave no rows to train on"
+            text = f"{self.n_splits} test sets of {self.test_size:g} leave no rows to train on"
             problems.append((("test_size",), f"{text}: give less than {1 / self.n_splits:.3g}"))
         if len(self._all) > MOST_SPLITS:
             text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
@@ -462,7 +464,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         try:
             made = SOLVERS[solver](**{name: candidate})
             if isinstance(candidate, str) and made._parameter_constraints[name] is K:
-                check_k(candidate)  # its sentence says what may have been meant
+                check_k(candidate)  # its message says what may have been meant
             made._validate_params()
         except (TypeError, ValueError) as error:
             problems.append(str(error))

@@ -39,14 +39,14 @@ class Split:
     ----------
     kind : {"random", "kfold", "time", "provided", "none"}
     index : int
-        For ``kfold`` it counts the folds of all repetitions, for ``time`` the test parts from the
+        For ``kfold`` it counts the folds of all repetitions, for ``time`` the test sets from the
         latest one back.
     seed : int
         The same for all folds of one repetition of a ``kfold``.
     n_splits : int
         Number of folds; used by ``kfold`` only.
     test_size : float
-        Share of the rows in the test part; used by ``random`` and ``time``.
+        Fraction of the rows in the test set; used by ``random`` and ``time``.
     train_size : int or None
         Number of training rows, in place of `test_size`.
     stratified : bool
@@ -65,7 +65,7 @@ class Split:
 
     @property
     def fold(self) -> int:
-        """Index of the test part in its partition; used by ``kfold`` only."""
+        """Index of the test set in its partition; used by ``kfold`` only."""
         return self.index % self.n_splits
 
     def description(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Trial:
     metric : Metric
         The metric that tuning optimises.
     validation_size : float
-        Share of the training rows on which candidates are measured.
+        Fraction of the training rows on which candidates are measured.
     checkpoints : int, "every" or tuple of float
         Number of points of the curve (1 keeps the final weights only), or their places.
     rows : int or None

@@ -1,4 +1,4 @@
-"""The choice of parameters on the validation part."""
+"""The choice of parameters on the validation set."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ def choose(
     trial: Trial,
     train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
-    """Choose the candidate whose ranking of the validation part is best; among ties the middle one.
+    """Choose the candidate whose ranking of the validation set is best; among ties the middle one.
 
     Parameters
     ----------

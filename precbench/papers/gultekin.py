@@ -1,4 +1,4 @@
-"""Figure 1 of gultekin; its bounds stand in `precbench.papers.gultekin_bounds`.
+"""Figure 1 of gultekin; its bounds are in `precbench.papers.gultekin_bounds`.
 
 References
 ----------
@@ -62,7 +62,7 @@ def gaussian_mixtures(
     radius : float
         Radius of the ball that contains all linear rankers.
     skewed : MixtureProblem
-        For training sets with another share of positives.
+        For training sets with a different fraction of positives.
     skewed_pairs : int
         S there.
     shares : list of float
@@ -95,7 +95,7 @@ def gaussian_mixtures(
             The speed-up over that loop: from the seconds, from those with checks, and of the
             accumulation alone (the time beyond that of a single pair, if it is measurable).
         ``skew``
-            AUC for each share of positives; the larger mean of the first and last share.
+            AUC for each fraction of positives; the larger mean of the first and last share.
         ``covariance``
             AUC with covariances that are not isotropic, and less that with isotropic ones.
 

@@ -175,7 +175,7 @@ def pair_bounds(
             Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1; -1/2 is
             ``stated``.
         ``probability``
-            Of a deviation of at least ``epsilon``, ``measured`` as a share of the draws, and its
+            Of a deviation of at least ``epsilon``, ``measured`` as a fraction of the draws, and its
             bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
         ``largest ratio``
             Of the exact probability to those of the lemma.

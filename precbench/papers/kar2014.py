@@ -443,7 +443,7 @@ def error_bounds(
     samples : int
         Samples of s rows that measure the deviation alpha.
     eta0 : float
-        Step length of 1PMB.
+        Step size of 1PMB.
     top, beta, radius : float
         As in `FTRL`.
     seed : int
@@ -488,7 +488,7 @@ def error_bounds(
                 values = _converted(player, X, y, horizon, streams, of, best, seed)
                 found += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
-                continue  # its k is a share of the positives in 1PMB
+                continue  # its k is a fraction of the positives in 1PMB
             X_n, y_n = X[:rows], y[:rows]
             best = _best(player, X_n, y_n)
             for size in buffers:

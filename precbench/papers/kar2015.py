@@ -54,7 +54,7 @@ def precision_bounds(
 ) -> pd.DataFrame:
     """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values.
 
-    Each solver makes one pass over the training part of a split, 70 % of the rows in random
+    Each solver makes one pass over the training set of a split, 70 % of the rows in random
     order, so that the batches of the theorems are those of the solver.
 
     Parameters
@@ -62,15 +62,15 @@ def precision_bounds(
     datasets : list of str
         With a known optimum.
     k : float
-        kappa, a share of the positives; rounded up in each batch.
+        kappa, a fraction of the positives; rounded up in each batch.
     batch_sizes : list of int
     splits : int
     eta0 : float
-        Step length of SGD@k-avg.
+        Step size of SGD@k-avg.
     radius : float
         Radius of the ball of SGD@k-avg, and of the sphere that holds the w of Theorem 12.
     sample_sizes : list of int
-        Batch lengths for Theorem 12.
+        Batch sizes for Theorem 12.
     weights, samples : int
         Number of w for Theorem 12, and of samples of each size.
     seed : int
@@ -172,13 +172,13 @@ def precision_rates(
     dataset : str
         With a known optimum.
     k : float
-        kappa, a share of the positives; rounded up in each batch.
+        kappa, a fraction of the positives; rounded up in each batch.
     lengths : list of int
         Values of b.
     repetitions : int
         Streams of each length.
     eta0 : float
-        Step length on the surrogate divided by k, of which the theorem speaks: SGD@k, which sums
+        Step size on the surrogate divided by k, of which the theorem speaks: SGD@k, which sums
         over k rows, gets it divided by the k of an average batch.
     radius : float
         As in `precision_bounds`.

@@ -49,9 +49,9 @@ def surrogate_minima(
     datasets : list of str
         Scaled as their cards recommend.
     k : float
-        Share of the positives.
+        Fraction of the positives.
     eta0 : list of float
-        Step lengths of SGD@k.
+        Step sizes of SGD@k.
     epochs, batch_size : int
         Of SGD@k.
     seed : int
@@ -60,7 +60,7 @@ def surrogate_minima(
     -------
     pandas.DataFrame
         ``dataset``, ``rows`` (as scaled, or of norm 1), ``surrogate``, ``quantity``, ``eta0``,
-        ``value``: for each step length the surrogate as a multiple of its value at w = 0, and
+        ``value``: for each step size the surrogate as a multiple of its value at w = 0, and
         whether w = 0 is a minimiser (1 or 0).
     """
     found = []
@@ -103,7 +103,7 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     positive : ndarray of bool, shape (n_samples,)
         With at least k negatives.
     k : float or int
-        Share of the positives, or a count.
+        Fraction of the positives, or a count.
     surrogate : {"avg", "max"}
 
     Returns

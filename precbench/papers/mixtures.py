@@ -168,7 +168,7 @@ class MixturePair:
 def _placements(
     scores: NDArray[np.float64], y: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the share of the other class that each positive, and each negative, is right of."""
+    """Return the fraction of the other class that each positive, and each negative, is right of."""
     pos, neg = scores[y > 0], scores[y < 0]
     return _shares_below(pos, neg), 1 - _shares_below(neg, pos)
 

@@ -113,7 +113,7 @@ def pair_shares(
     -------
     pandas.DataFrame
         ``objective`` (``p=4``, ..., ``IR``), ``positive`` and ``negative`` (their ranks within
-        their class, as text, 1 is the highest score), ``value`` (the share of the objective).
+        their class, as text, 1 is the highest score), ``value`` (the fraction of the objective).
         The rank ``all`` stands for the sum over that class.
 
     Raises
@@ -228,7 +228,7 @@ def discount_factors(
     Returns
     -------
     pandas.DataFrame
-        ``curve``, ``z``, ``value``; and the fact in how large a share of these z the curves lie
+        ``curve``, ``z``, ``value``; and as a fact the fraction of these z for which the curves lie
         above each other as the paper says, with no z.
 
     Raises
@@ -261,8 +261,8 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
     Returns
     -------
     pandas.DataFrame
-        ``curve``, ``b``, ``value``; and two facts, with no b: in how large a share of [0, 1] the
-        bound |a - b| a^(1/p - 1) is the smaller one, and in how large a share of the points
+        ``curve``, ``b``, ``value``; and two facts, with no b: the fraction of [0, 1] on which the
+        bound |a - b| a^(1/p - 1) is the smaller one, and the fraction of the points at which
         the lemma holds.
 
     Notes
@@ -311,7 +311,7 @@ def one_dimensional(
     Parameters
     ----------
     epsilon : float
-        Share of the distribution that lies outside of [-1, 1].
+        Fraction of the distribution that lies outside of [-1, 1].
     m : int
         Rows of a training set.
     repetitions : int

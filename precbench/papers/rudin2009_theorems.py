@@ -212,7 +212,7 @@ def _generalisation(
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights /= weights.sum()
     steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair
-    below = ndtr(nodes - shifts[:, None])  # of a negative's score, the share of positives
+    below = ndtr(nodes - shifts[:, None])  # of a negative's score, the fraction of positives
     stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)
     true = {p: (below**p @ weights) ** (1 / p) for p in powers}
     stairs = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}

@@ -216,7 +216,7 @@ def write_profiles(
     caption: str = "",
     built_in: Sequence[str] = (),
 ) -> list[Path]:
-    """Draw on which share of the data sets each method is within tau of the best one there.
+    """Draw the fraction of data sets on which each method is within tau of the best one.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _draw_profiles(
         axes.set_xlabel(f"τ (at most τ below the best, log scale above {_NEAR:g})")
     axes.set_xlim(tau[0], end)
     axes.set_ylim(0, 1.02)
-    axes.set_ylabel("share of the data sets")
+    axes.set_ylabel("fraction of the data sets")
     legend = figure.legend(lines, [""] * len(lines), loc="outside right upper")
     for text, method in zip(legend.get_texts(), shares, strict=True):
         text.set_text(method)

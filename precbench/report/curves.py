@@ -33,7 +33,8 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
     -------
     pandas.DataFrame
         ``seconds`` (each time of a step of any curve, once all have a value), ``n_splits``,
-        ``q25``, ``median``, ``q75`` and ``reached``, the number of splits that train so long.
+        ``q25``, ``median``, ``q75`` and ``reached``, the number of splits that are trained that
+        long.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()]
     steps = steps.sort_values(clock, kind="stable")
@@ -102,7 +103,7 @@ def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -
 
 
 def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Read a curve at the next point, since a share of the positives is rounded up."""
+    """Read a curve at the next point, since a fraction of the positives is rounded up."""
     return values[np.searchsorted(x, at, "left")]
 
 
@@ -129,7 +130,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the share of rows visited.
+    """Summarise the curves of one solver by the fraction of rows visited.
 
     Parameters
     ----------

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 __all__ = ["write_figures"]
 
 _K_LABELS = {
-    "float": "k (share of the positives)",
+    "float": "k (fraction of the positives)",
     "int": "k (rows)",
-    "str": "k (share of the rows)",
+    "str": "k (fraction of the rows)",
 }
 _AXIS_LABELS = {
-    "batch_size": "batch length (rows)",
-    "epochs": "passes over the training part",
+    "batch_size": "batch size (rows)",
+    "epochs": "passes over the training set",
     "reservoir_size": "reservoir (rows)",
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
@@ -270,7 +270,7 @@ def _draw_time(
     lines.name(axes, data, "seconds")
     clock = "wall seconds of trials that ran alone" if alone else "CPU seconds"
     axes.set_xlabel(f"training time ({clock}, log scale)")
-    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
+    axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
 def _rows_pages(run: Run) -> Iterator[_Page]:
@@ -297,7 +297,7 @@ def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: s
     log_scale(axes, "x")
     lines.name(axes, data, "rows_seen", "value")
     axes.set_xlabel("rows visited (each time counted, log scale)")
-    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
+    axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
 def _share_pages(run: Run) -> Iterator[_Page]:
@@ -315,7 +315,7 @@ def _share_pages(run: Run) -> Iterator[_Page]:
             kind="accuracy-share",
             dataset="",
             sweep=sweep,
-            what=f"{metric} against the share of the rows",
+            what=f"{metric} against the fraction of the rows",
             data=pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True),
             draw=partial(_draw_shares, metric=metric, run=run),
         )
@@ -332,7 +332,7 @@ def _draw_shares(
         axes.set_title("\n".join(title), parse_math=False)
         axes.set_xlabel("rows visited (%)")
     lines.name(axes, data[data["dataset"] == shown[-1]], "share")
-    panels[0, 0].set_ylabel(f"{metric} on the test part", parse_math=False)
+    panels[0, 0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
 def _roc_pages(run: Run) -> Iterator[_Page]:
@@ -351,7 +351,9 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
             what="ROC curves",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
             draw=partial(_draw_roc, left=left, k=k, sizes=sizes),
-            about=[f"Markers: {name}, the share of positives above that point."] if sizes else [],
+            about=[f"Markers: {name}, the precision of the rows up to that point."]
+            if sizes
+            else [],
         )
 
 
@@ -368,7 +370,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
 
 
 def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
-    """Return the positives and rows that test, and `k` in rows, where the results tell them."""
+    """Return the positives and rows of the test set, and `k` in rows, where they are known."""
     about = run.data.get(dataset)
     if about is None or k is None:
         return None
@@ -457,7 +459,7 @@ def _draw_precision(
     lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
     unit = _K_LABELS["float"] if x == "share" else _K_LABELS["int"]
     axes.set_xlabel(f"{unit}, log scale")
-    axes.set_ylabel("prec@k on the test part")
+    axes.set_ylabel("prec@k on the test set")
 
 
 def _roc_counts_pages(run: Run) -> Iterator[_Page]:
@@ -480,7 +482,7 @@ def _roc_counts_pages(run: Run) -> Iterator[_Page]:
 
 
 def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> None:
-    """Draw the training part above the test part; on the right the top of the list."""
+    """Draw the training set above the test set; on the right the top of the list."""
     parts = [part for part in ("training", "test") if (data["part"] == part).any()]
     for i, part in enumerate(parts):
         curves = data[data["part"] == part]
@@ -489,7 +491,7 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
             axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
             lines.draw(axes, curves, "false_positives", "true_positives", marker="")
             axes.locator_params(integer=True)
-            axes.set_title(f"{part} part, {what}")
+            axes.set_title(f"{part} set, {what}")
             axes.set_ylabel("true positives")
             if i == len(parts) - 1:
                 axes.set_xlabel("false positives")
@@ -555,7 +557,7 @@ def _draw_sweep(
     axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
     lines.name(axes, placed, name)
     axes.set_xlabel(label, parse_math=False)
-    axes.set_ylabel(f"{metric} on the test part", parse_math=False)
+    axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
 _KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
@@ -675,7 +677,7 @@ def _quiet_sentence(run: Run, strong: Sequence[str], solvers: Sequence[str]) -> 
 
 
 def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
-    """Add a line of text with its upper edge at `y`, a share of the height."""
+    """Add a line of text with its upper edge at `y`, a fraction of the height."""
     part.text(_MARGIN / _WIDTH, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
 
 

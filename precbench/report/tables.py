@@ -58,7 +58,7 @@ def summarise(
     losses : collection of str
         Labels of the metrics for which smaller is better.
     test_shares : mapping of str to float, optional
-        Share of the rows that test, by data set; without it no interval and no test.
+        Fraction of rows in the test set, by data set; without it no interval and no test.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     -------
     pandas.DataFrame
         One row per ``dataset``, ``sweep``, ``metric``, ``solver``, ``split`` and ``seed``, with
-        ``value``, ``seconds`` and ``seconds_to_99``, and what the trial tells of itself.
+        ``value``, ``seconds`` and ``seconds_to_99``, and what the record of the trial says.
     """
     rows = results[results["part"] == "test"]
     of_trial = [*_GROUP, *_TRIAL]
@@ -384,7 +384,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
 
 
 def tuned(summary: pd.DataFrame) -> list[str]:
-    """Return the sentences about parameters chosen on a validation part, if there are any.
+    """Return the sentences about parameters chosen on a validation set, if there are any.
 
     Parameters
     ----------
@@ -402,13 +402,13 @@ def tuned(summary: pd.DataFrame) -> list[str]:
     if trials["sweep"].nunique() > 1:
         solvers = ", ".join(trials[chose]["solver"].unique())
         return [
-            f"Chosen on a validation part of the training rows: parameters of {solvers}, see the "
+            f"Chosen on a validation set of the training rows: parameters of {solvers}, see the "
             "columns chosen and tuning_seconds of summary.csv."
         ]
     chosen = _by_solver(trials, trials["chosen"].where(chose))
     seconds = _by_solver(trials, trials["tuning_seconds"].where(chose).dropna().map(three_digits))
     return [
-        f"Chosen on a validation part of the training rows: {chosen}.",
+        f"Chosen on a validation set of the training rows: {chosen}.",
         f"Tuning took in addition (median wall seconds): {seconds}.",
     ]
 

@@ -397,7 +397,7 @@ class Cluster:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Say in a sentence that the scheduler has gone, or what a worker could not do."""
+        """Raise an error that the scheduler has gone, or of what a worker could not do."""
         try:
             yield
         except (PrecbenchError, TimeoutError, distributed.KilledWorker):
@@ -421,7 +421,7 @@ def _host(worker: str) -> str:
 
 
 def _silence() -> None:
-    """Keep Dask from telling in many lines what an error tells in one."""
+    """Keep Dask from logging in many lines what an error says in one."""
     for name in logging.root.manager.loggerDict:
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,7 +1,7 @@
 """Trials on a worker of a Dask cluster: each runs in a process that the worker keeps for it.
 
 A process of its own has signals and clocks to itself, so that a trial ends by its time limit and is
-timed as on one machine; and when it dies, the worker tells, and lives on.
+timed as on one machine; if it dies, the worker reports it and stays alive.
 """
 
 import functools
@@ -51,7 +51,7 @@ _LOOK_SECONDS = 0.1
 _MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
 
 BEGUN = "precbench"
-"""Topic of the events that tell which trials have begun, also on a worker that then dies."""
+"""Topic of the events that say which trials have begun, also on a worker that then dies."""
 
 
 class Answer(NamedTuple):
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
 
 
 def begun(job: Job) -> str:
-    """Return the event that tells that a job has begun."""
+    """Return the event that says that a job has begun."""
     return f"{job.run}-{job.key}"
 
 

@@ -374,7 +374,7 @@ def _write_mark(
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of an error of ours, else the type, message and place, in one line."""
+    """Return the message of a PrecbenchError, else type, message and place, in one line."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -1,4 +1,4 @@
-"""All solvers, as estimators in the style of scikit-learn; `SOLVERS` maps names to them.
+"""All solvers, as scikit-learn-compatible estimators; `SOLVERS` maps names to them.
 
 ``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for presets of one class.
 Installed packages add solvers through the entry point group ``precbench.solvers``.
@@ -74,7 +74,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     Parameters
     ----------
     factory : callable
-        Called without arguments. A classifier in the style of scikit-learn is made a solver.
+        Called without arguments. A scikit-learn-compatible classifier is made a solver.
 
     Returns
     -------

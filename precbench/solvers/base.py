@@ -74,8 +74,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """
 
     algorithm_version: int | str = 1
-    """Changed by all that alters the numbers and is not code of this package; part of the key of a
-    trial."""
+    """Part of the key of a trial. Bump when results change for reasons other than this package's
+    code."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
@@ -113,8 +113,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Converted to float64, C order or CSR, if it is not; never changed. Values of float32
-            stay as they are if `dtypes` has this type: half the memory, and the result is to the
-            bit that of the same values as float64.
+            stay as they are if `dtypes` has this type: half the memory, and the result is
+            bitwise identical to that of the same values as float64.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         trace : callable, optional
@@ -226,7 +226,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If the last call of fit failed, with other features than those of the earlier one.
+            If the last fit failed, on rows with other features than those of the fit before it.
         """
         check_is_fitted(self, self._fitted)
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C", reset=False)
@@ -425,8 +425,8 @@ class NonlinearRanker(Ranker):
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
             raise InputError(
-                f"X has {n_features:,} features and the scores are those of {self._width:,}, from "
-                "before a fit that failed: call fit again"
+                f"X has {n_features:,} features, but the model was fitted with {self._width:,} "
+                "before a later fit failed: call fit again"
             )
 
 

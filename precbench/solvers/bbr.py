@@ -199,7 +199,7 @@ class BBR(SquaredPairRanker):
         classes: ArrayLike | None = None,
         trace: Trace | None = None,
     ) -> Self:
-        """Go on with more rows: the result is that of `fit` on all of them, except for rounding.
+        """Continue with more rows: the result is that of `fit` on all of them, except for rounding.
 
         Parameters
         ----------

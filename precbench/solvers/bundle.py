@@ -73,7 +73,7 @@ class Bundle:
         return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
-        """Go on solving for the weights of the planes; return whether their gap is at most tol."""
+        """Solve further for the weights of the planes; return whether their gap is at most tol."""
         m = self._n_planes
         alpha, gradient = self._alpha[:m], np.empty(m)
         steps = cutting_plane.solve_master(

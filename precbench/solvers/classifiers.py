@@ -47,7 +47,7 @@ def _one_thread() -> Any:
 
 
 class ScoringClassifier(NonlinearRanker):
-    """Base of contestants that are classifiers in the style of scikit-learn.
+    """Base of contestants that are scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
     positive class, less 1/2. It runs in one thread. It has no state before the end of its training.
@@ -123,7 +123,7 @@ class ScoringClassifier(NonlinearRanker):
 
 
 class GrowingEnsemble(ScoringClassifier):
-    """Base of ensembles of scikit-learn that can go on with more trees.
+    """Base of ensembles of scikit-learn that can continue with more trees.
 
     The trace is called where it asks to be, through its ``next_rows``; without, at the end.
     """
@@ -166,7 +166,7 @@ class GrowingEnsemble(ScoringClassifier):
             return self._scores_of_first(self._rows(X), n_iter)
 
     def to_trees(self) -> Trees:
-        """Return the trees as plain arrays, which give the same scores to the bit.
+        """Return the trees as plain arrays, whose scores are bitwise identical.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     min_samples_leaf : int, default=20
     l2_regularization : float, default=0.0
     max_features : float, default=1.0
-        Share of the features that each split chooses among.
+        Fraction of the features that each split chooses among.
     class_weight : {"balanced"}, dict or None, default=None
         As of `LogisticRegressionRanker`.
     random_state : int or None, default=None
@@ -339,7 +339,7 @@ class RandomForest(GrowingEnsemble):
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
-    """Make a solver of a classifier in the style of scikit-learn.
+    """Make a solver of a scikit-learn-compatible classifier.
 
     Parameters
     ----------

@@ -53,16 +53,16 @@ class CuttingPlane(LinearRanker):
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="prec@k"
     k : float, int or str, default=0.25
-        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
-        ("1 %"); of more rows than there are positives, as many as these.
+        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
+        rows ("1 %"); of more rows than there are positives, as many as these.
     beta : float, default=0.1
-        Share of the negatives in (0, 1], for "pauc".
+        Fraction of the negatives in (0, 1], for "pauc".
     at_least_k : bool, default=False
         For "prec@k": the risk that SVMperf minimises, whose labellings have k ones or more.
     C : float, default=1.0
         Weight of the risk.
     tol : float, default=1e-3
-        Stop when the smallest P found exceeds the lower bound by at most this share of itself.
+        Stop when the smallest P found exceeds the lower bound by at most this fraction of itself.
     max_iter : int, default=5000
 
     Attributes
@@ -194,7 +194,7 @@ class CuttingPlane(LinearRanker):
             if bundle.is_stuck:
                 warn(
                     f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and the "
-                    "digits of the numbers do not suffice to go on: scale the features, or take a "
+                    "digits of the numbers do not suffice for more: scale the features, or take a "
                     "smaller C"
                 )
                 return False
@@ -281,7 +281,7 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """Maximise the share of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``."""
+    """Maximise the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``."""
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)

@@ -65,10 +65,10 @@ class FTRL(LinearRanker):
     ----------
     objective : {"prec@k", "prbep", "pauc"}, default="prbep"
     top : float or int, default=0.25
-        k of "prec@k": a share of the rows so far in (0, 1], rounded up, or a count, at first cut
+        k of "prec@k": a fraction of the rows so far in (0, 1], rounded up, or a count, at first cut
         to their number.
     beta : float, default=0.1
-        Share of the negatives so far in (0, 1], rounded up, for "pauc".
+        Fraction of the negatives so far in (0, 1], rounded up, for "pauc".
     radius : float, default=1.0
     eta : float or None, default=None
         None for the value above.

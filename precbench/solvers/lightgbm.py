@@ -128,7 +128,7 @@ class BoostedTrees(NonlinearRanker):
         return np.asarray(found, dtype=np.float64)
 
     def to_trees(self) -> Trees:
-        """Return the trees as plain arrays, which give the same scores to the bit.
+        """Return the trees as plain arrays, whose scores are bitwise identical.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     reg_lambda : float, default=0.0
         Weight of the L2 penalty.
     colsample_bytree : float, default=1.0
-        Share of the features that each tree is made of.
+        Fraction of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None
         As of `LogisticRegressionRanker`.
     random_state : int or None, default=None
@@ -203,7 +203,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
 class LambdaRank(BoostedTrees):
     """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
 
-    The pairs of rows that it learns from have at least one row among the first k of a list, and
+    The pairs of rows that it learns from have at least one row in the top k of a list, and
     weigh as much as swapping them changes the discounted cumulative gain. More rows than a list may
     hold are divided at random into lists of equal length. An iteration takes time in proportion to
     k times the length of the lists.
@@ -211,8 +211,8 @@ class LambdaRank(BoostedTrees):
     Parameters
     ----------
     k : float, int or str, default=1.0
-        Share of the positives in (0, 1], count of rows, or share of the rows ("1 %") that is the
-        top, at most as many rows as there are positives; of each list its share.
+        Fraction of the positives in (0, 1], count of rows, or fraction of the rows ("1 %") that is
+        the top, at most as many rows as there are positives; of each list its share.
     list_length : int, default=10000
         Most rows of a list; LightGBM takes no more than 10,000.
     n_estimators : int, default=100
@@ -223,7 +223,7 @@ class LambdaRank(BoostedTrees):
     reg_lambda : float, default=0.0
         Weight of the L2 penalty.
     colsample_bytree : float, default=1.0
-        Share of the features that each tree is made of.
+        Fraction of the features that each tree is made of.
     random_state : int or None, default=None
 
     References

@@ -58,8 +58,8 @@ class Rule:
     code : int
         Rule of the kernel.
     top : float, int or str
-        The first rows that the rule looks at, a share of the positives (for the objectives "pauc"
-        and "auc" of the negatives), a count, or a share of the rows.
+        The first rows that the rule looks at: a fraction of the positives (for the objectives
+        "pauc" and "auc" of the negatives), a count, or a fraction of the rows.
     has_threshold : bool
         The rule aims at score 0: there is an intercept.
     eta0 : float or None
@@ -135,7 +135,7 @@ class MiniBatchRanker(PassRanker):
             n_whole = (stop - start) // b
             whole = start + n_whole * b if any_share else stop
             visit_batches(start, whole, 0, b)
-            # of a last, shorter batch a share of the rows is another number
+            # of a last, shorter batch a fraction of the rows is another number
             visit_batches(whole, stop, n_whole, stop - whole)
             for solver in solvers:
                 solver.n_empty_batches_ = int(solver._counts[0])
@@ -211,23 +211,23 @@ class PrecisionRanker(MiniBatchRanker):
 
 
 class PerceptronAtK(PrecisionRanker):
-    """Perceptron@k: learn from the negatives among the k first of each batch.
+    """Perceptron@k: learn from the negatives in the top k of each batch.
 
-    With the false positives FP (negatives among the k first) and the false negatives FN
+    With the false positives FP (negatives in the top k) and the false negatives FN
     (positives that are not) of a batch under the current w,
 
     - ``"avg"``: ``w += |FP| / |FN| * sum(FN) - sum(FP)``,
     - ``"max"``: ``w += sum(the |FP| first of FN) - sum(FP)``.
 
-    Of rows with equal scores the one visited earlier is first. In a batch, k is a share of the
+    Of rows with equal scores the one visited earlier is first. In a batch, k is a fraction of the
     batch's own positives or rows, rounded up, or a count; at most the number of its positives.
 
     Parameters
     ----------
     variant : {"avg", "max"}, default="avg"
     k : float, int or str, default=0.25
-        Share of the positives in (0, 1], a count of rows, or a share of the rows ("1 %"); of more
-        rows than there are positives, as many as these.
+        Fraction of the positives in (0, 1], a count of rows, or a fraction of the rows ("1 %"); of
+        more rows than there are positives, as many as these.
     batch_size : int, default=500
     epochs : int, default=25
     average : bool, default=False
@@ -293,14 +293,14 @@ class SGDAtK(PrecisionRanker):
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
     batch t, and P_W the projection onto the ball of the given radius. The surrogates are those
-    of `precbench.losses`, sums over the k first rows and not means.
+    of `precbench.losses`, sums over the top k rows and not means.
 
     Parameters
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
     k : float, int or str, default=0.25
-        Share of the positives in (0, 1], a count of rows, or a share of the rows ("1 %"), as in
-        `PerceptronAtK`.
+        Fraction of the positives in (0, 1], a count of rows, or a fraction of the rows ("1 %"), as
+        in `PerceptronAtK`.
     batch_size : int, default=500
     epochs : int, default=25
     eta0 : float, default=0.1
@@ -318,7 +318,7 @@ class SGDAtK(PrecisionRanker):
     References
     ----------
     Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
-    Algorithms 3 and 4. The paper leaves step lengths and the ball open.
+    Algorithms 3 and 4. The paper leaves step sizes and the ball open.
     """
 
     allowed = Allowed(
@@ -404,10 +404,10 @@ class OnePMB(ObjectiveRanker):
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
     k : float, int or str, default=0.25
-        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
-        ("1 %"), as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
+        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
+        rows ("1 %"), as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
     beta : float, default=0.1
-        For "pauc": share of the negatives in (0, 1], in a batch of the batch's own, rounded up.
+        For "pauc": fraction of the negatives in (0, 1], in a batch of the batch's own, rounded up.
     batch_size : int, default=500
         Longer than the data: all rows are one batch.
     epochs : int, default=25
@@ -460,8 +460,8 @@ class TwoPMB(ObjectiveRanker):
     batches e = 1, 2, ...; each one, appended to the buffer, makes a step as in `OnePMB`. Every
     further epoch is one more pass 2 with the same buffer.
 
-    In a batch the share of positives is inflated. The loss of a batch still estimates "pauc" and
-    "auc", which treat the two classes separately. For "prec@k", whose k is a share of the
+    In a batch the fraction of positives is inflated. The loss of a batch still estimates "pauc" and
+    "auc", which treat the two classes separately. For "prec@k", whose k is a fraction of the
     positives in the buffer, and for "f1", whose threshold then lets too many rows through, it is
     that of an easier problem.
 
@@ -469,11 +469,11 @@ class TwoPMB(ObjectiveRanker):
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
     k : float, int or str, default=0.25
-        For "prec@k": share of the positives in the buffer in (0, 1], rounded up, a count, or a
-        share of the rows of a batch with the buffer ("1 %"); at most the number of positives in
+        For "prec@k": fraction of the positives in the buffer in (0, 1], rounded up, a count, or a
+        fraction of the rows of a batch with the buffer ("1 %"); at most the number of positives in
         the buffer. The paper does not say.
     beta : float, default=0.1
-        For "pauc": share of a batch's negatives in (0, 1], rounded up.
+        For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
         Negatives in a batch (the paper's buffer B₋ of size s, beside B₊); if there are fewer, all.
     reservoir_size : int or None, default=None
@@ -495,7 +495,7 @@ class TwoPMB(ObjectiveRanker):
     References
     ----------
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, Algorithm 2 and appendix H; sign and step length as in `OnePMB`.
+    functions", NIPS 2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
     """
 
     allowed = Allowed(reservoir_size=[None, *COUNT])

@@ -68,7 +68,7 @@ class _ShareOfRows(StrOptions):
             return False
 
     def __str__(self) -> str:
-        return "a share of the rows such as '1 %'"
+        return "a percentage of the rows such as '1 %'"
 
 
 POSITIVE = real(0, None, "neither")
@@ -76,7 +76,7 @@ NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = [Interval(Integral, 1, None, closed="left")]
-SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a share of a class
+SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a fraction of a class
 K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.topk.check_k`
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]

@@ -174,7 +174,7 @@ class PassRanker(LinearRanker):
         order: ArrayLike | None = None,
         trace: Trace | None = None,
     ) -> Self:
-        """Go on learning with one pass over more rows.
+        """Continue learning with one pass over more rows.
 
         Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
         the same path as one call. Whether the mean of w is returned is settled at the first call.
@@ -211,7 +211,7 @@ class PassRanker(LinearRanker):
             if len(self._w) != X.shape[1] + self._has_intercept:
                 raise InputError(
                     'the objective was changed to or from "f1", the only one with an intercept: '
-                    "go on with the objective of the first rows, or call fit"
+                    "continue with the objective of the first rows, or call fit"
                 )
         rows = as_rows(X)
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
@@ -269,7 +269,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Each ends with the weights, to the bit, and at the place that a fit of its own would give it.
+    Each ends with bitwise the weights, and at the place, that a fit of its own would give it.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 def _visit(
     fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
 ) -> list[Fit]:
-    """Visit rows in batches of b, slice by slice; return the fits that go on."""
+    """Visit rows in batches of b, slice by slice; return the fits that continue."""
     n, start, visit = len(order), 0, None
     while fits and start < n:
         solvers = [fit.solver for fit in fits]

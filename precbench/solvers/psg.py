@@ -35,10 +35,10 @@ class ProjectedSubgradient(LinearRanker):
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="pauc"
     k : float, int or str, default=0.25
-        For "prec@k": share of the positives in (0, 1], a count of rows, or a share of the rows
-        ("1 %"); of more rows than there are positives, as many as these.
+        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
+        rows ("1 %"); of more rows than there are positives, as many as these.
     beta : float, default=0.1
-        Share of the negatives in (0, 1], for "pauc".
+        Fraction of the negatives in (0, 1], for "pauc".
     eta0 : float, default=0.1
     radius : float or None, default=None
         Radius of the ball W; None for the whole space.

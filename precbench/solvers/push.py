@@ -28,7 +28,7 @@ __all__ = ["IRPush", "PNormPush", "RankBoost"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the greatest curvature
-_FLAT = 1e-6  # along an axis with so small a share of the greatest curvature, w may diverge
+_FLAT = 1e-6  # along an axis with so small a fraction of the greatest curvature, w may diverge
 
 
 class PushRanker(LinearRanker):

@@ -27,7 +27,7 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
-_THIN = 0.2  # share of non-zeros below which BLAS on dense rows takes longer than SciPy
+_THIN = 0.2  # fraction of non-zeros below which BLAS on dense rows takes longer than SciPy
 _FEW_ROWS = 1000  # of a linear programme, to begin with
 _FEASIBLE = 1e-7  # a violation that HiGHS lets pass
 _WRONG = 1e-6  # relative to the greatest difference of scores, a smaller one counts as 0
@@ -359,7 +359,7 @@ class ExponentialRisk(PushRisk):
         return terms
 
     def _shares(self, terms: list[_Term]) -> tuple[NDArray[np.float64], float]:
-        """Return the share of each term in R, and ``log(R) / p``."""
+        """Return the fraction of each term in R, and ``log(R) / p``."""
         log_risks = self.p * np.array([term.value for term in terms])
         return softmax(log_risks), float(logsumexp(log_risks)) / self.p
 

@@ -89,7 +89,7 @@ def with_short_indices(X: Any) -> Any:
 
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``X @ w``: equal scores for equal rows, and the same bits on every machine.
+    """Return ``X @ w``: equal scores for equal rows, bitwise identical on every machine.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``X.T @ coef``, the same bits on every machine."""
+    """Return ``X.T @ coef``, bitwise identical on every machine."""
     out, length = np.zeros(n_features), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)
@@ -117,5 +117,5 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
 
 
 def norm(w: NDArray[np.float64]) -> float:
-    """Return ``||w||``, the same bits on every machine."""
+    """Return ``||w||``, bitwise identical on every machine."""
     return math.sqrt(dot(w, w))

@@ -24,7 +24,7 @@ class _Point(NamedTuple):
     scores: NDArray[np.float64]
 
     def beyond(self, before: "_Point", factor: float) -> "_Point":
-        """Go on in the direction from an earlier point, by a factor of the way."""
+        """Continue in the direction from an earlier point, by a factor of the way."""
         return _Point(*(b + factor * (b - a) for a, b in zip(before, self, strict=True)))
 
 
@@ -48,12 +48,12 @@ class TopPush(LinearRanker):
     Parameters
     ----------
     top_negatives : int or float, default=1
-        K: a count, or a share of the negatives (float in (0, 1], rounded up). The solver
+        K: a count, or a fraction of the negatives (float in (0, 1], rounded up). The solver
         "toppush-k" has 0.05.
     C : float, default=1.0
         Weight of the loss; the paper's lambda is 1 / C.
     tol : float, default=1e-4
-        Stop when P exceeds the lower bound by at most this share of itself.
+        Stop when P exceeds the lower bound by at most this fraction of itself.
     max_iter : int, default=100
         Worth tuning, see the notes.
 
@@ -147,7 +147,7 @@ class TopPush(LinearRanker):
         if self.top_negatives > n_neg:
             raise InputError(
                 f"top_negatives = {self.top_negatives} exceeds the number of negatives, {n_neg}; "
-                "give a smaller count or a share in (0, 1]"
+                "give a smaller count or a fraction in (0, 1]"
             )
         return int(self.top_negatives)
 
@@ -182,7 +182,7 @@ def _projected(
 
 
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
-    """Return the mean of the highest scores, the same bits on every machine."""
+    """Return the mean of the highest scores, bitwise identical on every machine."""
     last = np.partition(scores, -count)[-count]
     above = np.maximum(scores - last, 0)
     return last + dot(above, np.ones_like(above)) / count

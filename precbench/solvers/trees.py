@@ -1,4 +1,4 @@
-"""The trees of fitted ensembles as plain arrays, which score rows to the bit as their libraries do.
+"""The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do.
 
 A file of another library is trusted by the program that reads it: LightGBM reads beyond its arrays,
 or never ends, where the text of a model has another child or feature, and scikit-learn's trees do
@@ -127,7 +127,7 @@ class Trees:
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], *, base: float, is_forest: bool
     ) -> Self:
-        """Rebuild trees of a file, which may be a stranger's.
+        """Rebuild trees of an untrusted file.
 
         Parameters
         ----------

@@ -59,7 +59,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> list[str]:
 
 
 def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
-    """Return the sentence for one error of pydantic; `known` are the keys that are allowed."""
+    """Return the message for one error of pydantic; `known` are the keys that are allowed."""
     kind, found = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]

@@ -97,7 +97,7 @@ class StandIn(Section):
     Attributes
     ----------
     density : float
-        Share of non-zero values.
+        Fraction of non-zero values.
     noise : float
         Standard deviation of the label noise, the linear signal having 1.
     """
@@ -133,12 +133,13 @@ class Card(Section):
     gamma : float or None
         The strong margin of ``generator: margin``.
     non_linear : float or None
-        Share of the variance of the signal of ``generator: signal`` that no linear function sees.
+        Fraction of the variance of the signal of ``generator: signal`` that no linear function
+        sees.
     swapped : int
         Number of positives, and of negatives, whose labels are then swapped.
     rows, features, positives : int
     train_rows : int or None
-        The first rows form the provided training part.
+        The first rows form the provided training set.
     scaling : {"standardise", "unit", "none"}
         Recommended scaling.
     licence, citation : str

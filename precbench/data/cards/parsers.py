@@ -23,7 +23,7 @@ PPI_DROPPED = slice(20, 97)
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-DENSE_ABOVE = 0.5  # share of non-zero values above which a sparse format comes out dense
+DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
 
 

@@ -53,7 +53,7 @@ def generate_stand_in(card: Card) -> Arrays:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
             X *= rng.random(X.shape, dtype=np.float32) < density
-        signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, the same bits on every machine
+        signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)
     y[np.argpartition(-scores, card.positives)[: card.positives]] = 1.0

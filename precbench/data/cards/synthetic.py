@@ -75,7 +75,7 @@ def _with_signal(card: Card) -> Arrays:
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))
     X = rng.standard_normal((card.rows, card.features))
-    linear = np.einsum("ij,j->i", X, w)  # unlike BLAS, the same bits on every machine
+    linear = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))
     curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
     score = NOISE * rng.standard_normal(card.rows)

@@ -42,7 +42,8 @@ class Column:
     fill : float or str or None
         Replaces a missing value; None refuses it.
     origin : str or None
-        For dates and times, which count in days since then: the first day of the training rows.
+        For dates and times, which are converted to days since then: the first day of the training
+        rows.
     """
 
     name: str
@@ -233,7 +234,7 @@ class Encoding:
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """Rebuild an encoding from the result of `to_dict`, which may come from a stranger."""
+        """Rebuild an encoding from the result of `to_dict`, which is untrusted."""
         columns = tuple(
             Column(
                 name=column["name"],

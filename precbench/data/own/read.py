@@ -99,7 +99,8 @@ def read_own_file(
     drop : sequence of str
         Columns to leave out of the features.
     categorical : {"error", "one-hot"}
-        Treatment of text. Dates in ISO 8601 are no text: they count in days since the first one.
+        Treatment of text. Dates in ISO 8601 are not text: they are converted to days since the
+        first one.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them.
     dtype : {"float64", "float32"}
@@ -457,7 +458,7 @@ def _parquet(
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Report the errors of pandas on a damaged file in one sentence."""
+    """Report the errors of pandas on a damaged file in one line."""
     import pandas as pd
 
     try:

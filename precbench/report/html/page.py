@@ -27,7 +27,7 @@ __all__ = ["Page", "experiment_page", "ledger_about", "study_page"]
 _KINDS = {
     "accuracy-time": "Quality against training time",
     "accuracy-rows": "Quality of the iterates",
-    "accuracy-share": "Quality against the share of the rows",
+    "accuracy-share": "Quality against the fraction of the rows",
     "accuracy-sweep": "Quality against the swept parameter",
     "precision-k": "prec@k against k",
     "roc": "ROC curves",

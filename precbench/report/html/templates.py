@@ -25,7 +25,7 @@ def render(template: str, **values: Any) -> str:
     template : str
         Its name.
     **values
-        Texts in it may come from a stranger.
+        Texts in it are untrusted.
 
     Returns
     -------

@@ -42,7 +42,7 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
     skewed = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     wide = skewed.pivot(index="share", columns="method", values="value")
     yield text_table(
-        f"{result.title}: AUC by share of positives",
+        f"{result.title}: AUC by fraction of positives",
         ["", *(_METHODS[str(method)] for method in wide)],
         [(f"{share:g}", *map("{:.4f}".format, of)) for share, *of in wide.itertuples(name=None)],
         "Means over the experiments.",
@@ -91,7 +91,8 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     axes = figure.add_subplot(grid[3, len(problems) // 2])
     _draw_methods(axes, table[table["part"] == "skew"], "share", lines)
     k = result.parameters["skewed"]["components"]
-    axes.set(title=f"({next(letters)}) AUC, K = {k}", xlabel="ρ (share of positives)", ylabel="AUC")
+    title = f"({next(letters)}) AUC, K = {k}"
+    axes.set(title=title, xlabel="ρ (fraction of positives)", ylabel="AUC")
     ordered = [label for label in _METHODS.values() if label in lines]
     aside = figure.add_subplot(grid[3, 0])
     aside.axis("off")

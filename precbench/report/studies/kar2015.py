@@ -78,7 +78,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     wide["share"] = wide["measured"] / wide["bound"]
     uniform = wide["theorem"] == "Theorem 12"
     curves = (
-        (wide[wide["bound"].notna()], "share", "mistakes as a share of the bound"),
+        (wide[wide["bound"].notna()], "share", "mistakes as a fraction of the bound"),
         (wide[uniform], "measured", "deviation in Theorem 12"),
         (
             wide[~uniform & wide["bound"].isna()],
@@ -253,7 +253,7 @@ PRESENTATIONS = {
         tables=_tables,
         draw=_draw,
         size=(10.0, 5.2),
-        caption="Left: mistakes of one pass as a share of their bounds; above 1 a theorem would "
+        caption="Left: mistakes of one pass as a fraction of their bounds; above 1 a theorem would "
         "fail. Middle: the largest deviation of a sample of b rows from all rows, over {weights} w "
         "near the optimum: its 95 % quantile over {samples} samples. Right: the bounds of Theorems "
         "13 and 15 have a factor that the paper leaves open; the smallest with which they hold, "

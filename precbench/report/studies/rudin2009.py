@@ -120,7 +120,7 @@ def _pair_tables(result: Result) -> Iterator[Table]:
     for of, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
         yield text_table(
-            f"{result.title}: share of each {of}",
+            f"{result.title}: fraction of each {of}",
             ["", *dict.fromkeys(sums[of])],
             [
                 (str(name), *rows["value"].map("{:.1%}".format))
@@ -238,7 +238,7 @@ def _draw_choices(axes: "Axes", values: pd.Series) -> None:
     }
     drawn = axes.bar(list(bars), list(bars.values()), color="0.75")
     axes.bar_label(drawn, fmt="%.3f", fontsize=8)
-    axes.set(ylim=(0, 1.1), title="share of the training sets")
+    axes.set(ylim=(0, 1.1), title="fraction of the training sets")
     axes.grid(axis="x", visible=False)
 
 
@@ -430,8 +430,8 @@ PRESENTATIONS = {
         tables=_pair_tables,
         draw=_draw_pairs,
         size=(6.4, 6.0),
-        caption="Share of the objective that falls to a pair, with the exponential loss. Lighter "
-        "is larger: black is 0, and white the largest share of each panel.",
+        caption="Fraction of the objective due to each pair, with the exponential loss. Lighter is "
+        "larger: black is 0, and white the largest fraction of each panel.",
     ),
     "discount-factors": Presentation(
         text=("curve",),
