@@ -89,8 +89,8 @@ def answer(survey: Survey) -> str:
         f"**{found}: use `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
         f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not "
         f"significantly different from the best, on {chosen.tied}. The highest mean is reached by "
-        f"{_counts(wins)} (ties counted for both); choosing the best method of each group in "
-        f"hindsight, the result is not significantly different from it for {_counts(level)}.\n"
+        f"{_counts(wins)} (ties counted for both). Best or tied, with the best method of each "
+        f"group chosen in hindsight for each data set, are {_counts(level)}.\n"
     )
     n = survey.wide("n", survey.real).max(axis=1)
     if (n < 2).any():

@@ -62,7 +62,7 @@ class Status:
 
 
 def show_status(results: Path, as_json: bool) -> None:
-    """Say what is done, running, failed and left."""
+    """Show what is done, running, failed and pending."""
     found = [_status(store) for store in stores(results)]
     if as_json:
         print(json.dumps([asdict(of) for of in found], indent=1))
@@ -132,4 +132,4 @@ def _table(results: Path, found: list[Status]) -> Table:
         texts = [f"{of.done:,} of {of.asked:,}", f"{of.left:,}" if of.left else ""]
         texts.append(", ".join(f"{n} {name}" for name, n in wrong.items()))
         rows.append([Cell(f"{of.experiment} {shard}".rstrip()), *map(Cell, texts)])
-    return Table(str(results), ["experiment", "done", "left", "not ok"], rows)
+    return Table(str(results), ["experiment", "done", "pending", "not ok"], rows)

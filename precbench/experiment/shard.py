@@ -1,4 +1,4 @@
-"""A share of the trials of an experiment, for batch jobs that know nothing of each other."""
+"""A shard of the trials of an experiment, for independent batch jobs."""
 
 import re
 from collections.abc import Collection

@@ -255,7 +255,7 @@ def test_add_rejects_other_files(tmp_path, cache, add_card):
         add_files("toyy", [wrong])
 
 
-# --- files that somebody must bring, without a published checksum ---
+# --- files that the user must provide, without a published checksum ---
 
 ROWS, FEATURES, POSITIVES = 40, 5, 3
 

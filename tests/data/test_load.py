@@ -190,7 +190,7 @@ def test_a_cached_dataset_needs_no_parser(monkeypatch):
     assert time.perf_counter() - start < 0.5
 
 
-# --- formats whose real files are not at hand ---
+# --- formats whose real files are not available ---
 
 
 def test_ppi(tmp_path):

@@ -362,7 +362,7 @@ class _Npy:
                 pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)  # so nothing beside is mapped
                 pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
-            pages.madvise(mmap.MADV_DONTNEED)  # even if somebody keeps the array
+            pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept
 
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
         """Return where the pages with some rows begin, their bytes, and those before the rows."""
