@@ -991,6 +991,11 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
         f"{tmp_path / 'other.yaml'}: 6 trials (3 solvers, 2 splits)",
         "letter: 70 trials (14 solvers, 5 splits)",
     ]
+    claims = Path("configs/kar2015/counterexample.published.yaml").resolve()
+    assert re.search(r": \d\d? claims$", invoke("validate", claims).stdout.strip())
+    wrong = tmp_path / "wrong.published.yaml"
+    wrong.write_text(claims.read_text().replace("printed:", "prnted:", 1))
+    assert "prnted: appendix-a/rows: unknown key" in refused(["validate", wrong])
     [about] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
     assert about == {"config": "kar2015/laws", "says": "a study, precision-laws", "mistakes": []}
 

@@ -7,7 +7,7 @@ it have in common; ``for`` repeats either for each combination of values, whose 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -27,9 +27,12 @@ from precbench.locations import shipped
 from precbench.yaml.document import Document, Keys, load
 from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
 
-__all__ = ["Deviation", "load_claims", "load_deviations"]
+__all__ = ["DEVIATIONS", "SUFFIX", "Deviation", "load_claims", "load_deviations", "read_claims"]
 
 SUFFIX = ".published.yaml"
+"""After the name of a config."""
+DEVIATIONS = f"deviations{SUFFIX}"
+
 Fields = dict[str, Any]
 _CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Discriminator("kind")])
 KINDS = tuple(get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(Claim))
@@ -171,40 +174,62 @@ def load_claims() -> list[Claim]:
         With one line for each mistake: a key, a value, a placeholder, an id that stands twice, or
         a deviation that is not documented.
     """
-    deviations = load_deviations()
     folder = shipped("configs")
+    paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
+    return _read(paths, [path.relative_to(folder).as_posix() for path in paths])
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """Read the claims of one file ``NAME.published.yaml``.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    list of Claim
+
+    Raises
+    ------
+    InputError
+        As `load_claims`.
+    """
+    return _read([path], [path.name])
+
+
+def _read(paths: Sequence[Path], names: Sequence[str]) -> list[Claim]:
+    """Read files, each named as beside its config."""
+    deviations = load_deviations()
     claims: dict[str, Claim] = {}
-    for path in sorted(folder.rglob("*" + SUFFIX)):
-        if path == _deviations_file():
-            continue
+    for path, name in zip(paths, names, strict=True):
         document = load(path)
-        config = path.relative_to(folder).as_posix().removesuffix(SUFFIX)
         problems: list[Problem] = []
-        for keys, claim in _claims_of(document, config):
+        for keys, claim in _claims_of(document, name.removesuffix(SUFFIX)):
             if claim.id in claims:
                 problems += at(keys, [f"a second claim with the id {claim.id}"])
-            for name in claim.all_deviations():
-                problems += at(keys, unknown("deviation", name, deviations))
+            for deviation in claim.all_deviations():
+                problems += at(keys, unknown("deviation", deviation, deviations))
             claims[claim.id] = claim
         if problems:
             raise document.refusal(problems)
     return list(claims.values())
 
 
-def load_deviations() -> dict[str, Deviation]:
-    """Read the documented deviations, by id.
+def load_deviations(path: Path | None = None) -> dict[str, Deviation]:
+    """Read the documented deviations, by id; by default those that are shipped.
 
     Raises
     ------
     InputError
         With one line for each mistake.
     """
-    document = load(_deviations_file())
+    document = load(path or _deviations_file())
     return validated(document, _Deviations).deviations
 
 
 def _deviations_file() -> Path:
-    return shipped("configs") / f"deviations{SUFFIX}"
+    return shipped("configs") / DEVIATIONS
 
 
 class _Found(NamedTuple):

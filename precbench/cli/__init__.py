@@ -526,7 +526,7 @@ def validate(
     ],
     as_json: Json = False,
 ) -> None:
-    """Check configs without running anything, and without their data.
+    """Check configs, or files of claims, without running anything, and without their data.
 
     Every mistake of every config is reported with its line, and what may have been meant.
 

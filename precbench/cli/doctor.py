@@ -15,7 +15,7 @@ from precbench.cli.screen import screen
 from precbench.locations import cache_folder
 
 _KERNELS = Path(__file__).parents[1] / "kernels"
-_EXTRAS = {"parquet": "pyarrow", "trees": "lightgbm"}
+_EXTRAS = {"cluster": "distributed", "parquet": "pyarrow", "trees": "lightgbm"}
 
 
 def examine(as_json: bool) -> int:

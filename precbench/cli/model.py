@@ -194,6 +194,8 @@ def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
+        if name in params:
+            raise InputError(f"--param {name} is given twice")
         params[name] = plain_value(text)
     known = make_solver(options.solver, params).get_params()
     own_options = {"k": ("--k", k), "random_state": ("--seed", options.seed)}

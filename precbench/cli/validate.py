@@ -3,8 +3,10 @@
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
 from precbench.text import one_line
@@ -26,6 +28,8 @@ def validate_configs(names: Sequence[str], as_json: bool) -> int:
 
 def _checked(name: str) -> dict[str, Any]:
     try:
+        if name.endswith(SUFFIX):
+            return {"config": name, "says": _claims_in(Path(name)), "mistakes": []}
         config = load_config(name)
     except InputError as error:
         return {"config": name, "says": "", "mistakes": str(error).splitlines()}
@@ -41,3 +45,9 @@ def _checked(name: str) -> dict[str, Any]:
     n_trials = len(config.trials())
     says = f"{n_trials:,} trial{'s' * (n_trials != 1)}{f' ({counted})' if counted else ''}"
     return {"config": name, "says": says, "mistakes": []}
+
+
+def _claims_in(path: Path) -> str:
+    is_claims = path.name != DEVIATIONS
+    n = len(read_claims(path) if is_claims else load_deviations(path))
+    return f"{n:,} {'claim' if is_claims else 'deviation'}{'s' * (n != 1)}"
