@@ -13,10 +13,12 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ValidationError, create_model
 
 from precbench.cli.kept import Kept, Shown
 from precbench.cli.run import RunOptions
@@ -25,6 +27,7 @@ from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory
+from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
 from precbench.runner import _limits, run_plan, shared_memory, to_do, worker
@@ -154,6 +157,31 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     keep()
     (options.out / "small" / "shown.json").write_text("{}")
     assert not found().shown()
+
+
+@pytest.mark.parametrize("kind", get_args(Data))
+def test_what_was_shown_is_forgotten_when_any_file_of_a_data_set_changes(kind, small, tmp_path):
+    keys = [key for key in kind.model_fields if isinstance(_in_a_field(kind, key, tmp_path), Path)]
+    for key in keys:
+        file = tmp_path / key
+        file.write_text("content")
+        config = small(datasets=f"[{{{key}: {key}}}]")
+        options = RunOptions(jobs=1, out=tmp_path / "out", mirror=None, as_json=False)
+        before = Kept.find(str(config), options).begun
+        assert Kept.find(str(config), options).begun == before
+        file.write_text("other content")
+        assert Kept.find(str(config), options).begun != before
+    assert bool(keys) == ("file" in kind.model_fields)
+
+
+def _in_a_field(kind, key, there):
+    """Return what a field of a section makes of the name of a file, None if it refuses it."""
+    field = create_model("_", value=(kind.__annotations__[key], kind.model_fields[key]))
+    (there / "any").touch()
+    try:
+        return field.model_validate({"value": "any"}, context=there).value
+    except ValidationError:
+        return None
 
 
 def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from precbench.data.cards.load import data_hash
 from precbench.errors import DataUnavailableError
 from precbench.experiment.config import read_config
-from precbench.experiment.sections import NamedData, StreamedCard
+from precbench.experiment.sections import FILE_KEYS, NamedData, StreamedCard
 from precbench.locations import shipped
 from precbench.report.table import Table
 from precbench.store import Store, package_versions
@@ -133,10 +133,10 @@ def _own_files(about: dict[str, Any], home: Path) -> list[Path]:
     """Return the files of the user among the data of a config, which nobody has checked yet."""
     entries = about.get("datasets")
     listed = entries if isinstance(entries, list) else []
-    named = [entry.get("file") for entry in listed if isinstance(entry, dict)]
+    named = [entry.get(key) for entry in listed if isinstance(entry, dict) for key in FILE_KEYS]
     paths = [Path(home, name).expanduser() for name in named if isinstance(name, str)]
     there = filter(os.path.isfile, paths)  # false also for a name that is too long
-    return [path.resolve() for path in there]
+    return sorted({path.resolve() for path in there})
 
 
 def _state(folder: Path, without: Collection[str] = ()) -> list[tuple[str, int, int, int]]:

@@ -10,7 +10,7 @@ import os
 import reprlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -190,6 +190,19 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
 
 Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
+
+
+def _holds_path(annotation: Any) -> bool:
+    return annotation is Path or any(map(_holds_path, get_args(annotation)))
+
+
+FILE_KEYS = frozenset(
+    name
+    for kind in get_args(Data)
+    for name, field in kind.model_fields.items()
+    if _holds_path(field.annotation)
+)
+"""Keys of data sets that name a file of the user."""
 
 
 MOST_SPLITS = 100_000
