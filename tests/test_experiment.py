@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from precbench.cli.run import split_numbers
 from precbench.errors import InputError
 from precbench.experiment import FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
@@ -660,6 +661,21 @@ def test_select_refuses_what_is_not_there(read):
         "small: unknown data set 'lettr' (did you mean 'letter'?)",
         "there is no split 2: the splits are 0, 1",
     ]
+    with pytest.raises(InputError) as caught:
+        read(SMALL).select(seeds=[*range(100), 200, 300, 301])
+    assert str(caught.value) == (
+        "there are no splits 2 to 99, 200, 300 to 301: the splits are 0, 1"
+    )
+
+
+def test_numbers_of_splits_are_bounded_before_they_are_listed():
+    assert split_numbers("4,0-2,1") == [0, 1, 2, 4]
+    for text in ("0-9999999999", "99999999999999999999-100000000000000000000", "100000"):
+        with pytest.raises(InputError, match=r"an experiment has at most 100,000 splits"):
+            split_numbers(text)
+    for text in ("", "1,", "3-1", "a", "-1", "1-2-3"):
+        with pytest.raises(InputError, match=r"expected numbers such as 0,2 or 0-4"):
+            split_numbers(text)
 
 
 def test_smoke_size(read):

@@ -1,5 +1,6 @@
 """``precbench run``."""
 
+import itertools
 import json
 import sys
 import time
@@ -20,6 +21,7 @@ from precbench.cli.screen import Progress, Screen, measuring, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
+from precbench.experiment.sections import MOST_SPLITS
 from precbench.files import writing
 from precbench.report.table import Table
 from precbench.store import Store
@@ -395,17 +397,18 @@ def split_numbers(text: str | None) -> list[int] | None:
     """Parse ``0,2,5-8``."""
     if text is None:
         return None
+    chosen: list[range] = []
     try:
-        chosen: list[int] = []
         for piece in text.split(","):
             first, _, last = piece.partition("-")
-            splits = range(int(first), int(last or first) + 1)
-            if not splits:
-                raise ValueError
-            chosen += splits
-        return chosen
+            chosen.append(range(int(first), int(last or first) + 1))
+        if not all(chosen):
+            raise ValueError
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
+    if max(splits[-1] for splits in chosen) >= MOST_SPLITS:
+        raise InputError(f"--splits {text!r}: an experiment has at most {MOST_SPLITS:,} splits")
+    return sorted({*itertools.chain(*chosen)})
 
 
 def rerun_statuses(words: Sequence[str]) -> frozenset[str]:

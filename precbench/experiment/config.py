@@ -32,7 +32,7 @@ from precbench.experiment.sections import (
     StreamedCard,
     StreamedFile,
     metric_problems,
-    no_split,
+    no_splits,
     parameter_problems,
     solver_defaults,
 )
@@ -237,7 +237,8 @@ class Experiment(Section):
             for text in unknown(what, name, known)
         ]
         indices = self.protocol.indices
-        complaints += [no_split(seed, indices) for seed in seeds or () if seed not in indices]
+        if missing := sorted({*(seeds or ())}.difference(indices)):
+            complaints.append(no_splits(missing, indices))
         if complaints:
             raise InputError("\n".join(complaints))
         changes: dict[str, Any] = {}
@@ -246,7 +247,7 @@ class Experiment(Section):
         if datasets is not None:
             changes["datasets"] = tuple(entry for entry in self.datasets if entry.name in datasets)
         if seeds is not None:
-            kept = tuple(index for index in indices if index in seeds)
+            kept = tuple(filter({*seeds}.__contains__, indices))
             changes["protocol"] = self.protocol.model_copy(update={"splits": kept})
         return self.model_copy(update=changes)
 

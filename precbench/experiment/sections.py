@@ -8,7 +8,7 @@ is checked, so that importing this module is cheap.
 import inspect
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -262,7 +262,7 @@ class Protocol(Section):
             problems.append((("repetitions",), text))
         for i, index in enumerate(self.splits or ()):
             if index not in self._all:
-                problems.append((("splits", i), no_split(index, self._all)))
+                problems.append((("splits", i), no_splits([index], self._all)))
         refuse(problems)
         return self
 
@@ -427,11 +427,18 @@ class Smoke(Section):
     datasets: Items[str] | None = None
 
 
-def no_split(index: int, known: Iterable[int]) -> str:
-    """Return the message about a split that does not exist."""
-    known = list(known)
+def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
+    """Return the message about splits that do not exist, which are in ascending order."""
+    spans: list[list[int]] = []
+    for index in missing:
+        if spans and spans[-1][-1] == index - 1:
+            spans[-1][1:] = [index]
+        else:
+            spans.append([index])
+    named = ", ".join(" to ".join(map(str, span)) for span in spans)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
-    return f"there is no split {index}: the splits are {listed}"
+    there = "there is no split" if len(missing) == 1 else "there are no splits"
+    return f"{there} {named}: the splits are {listed}"
 
 
 def solver_defaults(solver: str) -> dict[str, Any]:
