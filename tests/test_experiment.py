@@ -293,6 +293,36 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
         ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
         ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40: protocol.splits[2]: 0 stands"),
+        ("auc]", "auc, auc]", "metrics[2]: auc stands twice"),
+        (
+            "auc]",
+            "{precision_at_k: {ties: expected}}]",
+            "metrics[1]: precision_at_k(k=0.5, ties=expected) stands twice",
+        ),
+        ("auc]", "precision_at_k]", "metrics[1]: precision_at_k(k=0.5) stands twice"),
+        ("auc]\n", "auc]\nparts: [test, training, test]\n", "parts[2]: test stands twice"),
+        ("auc]\n", "auc]\nplots: [roc, roc]\n", "11:14: plots[1]: roc stands twice"),
+        ("tune: [0.1, 1.0]", "tune: [1, 2, 1.0]", "8:13: solvers.sgd-avg.eta0: 1.0 stands twice"),
+        ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1 stands twice among the values to tune"),
+        (
+            "perceptron-avg:\n",
+            "perceptron-avg: {fourier: {n_components: {tune: [9, 9]}}}\n",
+            "n_components: 9 stands twice among the values to tune",
+        ),
+        ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21: sweep.k[2]: 10 stands twice"),
+        ("auc]\n", 'auc]\nsweep: {k: ["1 %", "1%"]}\n', "sweep.k[1]: 1% stands twice"),
+        ("auc]\n", "auc]\nsweep: {C: [10, 10.0]}\n", "sweep.C[1]: 10.0 stands twice"),
+        (
+            "auc]\n",
+            "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n",
+            "smoke.sweep[1]: 1 stands twice",
+        ),
+        (
+            "auc]\n",
+            "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n",
+            "sweep.k: makes two metrics the same: precision_at_k(k=1)",
+        ),
         ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1: checkpoints: should be a count above 0, every"),
         ("auc]\n", "auc]\ncheckpoints: often\n", "or a list of passes, found 'often'"),
         ("auc]\n", "auc]\ncheckpoints: true\n", "or a list of passes, found True"),
@@ -327,6 +357,14 @@ def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
     assert old in SMALL
     [text] = complaints(SMALL.replace(old, new))
     assert expected in text
+
+
+def test_a_count_is_not_the_share_of_the_same_number(read):
+    both = read(SMALL.replace("auc]\n", "{precision_at_k: {k: 1}}, {precision_at_k: {k: 1.0}}]\n"))
+    assert [metric.params for metric in both.metrics] == [{"k": 0.5}, {"k": 1}, {"k": 1.0}]
+    choice = SMALL.replace("perceptron-avg:\n", "perceptron-avg: {k: {tune: [1, 1.0]}}\n")
+    assert read(choice).solvers["perceptron-avg"].params == {"k": {"tune": [1, 1.0]}}
+    assert len(read(SMALL + "sweep: {k: [1, 1.0]}\n").sweep_points()) == 2
 
 
 def test_an_unknown_config_names_the_nearest():

@@ -705,6 +705,19 @@ def test_figures_of_a_sweep(swept):
     np.testing.assert_allclose(drawn["median"][:3], [0.89, 0.81, 0.51])
 
 
+def test_figure_of_a_sweep_over_a_count_and_a_share_of_the_same_number(tmp_path):
+    results = sweep_results().replace({"k=0.05": "k=1", "k=0.25": "k=1.0"})
+    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}
+    labels = [[PREC], [PREC], [PREC]]
+    about["sweep"] = {"name": "k", "values": [1, 1.0, 1]}  # of a version that took one twice
+    about["sweep"] |= {"metrics": labels, "written": ["prec@k"]}
+    results.loc[results["metric"] == PREC_AT[0.05].label, "metric"] = PREC
+    folder = write(tmp_path / "both", results, about)
+    assert len(figures_of(folder)) == 8
+    drawn = pd.read_csv(folder / "figures" / "accuracy-sweep-letter.csv", dtype={"k": str})
+    assert set(drawn["k"]) == {"1", "1.0"}
+
+
 def test_figure_of_a_sweep_over_strings(tmp_path):
     results = sweep_results().replace({"k=0.05": "loss=max", "k=0.25": "loss=avg"})
     about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}

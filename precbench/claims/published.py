@@ -25,7 +25,17 @@ from pydantic import (
 from precbench.claims.kinds import Claim
 from precbench.locations import shipped
 from precbench.yaml.document import Document, Keys, load
-from precbench.yaml.models import Items, Name, Problem, Section, at, refuse, unknown, validated
+from precbench.yaml.models import (
+    Items,
+    Name,
+    Problem,
+    Section,
+    at,
+    refuse,
+    repeats,
+    unknown,
+    validated,
+)
 
 __all__ = ["DEVIATIONS", "SUFFIX", "Deviation", "load_claims", "load_deviations", "read_claims"]
 
@@ -104,7 +114,7 @@ def _as_mapping(values: Any) -> Any:
         for i, value in enumerate(values)
         if not isinstance(value, str | int | float)
     )
-    refuse(((i,), "stands twice") for i, value in enumerate(values) if value in values[:i])
+    refuse(((i,), "stands twice") for i in repeats(values))
     return {value: {} for value in values}
 
 

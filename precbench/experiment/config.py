@@ -31,10 +31,14 @@ from precbench.experiment.sections import (
     SolverEntry,
     StreamedCard,
     StreamedFile,
+    meaning_of,
+    meaning_of_metric,
     metric_problems,
+    metric_tells_counts,
     no_splits,
     parameter_problems,
     solver_defaults,
+    tells_counts,
 )
 from precbench.experiment.study import STUDY_KEYS, Study
 from precbench.experiment.trial import Split, Trial
@@ -50,6 +54,7 @@ from precbench.yaml.models import (
     Section,
     at,
     refuse,
+    repeats,
     unknown,
     validated,
 )
@@ -84,12 +89,15 @@ class Experiment(Section):
     @classmethod
     def _one_of_each(cls, datasets: tuple[Data, ...]) -> Any:
         names = [entry.name for entry in datasets]
-        refuse(
-            ((i,), f"a second data set named {name}")
-            for i, name in enumerate(names)
-            if name in names[:i]
-        )
+        refuse(((i,), f"a second data set named {names[i]}") for i in repeats(names))
         return datasets
+
+    @field_validator("parts", "plots")
+    @classmethod
+    def _none_twice(cls, names: tuple[str, ...] | None) -> Any:
+        given = names or ()
+        refuse(((i,), f"{given[i]} stands twice") for i in repeats(given))
+        return names
 
     @field_validator("protocol")
     @classmethod
@@ -162,6 +170,12 @@ class Experiment(Section):
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
         return read(metrics) if "common" in info.data else ()
+
+    @field_validator("metrics")
+    @classmethod
+    def _no_metric_twice(cls, metrics: tuple[Metric, ...]) -> Any:
+        refuse(((i,), f"{metrics[i].label} stands twice") for i in _same_metrics(metrics))
+        return metrics
 
     @field_validator("sweep")
     @classmethod
@@ -473,4 +487,17 @@ def _sweep_problems(
     path: Keys, name: str, values: Sequence[Any], above: Mapping[str, Any]
 ) -> list[Problem]:
     places = {(*path, i): value for i, value in enumerate(values)}
-    return _shared_problems(path, name, places, above["solvers"], above["metrics"])
+    solvers, metrics = above["solvers"].values(), above["metrics"]
+    if problems := _shared_problems(path, name, places, above["solvers"], metrics):
+        return problems
+    has_counts = any(entry.has(name) and tells_counts(entry.solver, name) for entry in solvers)
+    has_counts |= any(metric_tells_counts(metric.name, name) for metric in metrics)
+    twice = repeats(meaning_of(value, has_counts) for value in values)
+    problems = [((*path, i), f"{values[i]} stands twice") for i in twice]
+    swept = [metric.replace(**{name: values[0]}) for metric in metrics]
+    same = _same_metrics(swept)
+    return problems + at(path, [f"makes two metrics the same: {swept[i].label}" for i in same])
+
+
+def _same_metrics(metrics: Sequence[Metric]) -> list[int]:
+    return repeats(map(meaning_of_metric, metrics))

@@ -8,7 +8,8 @@ is checked, so that importing this module is cheap.
 import inspect
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -29,7 +30,7 @@ from pydantic import (
 
 from precbench.errors import did_you_mean
 from precbench.metrics import METRICS, Metric
-from precbench.topk import check_k
+from precbench.topk import TopK, check_k
 from precbench.yaml.document import Keys
 from precbench.yaml.models import (
     Items,
@@ -39,6 +40,7 @@ from precbench.yaml.models import (
     at,
     in_plain_words,
     refuse,
+    repeats,
     unknown,
 )
 
@@ -260,6 +262,8 @@ class Protocol(Section):
         if len(self._all) > MOST_SPLITS:
             text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
             problems.append((("repetitions",), text))
+        given = self.splits or ()
+        problems += [(("splits", i), f"{given[i]} stands twice") for i in repeats(given)]
         for i, index in enumerate(self.splits or ()):
             if index not in self._all:
                 problems.append((("splits", i), no_splits([index], self._all)))
@@ -454,11 +458,46 @@ def is_tuned(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
-def choice_problems(value: Any) -> list[str]:
+def meaning_of(value: Any, has_counts: bool = False) -> Hashable:
+    """Return what is equal for values of a parameter that mean the same.
+
+    10 and 10.0 do, unless an int is a count and a float a share (`has_counts`).
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return repr(value).replace(" ", "")  # "1 %" may be written without the space
+    return (type(value), value) if has_counts else value
+
+
+def meaning_of_metric(metric: Metric) -> Hashable:
+    """Return what is equal for metrics that measure the same."""
+    params = {**METRICS[metric.name].parameters, **metric.params}
+    return metric.name, *(
+        meaning_of(value, metric_tells_counts(metric.name, name)) for name, value in params.items()
+    )
+
+
+def metric_tells_counts(metric: str, parameter: str) -> bool:
+    """Return whether 1 and 1.0 are two values of a parameter of a metric."""
+    return get_type_hints(METRICS[metric].function).get(parameter) == TopK
+
+
+def tells_counts(solver: str, parameter: str) -> bool:
+    """Return whether 1 and 1.0 are two values of a parameter of a solver."""
+    from precbench.solvers import SOLVERS
+
+    constraints = SOLVERS[solver]()._parameter_constraints.get(parameter, ())
+    kinds = {getattr(constraint, "type", None) for constraint in constraints}
+    return Integral in kinds and len(kinds - {Integral, None}) > 0
+
+
+def choice_problems(value: Any, has_counts: bool = False) -> list[str]:
     """Return what is wrong with a mapping in place of a value: it should be a choice."""
     candidates = value["tune"] if is_tuned(value) else None
-    if not isinstance(value, dict) or (isinstance(candidates, list) and len(candidates) > 1):
+    if not isinstance(value, dict):
         return []
+    if isinstance(candidates, list) and len(candidates) > 1:
+        twice = repeats(meaning_of(candidate, has_counts) for candidate in candidates)
+        return [f"{candidates[i]} stands twice among the values to tune" for i in twice]
     return [
         "should be a value, or {tune: [two or more values]}, "
         f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
@@ -475,7 +514,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     known = solver_defaults(solver)
     if name not in known:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
-    if problems := choice_problems(value):
+    if problems := choice_problems(value, tells_counts(solver, name)):
         return problems
     candidates = value["tune"] if is_tuned(value) else [value]
     for candidate in candidates:

@@ -505,14 +505,17 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
 def _sweep_pages(run: Run) -> Iterator[_Page]:
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
-    name, values = run.sweep["name"], run.sweep["values"]
+    name = run.sweep["name"]
+    values = [*dict(zip(run.sweep_points, run.sweep["values"], strict=True)).values()]
     metric = run.metric_name(run.metrics[0])
     of_k = _K_LABELS.get("".join({type(value).__name__ for value in values}), "k")
     label = of_k if name == "k" else _AXIS_LABELS.get(name, name)
+    if len({*values}) < len(values):  # 1 and 1.0 are two values of k
+        values = [str(value) for value in values]
     for dataset in run.datasets:
         points = [
             _ok(run, dataset, sweep, run.metric_at(run.metrics[0], sweep)).assign(**{name: value})
-            for sweep, value in zip(run.sweep_points, values, strict=True)
+            for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
         ]
         finals = pd.concat(points)
         data = _per_solver(

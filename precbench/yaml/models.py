@@ -5,7 +5,7 @@ A check returns the problems that it finds: an empty list if there are none.
 
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -56,6 +56,13 @@ def unknown(what: str, name: str, known: Iterable[str]) -> list[str]:
     """Return the message about an unknown name, with the nearest known one, if it is unknown."""
     known = list(known)
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, known)}"]
+
+
+def repeats(values: Iterable[Hashable]) -> list[int]:
+    """Return the places of values that equal an earlier one."""
+    values = list(values)
+    first = {value: i for i, value in reversed([*enumerate(values)])}
+    return [i for i, value in enumerate(values) if first[value] < i]
 
 
 def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
