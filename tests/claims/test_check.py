@@ -195,6 +195,10 @@ def test_invalid_use_of_check(checked):
             sentence = refused(["check", checked / "results", "--reference", reference, *options])
             assert f"{reference} is not a ledger" in sentence
         assert reference.read_text() == text
+    for place, kind in (("/dev/full", "not a regular file"), (checked, "a folder")):
+        for options in ([], ["--update-reference"]):
+            sentence = refused(["check", checked / "results", "--reference", place, *options])
+            assert f"{place} is not a ledger: it is {kind}" in sentence
     reference.unlink()
     sentence = refused(["check", checked / "results", "--reference", reference])
     assert "there is no reference" in sentence and "--update-reference" in sentence
