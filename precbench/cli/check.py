@@ -120,9 +120,9 @@ def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: Check
     if options.verdict is not None:
         _print_table(claims_table(shown, f"{options.verdict.capitalize()}: {len(shown)}"))
     elif shown:
-        missing = [missing_table(shown)] if any(not row.verdict.is_settled for row in shown) else []
-        for table in [*reversed(open_tables(shown)), *missing, counts_table(shown)]:
-            _print_table(table)
+        for table in [*reversed(open_tables(shown)), missing_table(shown), counts_table(shown)]:
+            if table.rows:
+                _print_table(table)
     else:
         print("no published claim concerns these results")
     others = len(ledger) - len(shown)

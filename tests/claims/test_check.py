@@ -95,6 +95,14 @@ def test_results_without_claims_say_so(tmp_path, quick):
     assert "rudin2009/figure-7/curves" in listed and "rudin2009/table-5" not in listed
 
 
+def test_what_cannot_be_tested_is_not_listed_as_not_measured(checked, monkeypatch):
+    found = row_of("a", Verdict.REPRODUCED), row_of("b", Verdict.NOT_TESTABLE)
+    absent = row_of("c", Verdict.NO_DATA)
+    for rows, listed in ((found, False), ((*found, absent), True)):
+        monkeypatch.setattr(check_command, "make_ledger", lambda *_, rows=rows: list(rows))
+        assert ("Not measured" in check(checked, "--all").stdout) is listed
+
+
 def test_check_passes_on_the_results_of_the_reference(checked, claims):
     result = check(checked, "--all")
     assert result.exit_code == 0, result.output
