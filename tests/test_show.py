@@ -146,6 +146,21 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(results):
     assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    ("stopped", "says"),
+    [
+        ("", "ok\n"),
+        ("limit", "ok, training stopped by its limit\n"),
+        ("tuning limit", "ok, tuning stopped by its limit\n"),
+        ("by hand", "ok, stopped: by hand\n"),
+    ],
+)
+def test_what_stopped_a_trial_is_said(results, stopped, says):
+    path = next(results.glob("trials/*.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"stopped": stopped}))
+    assert shown_trial(path.stem, results).partition(": ")[2].startswith(says)
+
+
 def shown_trial(what, results):
     result = invoke("show", what, "--results", results)
     assert result.exit_code == 0, result.output

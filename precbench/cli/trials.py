@@ -23,6 +23,10 @@ __all__ = ["find_trial", "show_trial"]
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 _PLACE = re.compile(r"(?P<dataset>[^/]+)/(?P<label>.+)/(?P<split>\d{1,9})")
 _MOST_LISTED = 8
+_STOPPED = {
+    "limit": "training stopped by its limit",
+    "tuning limit": "tuning stopped by its limit",
+}
 
 
 class _Described(Fields):
@@ -198,7 +202,7 @@ def _command(store: Store, trial: _Trial) -> str:
 
 def _outcome(trial: _Trial) -> str:
     because = f": {trial.reason}" if trial.reason else ""
-    stopped = f", stopped by its limit of {trial.stopped}" if trial.stopped else ""
+    stopped = f", {_STOPPED.get(trial.stopped, f'stopped: {trial.stopped}')}" * bool(trial.stopped)
     return f"{trial.status}{because}{stopped}"
 
 
