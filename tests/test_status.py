@@ -90,6 +90,12 @@ def test_folders_without_a_common_experiment_are_refused(results, tmp_path):
     assert "have no experiment in common" in refused(["diff", results, tmp_path])
 
 
+def test_a_folder_that_is_not_there_is_named(results, tmp_path):
+    assert "there is no folder a: name two" in refused(["diff", results, "a"])
+    assert "there is no folder a: name two" in refused(["diff", "a", results])
+    assert "there is no folder a and no folder b: name two" in refused(["diff", "a", "b"])
+
+
 # --- status ---
 
 

@@ -79,6 +79,11 @@ def _same(found: list[Difference], alone: list[str]) -> bool:
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the folders of the experiments in both, and the names of those in one."""
+    if missing := [str(folder) for folder in (first, second) if not folder.is_dir()]:
+        raise InputError(
+            f"there is no folder {' and no folder '.join(missing)}: name two folders of results, "
+            "or of one experiment each"
+        )
     if all((folder / "results.csv").is_file() for folder in (first, second)):
         return [(first, second)], []
     names = [{path.parent.name for path in f.glob("*/results.csv")} for f in (first, second)]
