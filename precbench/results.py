@@ -92,6 +92,7 @@ class _Experiment(Fields):
     folds: _Positive | None = None
     data: dict[Text, _Sizes] = Field(default_factory=dict)
     smoke: bool
+    config: Text | None = None
 
     @model_validator(mode="after")
     def _measures_every_label(self) -> Self:
@@ -159,6 +160,9 @@ class Run:
         and ``test_share``, the fraction of rows in the test set, None where it is not known or the
         same rows are tested in every split.
     smoke : bool
+    config : str or None
+        The config, as the last run was given it, of a file with an absolute path the name alone;
+        "" without one, None in results of former versions.
     """
 
     folder: Path
@@ -180,6 +184,7 @@ class Run:
     folds: int
     data: dict[str, dict[str, Any]]
     smoke: bool
+    config: str | None = None
 
     @property
     def sweep_points(self) -> list[str]:

@@ -70,7 +70,7 @@ _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 @plain_strings
 def write_results(
-    plan: Plan, store: Store, advance: Callable[[int], None] | None = None
+    plan: Plan, store: Store, advance: Callable[[int], None] | None = None, config: str = ""
 ) -> pd.DataFrame:
     """Compute the metrics of every record of a plan and write the files.
 
@@ -80,6 +80,8 @@ def write_results(
     store : Store
     advance : callable, optional
         Told of how many more trials have been measured.
+    config : str, default=""
+        Name or path of the config, which the command that repeats a trial needs.
 
     Returns
     -------
@@ -132,7 +134,7 @@ def write_results(
     for name, table in tables.items():
         whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
         store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
-    about = _description(plan)
+    about = _description(plan) | {"config": _shared_name(config)}
     about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
     store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
     return results
@@ -366,6 +368,11 @@ def _form(entry: SolverEntry) -> str:
     if not isinstance(SOLVERS[entry.solver](), LinearRanker):
         return "nonlinear"
     return "random features" if entry.fourier else "linear"
+
+
+def _shared_name(config: str) -> str:
+    """Return the name of a config for a file that others may see, without folders of the user."""
+    return visible(Path(config).name if Path(config).is_absolute() else config)
 
 
 def _description(plan: Plan) -> dict[str, Any]:

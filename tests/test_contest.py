@@ -190,6 +190,7 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     model = Model.load(saved)
     assert best["solver"] == "sgd-avg, random features"
     assert best["chosen"].startswith(f"eta0={model.params['eta0']:g} (")  # most often
+    assert read_run(tmp_path / "out" / "compare-mine").config == ""  # it is in no file
     about = model.about
     assert about["precision_at_k"] == best["mean"]
     assert about["precision_at_k_interval"] == [best["low"], best["high"]]
@@ -229,6 +230,7 @@ def test_the_config_repeats_the_comparison(tmp_path):
         "1 method on 5 splits" in found.stdout
         and "Recommended: logistic-regression" in found.stdout
     )
+    assert read_run(tmp_path / "out" / "compare-mine").config == "again.yaml"
     again = invoke("run", config, "--out", tmp_path / "out")
     assert "5 trials, 5 of them done already" in again.stdout
     protocol = read_run(tmp_path / "out" / "compare-mine").protocol

@@ -156,6 +156,21 @@ def test_behind_every_number_are_its_trials(past):
     assert all(cell.text in page.text("td", "a") for row in table.rows for cell in row[1:])
 
 
+@pytest.mark.parametrize(
+    ("config", "commands"), [("", 0), ("a/b.yaml", 2), ("letter", 2), (None, 2)]
+)
+def test_the_command_names_the_config_that_was_run(past, config, commands):
+    path = past / "experiment.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"config": config}))
+    write_report(past)
+    page = Page(past / "report.html")
+    run = f"precbench run {config or 'small.yaml'} --solver "
+    assert sum(text.startswith(run) for text in page.text("code")) == commands
+    said = " ".join(page.text("p"))
+    assert ("the command that repeats it" in said) == (commands > 0)
+    assert ("stands for the config file" in said) == (config is None)
+
+
 @pytest.mark.parametrize("name", ["first", "sweep"])
 def test_the_page_of_former_versions(tmp_path, name):
     folder = shutil.copytree(PAST / name, tmp_path / name)

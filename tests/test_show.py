@@ -167,6 +167,33 @@ def shown_trial(what, results):
     return result.stdout
 
 
+def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of mine").mkdir()
+    config = small(
+        solvers="{perceptron-avg: }",
+        protocol="{n_splits: 1}",
+        datasets="[{file: ../mine.csv, label: label}]",
+    ).rename("of mine/first.yaml")
+    results = tmp_path / "results" / "small"
+    for given, named in (
+        ("of mine/first.yaml", "'of mine/first.yaml'"),
+        (config.absolute(), "first.yaml"),  # no folder of the user
+    ):
+        assert run(given, "results", "--force").exit_code == 0
+        said = shown_trial("mine/perceptron-avg/0", results)
+        assert f"repeat: precbench run {named} --solver perceptron-avg" in said
+        assert invoke("merge", "results", "--out", "all", "--config", given).exit_code == 0
+        about = json.loads((tmp_path / "all" / "small" / "experiment.json").read_text())
+        assert about["config"] == named.strip("'")
+    about = json.loads((results / "experiment.json").read_text())
+    (results / "experiment.json").write_text(json.dumps(about | {"config": ""}))
+    assert "repeat:" not in shown_trial("mine/perceptron-avg/0", results)
+    del about["config"]  # of a former version
+    (results / "experiment.json").write_text(json.dumps(about))
+    assert "repeat: precbench run small.yaml" in shown_trial("mine/perceptron-avg/0", results)
+
+
 def test_a_trial_with_other_code_says_that_it_would_run_again(results):
     [path] = [p for p in results.glob("trials/*.json") if '"split": 0' in p.read_text()][:1]
     record = json.loads(path.read_text())

@@ -63,7 +63,7 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
         f"{n_methods} method{'s' * (n_methods != 1)} on {n_splits} split{'s' * (n_splits != 1)}"
     )
     run = RunOptions(jobs=options.jobs, out=options.out, mirror=None, as_json=True)
-    summary = prepared(experiment, run)()
+    summary = prepared(experiment, run, name=str(options.config or ""))()
     choice = choose_method(read_run(summary["folder"]))
     console.print(OnScreen(choice_table(choice, experiment.title)))
     console.print(choice.text)

@@ -42,8 +42,8 @@ class MergeOptions:
 
 def merge_results(options: MergeOptions) -> None:
     """Put the records of folders together and write the tables of each experiment once."""
-    configs = [load_config(name) for name in options.configs]
-    known = {config.name: config for config in configs if isinstance(config, Experiment)}
+    configs = {name: load_config(name) for name in options.configs}
+    known = {config.name: name for name, config in configs.items()}
     mergers = _mergers(options)
     console = screen(quiet=options.as_json)
     told = []
@@ -65,14 +65,15 @@ def merge_results(options: MergeOptions) -> None:
             about = _noted(merger) | {"taken": len(taken)}
             console.print(_sentence(about))
             told.append(about)
-            config, smoke = _config_of(about["experiment"], known)
-            if config is None:
+            name, smoke = _config_of(about["experiment"], known)
+            config = name and load_config(name)
+            if name is None or not isinstance(config, Experiment):
                 console.print(
                     f"{about['experiment']} is not a shipped config: its tables are made when you "
                     "name its file with --config, or run it with this --out"
                 )
                 continue
-            _write_tables(config, smoke, merger.target, options)
+            _write_tables(config, name, smoke, merger.target, options)
             console.print(f"tables and records: {merger.target.folder}")
     if options.as_json:
         print(json.dumps(told, indent=1))
@@ -130,17 +131,17 @@ def _sentence(about: dict[str, Any]) -> str:
     return text
 
 
-def _config_of(name: str, known: dict[str, Experiment]) -> tuple[Experiment | None, bool]:
+def _config_of(name: str, known: dict[str, str]) -> tuple[str | None, bool]:
     """Return the config behind a folder, if it is known, and whether it is of the smoke size."""
     for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
-        shipped = shipped_config(experiment)
-        config = known.get(experiment) or (shipped and load_config(shipped))
-        if isinstance(config, Experiment):
+        if config := known.get(experiment) or shipped_config(experiment):
             return config, experiment != name
     return None, False
 
 
-def _write_tables(config: Experiment, smoke: bool, store: Store, options: MergeOptions) -> None:
+def _write_tables(
+    config: Experiment, name: str, smoke: bool, store: Store, options: MergeOptions
+) -> None:
     found = {record.get("dataset") for record in store.records()}
     plan = make_plan(
         config,
@@ -148,5 +149,5 @@ def _write_tables(config: Experiment, smoke: bool, store: Store, options: MergeO
         mirror=options.mirror,
         smoke=smoke,
     )
-    if len(write_results(plan, store)):
+    if len(write_results(plan, store, config=name)):
         write_report(store.folder, options.figures)

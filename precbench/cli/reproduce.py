@@ -70,7 +70,7 @@ def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
     console.print(f"in all about {duration(seconds)}, judged by the sizes or by earlier trials")
     if options.dry_run:
         return 0
-    summaries = [prepared(run.config, run.options)() for run in runs]
+    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)

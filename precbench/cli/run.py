@@ -121,16 +121,19 @@ def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
     shown = kept and kept.shown()
     if kept and shown:
         return partial(_show_again, shown, kept.store, options)
-    return prepared(load_config(name), options, kept)
+    return prepared(load_config(name), options, kept, name)
 
 
 def prepared(
-    config: Experiment | Study, options: RunOptions, kept: Kept | None = None
+    config: Experiment | Study, options: RunOptions, kept: Kept | None = None, name: str = ""
 ) -> Callable[..., dict[str, Any]]:
-    """Check the options against a config and return a function that runs it, maybe on a cluster."""
+    """Check the options against a config and return a function that runs it, maybe on a cluster.
+
+    `name` is what the config was loaded by, empty for one that is in no file.
+    """
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
-        return partial(_run, config, part, options, kept)
+        return partial(_run, config, part, options, kept, name)
     some = (options.solvers, options.datasets, options.skip, options.rerun, options.shard)
     if any(some) or options.splits is not None:
         raise InputError(
@@ -185,6 +188,7 @@ def _run(
     part: Experiment,
     options: RunOptions,
     kept: Kept | None,
+    name: str,
     cluster: "Cluster | None" = None,
 ) -> dict[str, Any]:
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
@@ -227,7 +231,7 @@ def _run(
             return _shard_end(plan, store, wanted, trials, options, console)
         _tell(options, "measuring", **about)
         records = kept.records() if kept else ""
-        report, found = _measure(plan, store, part, options, console)
+        report, found = _measure(plan, store, part, options, console, name)
         summary = _summary(plan, store, wanted, trials) | found
         tables, files = report.tables, [*_files(report)]
         if kept and not plan.absent and not to_do(plan, store, wanted=wanted):
@@ -240,7 +244,12 @@ def _run(
 
 
 def _measure(
-    plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Console
+    plan: "Plan",
+    store: Store,
+    part: Experiment,
+    options: RunOptions,
+    console: Console,
+    name: str,
 ) -> tuple["Report", dict[str, Any]]:
     """Measure the stored results, write the report, and return it and the final values."""
     from precbench.report.folder import Report, write_report
@@ -248,7 +257,7 @@ def _measure(
 
     stored = {*store.keys()}
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
-        results = write_results(plan, store, advance)
+        results = write_results(plan, store, advance, config=name)
     report = write_report(store.folder, options.figures) if len(results) else Report([], [])
     return report, {"not_ok": _not_ok(results, part), "values": _values(results)}
 

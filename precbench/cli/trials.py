@@ -12,7 +12,7 @@ from pydantic import Field
 from precbench.errors import InputError
 from precbench.experiment.code import code_behind
 from precbench.report.repeat import repeat_command
-from precbench.results import read_run
+from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
 from precbench.store import Store
 from precbench.strict_json import Count, Fields, Number, Text, checked
@@ -68,10 +68,11 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
     """Describe the one trial that an argument names, and say how to repeat it."""
     store, record = find_trial(what, results)
     trial = _checked(store, record)
-    metrics = _metrics(store, trial)
+    run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
+    metrics = [] if run is None else _metrics(run, trial)
     machine = _machine(store, trial.environment)
     changed = _changed(trial)
-    command = _command(store, trial)
+    command = _command(store, trial, None if run is None else run.config)
     if as_json:
         more = {"metrics": metrics, "machine": machine, "changed_code": changed}
         print(json.dumps({**record, **more, "command": command}, indent=1))
@@ -164,11 +165,9 @@ def _checked(store: Store, record: dict[str, Any]) -> _Trial:
         raise store.damaged(str(record["key"]), str(error)) from None
 
 
-def _metrics(store: Store, trial: _Trial) -> list[dict[str, Any]]:
-    """Return the final values in results.csv, none where the tables were not made yet."""
-    if not (store.folder / "results.csv").exists():
-        return []
-    rows = read_run(store.folder).results
+def _metrics(run: Run, trial: _Trial) -> list[dict[str, Any]]:
+    """Return the final values in results.csv."""
+    rows = run.results
     sweep = "" if trial.sweep is None else "=".join(map(str, trial.sweep))
     place = {"dataset": trial.dataset, "solver": trial.label, "split": trial.split, "sweep": sweep}
     for column, value in place.items():
@@ -194,10 +193,15 @@ def _changed(trial: _Trial) -> list[str]:
     return [name for name in {**before, **now} if before.get(name) != now.get(name)]
 
 
-def _command(store: Store, trial: _Trial) -> str:
+def _command(store: Store, trial: _Trial, config: str | None) -> str:
+    """Return the command that repeats a trial, "" where there is none."""
     is_smoke = store.folder.name.endswith("-smoke")
-    before, after = repeat_command(trial.experiment, trial.label, trial.dataset, smoke=is_smoke)
-    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"
+    command = repeat_command(
+        trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke
+    )
+    if command is None:
+        return ""
+    return f"{trial.split}".join(command) + f" --out {shlex.quote(str(store.folder.parent))}"
 
 
 def _outcome(trial: _Trial) -> str:

@@ -19,22 +19,26 @@ def _by_experiment() -> dict[str, str]:
 
 
 def repeat_command(
-    experiment: str, solver: str, dataset: str, *, smoke: bool = False
-) -> tuple[str, str]:
-    """Return the command that repeats a trial.
+    experiment: str, solver: str, dataset: str, *, config: str | None = None, smoke: bool = False
+) -> tuple[str, str] | None:
+    """Return the command that repeats a trial, None for a trial of no config.
 
     Parameters
     ----------
     experiment, solver, dataset : str
         Its name, the label, and the name of the data set.
+    config : str, optional
+        From `precbench.results.Run`.
     smoke : bool, default=False
 
     Returns
     -------
     before, after : str
         What stands before and after the number of the split. ``<experiment>.yaml`` stands for a
-        config that is not shipped.
+        config that is not shipped, of a results folder that does not tell its place.
     """
-    parts = ["precbench", "run", shipped_config(experiment) or f"{experiment}.yaml"]
+    if config == "":
+        return None
+    parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
     parts += ["--solver", solver, "--dataset", dataset, *["--smoke"] * smoke]
     return f"{shlex.join(parts)} --splits ", " --force"

@@ -142,7 +142,7 @@ def experiment_page(
         stopped=_stopped(trials),
         trials=by_solver,
         ids={of["id"] for of in by_solver},
-        config=shipped_config(run.name),
+        named=run.config is not None or shipped_config(run.name),
         machines=machines(run.folder, trials),
     )
     n = len(run.solvers)
@@ -368,7 +368,9 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
                     "solver": solver,
                     "ok": f"{ok} of {len(its)} ok",
                     "trials": its,
-                    "command": repeat_command(run.name, solver, dataset, smoke=run.smoke),
+                    "command": repeat_command(
+                        run.name, solver, dataset, config=run.config, smoke=run.smoke
+                    ),
                     "chosen": any(trial.chosen for trial in its),
                 }
             )

@@ -117,7 +117,8 @@
     const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
     const { quantity, place } = head.dataset;
     const source = one(link.hash.slice(1));
-    const code = source.querySelector("code").cloneNode(true);
+    const found = source.querySelector("code");  // none without a config
+    const code = found && found.cloneNode(true);
     const kept = [...source.querySelector("thead").rows[0].cells]
       .map((of, i) => (of.dataset.quantity && of.dataset.quantity !== quantity && of.dataset.quantity !== "seconds" ? -1 : i))
       .filter((i) => i >= 0);
@@ -132,6 +133,8 @@
     for (const trial of all("tbody tr", source).filter((of) => of.dataset.place === place)) {
       const clone = copy(trial);
       const split = trial.cells[0].textContent;
+      body.append(clone);
+      if (!code) continue;
       const button = make("button", "command", { type: "button" });
       button.setAttribute("aria-label", `Command that repeats split ${split}`);
       button.addEventListener("click", () => {
@@ -139,14 +142,13 @@
       });
       const last = clone.cells[clone.cells.length - 1];
       last.append(" ", button);
-      body.append(clone);
     }
     const wrap = make("div", "", { className: "scroll", tabIndex: 0 });
     wrap.append(table);
     const command = make("pre", "", { tabIndex: 0 });
-    command.append(code);
+    if (code) command.append(code);
     one("cell-title").textContent = `${row.cells[0].textContent}, ${head.textContent}`;
-    one("cell-body").replaceChildren(wrap, make("p", "To repeat it:"), command);
+    one("cell-body").replaceChildren(wrap, ...(code ? [make("p", "To repeat it:"), command] : []));
     one("cell").showModal();
   };
   one("content").addEventListener("click", (event) => {
