@@ -37,6 +37,8 @@ SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
 """How a shard is written, as a regular expression: its number, and how many there are."""
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
 STATUSES: tuple[str, ...] = get_args(Status)
+RETRIED = ("failed", "timeout", "crashed", "interrupted")
+"""Trials that ended so run again in the next run."""
 
 _PACKAGES = (
     "precbench",

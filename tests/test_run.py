@@ -21,7 +21,8 @@ import pytest
 from pydantic import ValidationError, create_model
 
 from precbench.cli.kept import Kept, Shown
-from precbench.cli.run import RunOptions
+from precbench.cli.run import RunOptions, rerun_statuses
+from precbench.cli.status import _DONE
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
@@ -36,7 +37,7 @@ from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
 from precbench.solvers import SGDAtK
 from precbench.solvers.passes import PassRanker
-from precbench.store import Store
+from precbench.store import RETRIED, STATUSES, Store
 from precbench.yaml.document import load
 from tests.helpers import (
     invoke,
@@ -733,6 +734,12 @@ def test_dry_run_fetches_nothing(cache, tmp_path):
     assert told.exit_code == 0, told.output
     assert "to fetch: letter, at most 0.7" in told.stdout and "28 trials, once" in told.stdout
     assert not list(cache.rglob("*.data")) and not (tmp_path / "out").exists()
+
+
+def test_every_status_but_ok_can_be_run_again():
+    for status in {*STATUSES} - {"ok"}:
+        assert status in rerun_statuses([status])
+    assert rerun_statuses(["failed"]) == {*RETRIED} == {*STATUSES} - _DONE
 
 
 def test_dry_run_judges_by_the_trials_before(small, tmp_path):

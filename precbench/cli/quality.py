@@ -48,7 +48,9 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     for index in range(n_splits):
         try:
             split = split_rows(
-                *(dataset, rule.kind, index),
+                dataset,
+                rule.kind,
+                index,
                 n_splits=n_splits,
                 test_size=rule.test_size,
                 stratified=rule.stratified,

@@ -24,7 +24,7 @@ from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
 from precbench.files import writing
 from precbench.report.table import Table
-from precbench.store import Store
+from precbench.store import RETRIED, Store
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from precbench.runner.cluster import Cluster
 
 _RERUN = {
-    "failed": ("failed", "timeout", "crashed", "interrupted"),
-    **{name: (name,) for name in ("timeout", "crashed", "interrupted", "diverged", "skipped")},
+    **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
+    "failed": RETRIED,
 }
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
@@ -312,7 +312,8 @@ def _to_do(
 
     store.refuse_newer()
     trials = to_do(
-        *(plan, store),
+        plan,
+        store,
         wanted=wanted,
         timing=options.timing,
         force=options.force,

@@ -10,11 +10,11 @@ from typing import Any
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.report.table import Cell, Table
-from precbench.store import Asked, Store, stores
+from precbench.store import RETRIED, STATUSES, Asked, Store, stores
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import duration
 
-_DONE = ("ok", "skipped", "diverged")
+_DONE = {*STATUSES} - {*RETRIED}
 
 
 class _Mark(Fields):

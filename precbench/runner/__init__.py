@@ -10,7 +10,7 @@ from precbench.experiment import Trial
 from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
-from precbench.store import Machine, Store, environment, key_of
+from precbench.store import RETRIED, Machine, Store, environment, key_of
 from precbench.strict_json import checked
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     Engine = Callable[[Sequence[Job]], Iterable[tuple[Job, str]]]
 
 __all__ = ["code_changes", "run_plan", "to_do"]
-
-_RETRIED = {"failed", "timeout", "crashed", "interrupted"}
 
 
 def to_do(
@@ -64,7 +62,7 @@ def to_do(
                 missing[key] = trial
         elif (
             record is None
-            or record["status"] in _RETRIED
+            or record["status"] in RETRIED
             or (timing and record.get("timing") != "sequential")
             or _limit_has_changed(plan, trial, record)
         ):
@@ -207,7 +205,7 @@ def _outcome(record: Mapping[str, Any] | None) -> str:
 def _is_done(store: Store, key: str) -> bool:
     """Return whether there is a result, of this run or an earlier one, to keep."""
     record = store.read(key)
-    return record is not None and record["status"] not in _RETRIED
+    return record is not None and record["status"] not in RETRIED
 
 
 def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
