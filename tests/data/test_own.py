@@ -239,6 +239,11 @@ REFUSED = [
     ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "more values than there are column names"),
     ("1,0\n2,1\n", {"label": "y"}, "first line must hold the column names, found 1, 0"),
     ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "two columns are named 'x'"),
+    ("x;z;y\n1;2;0\n3;4;1\n", {"label": "y"}, "separated by semicolons; save it with commas"),
+    ("x;z;y\n1,5;2;0\n3,4;4;1\n", {"label": "y"}, "separated by semicolons; save it with commas"),
+    ('"x";"y"\n1;0\n3;1\n', {}, "separated by semicolons; save it with commas"),
+    ("x\ty\n1\t0\n3\t1\n", {"label": "y"}, r"separated by tabs; read it as tsv \(format\)"),
+    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, r"separated by commas; read it as csv \(format\)"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, r"two columns are named 'x\\n'"),
 ]  # fmt: skip
 
@@ -250,6 +255,36 @@ def test_invalid_tables(tmp_path, text, options, what):
         read_own_file(path, **options)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("line", [1, 2, 400])
+def test_text_that_is_not_utf8_has_a_line(tmp_path, encoding, line):
+    lines = ["x,z,y", *["1,2,0", "3,4,1"] * 500]
+    lines[line - 1] += "é"
+    path = tmp_path / "own.csv"
+    path.write_bytes("\n".join(lines).encode(encoding))
+    where = 1 if encoding == "utf-16" else line
+    with pytest.raises(InputError, match=rf"own\.csv:{where}: not UTF-8 text; save the table as"):
+        read_own_file(path, label="y")
+
+
+def test_suffixes_may_be_written_large(tmp_path):
+    path = csv(tmp_path, GOOD, "UPPER.CSV")
+    assert read_own_file(path, label="y")[0].X.tolist() == [[1, 2], [3, 4]]
+    packed = path.with_name("UPPER.CSV.GZ")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_own_file(packed, label="y")[0].X.tolist() == [[1, 2], [3, 4]]
+    for name in ("A.XLSX", "a.xls"):
+        with pytest.raises(InputError, match="save the sheet as CSV"):
+            read_own_file(path.rename(tmp_path / name))
+        path = tmp_path / name
+
+
+def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
+    path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
+    _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
+    assert read_new_rows(path, encoding).tolist() == [[1], [3]]
 
 
 def test_invalid_new_rows(tmp_path):
@@ -650,7 +685,7 @@ def test_unknown_formats(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_own_file(tmp_path / "none.csv")
     path = csv(tmp_path, GOOD, "own.xlsx")
-    with pytest.raises(InputError, match=r"unknown format '\.xlsx'; name one of svmlight, csv"):
+    with pytest.raises(InputError, match=r"unknown format '\.xlsx': save the sheet as CSV"):
         read_own_file(path)
     assert read_own_file(path, format="csv", label="y")[0].X.tolist() == [[1, 2], [3, 4]]
 

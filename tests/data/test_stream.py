@@ -278,6 +278,7 @@ def test_the_content_determines_the_hash(folder, tmp_path):
     ("name", "content", "options", "complaint"),
     [
         ("a.svm", "-1 1:1\n-1 1:2\n", {}, "one class only"),
+        ("A.SVM", "-1 1:1\n-1 1:2\n", {}, "one class only"),
         ("a.svm", "-1 1:1\n0 1:2\n", {}, "no row has the positive label"),
         ("a.svm", "3 1:1\n4 1:2\n", {}, "name the positive label"),
         ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "no row has the positive label 5"),

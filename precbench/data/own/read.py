@@ -58,7 +58,13 @@ _FORMATS: dict[str, Format] = {
     ".npz": "npz",
 }
 _PACKED = (".gz", ".bz2", ".xz")
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
+_SEPARATED = {
+    ";": ("semicolons", "save it with commas between them, and with points in numbers"),
+    "\t": ("tabs", "read it as tsv (format)"),
+    ",": ("commas", "read it as csv (format)"),
+}
 _TABLES = (*_SEPARATORS, "parquet")
 
 
@@ -349,8 +355,10 @@ def _own_npz(
 def _format(path: Path, given: str | None) -> Format:
     if not path.is_file():
         raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    suffixes = [suffix for suffix in path.suffixes if suffix not in _PACKED]
+    suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
     found = given or _FORMATS.get(suffixes[-1] if suffixes else "")
+    if found is None and path.suffix.lower() in _WORKBOOKS:
+        raise InputError(f"{path}: unknown format {path.suffix!r}: save the sheet as CSV")
     if found not in _FORMATS.values():
         raise InputError(
             f"{path}: unknown format {found or path.suffix!r}; name one of "
@@ -412,7 +420,10 @@ def _csv(
 
     with opened(path) as text:
         lines = csv.reader(io.TextIOWrapper(text, "utf-8-sig", newline=""), delimiter=separator)
-        _check_header(path, next((names for names in lines if names), []))
+        rows = filter(None, lines)
+        header = next(rows, [])
+        _check_separator(path, separator, header, rows)
+        _check_header(path, header)
     options: dict[str, Any] = {
         "sep": separator,
         "index_col": False,
@@ -471,6 +482,11 @@ def _readable(path: Path) -> Iterator[None]:
         ) from error
     except InputError:
         raise
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}:{_first_line_of_another_encoding(path)}: not UTF-8 text; save the table as "
+            "UTF-8"
+        ) from error
     except ImportError as error:
         raise InputError(
             f"{path}: Parquet files need pyarrow; install precbench[parquet]"
@@ -478,6 +494,27 @@ def _readable(path: Path) -> Iterator[None]:
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
+
+
+def _first_line_of_another_encoding(path: Path) -> int:
+    with opened(path) as text:
+        for number, line in enumerate(text, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1
+
+
+def _check_separator(
+    path: Path, separator: str, header: list[str], rows: Iterator[list[str]]
+) -> None:
+    """Refuse a table of one column, of which another separator would make several."""
+    for other, (name, advice) in _SEPARATED.items():
+        if len(header) == 1 and other in header[0]:
+            values = separator.join(next(rows, []))
+            if values.count(other) == header[0].count(other):
+                raise InputError(f"{path}: the columns seem to be separated by {name}; {advice}")
 
 
 def _check_header(path: Path, names: list[str]) -> None:

@@ -134,7 +134,7 @@ def open_stream(
 
 
 def _format(path: Path, given: str | None) -> StreamFormat:
-    suffix = given or path.suffix
+    suffix = given or path.suffix.lower()
     if not path.is_file():
         raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     if suffix in (".npz", "npz"):
