@@ -493,7 +493,8 @@ class Model:
         Raises
         ------
         InputError
-            If there is no such file, it is not a model, or a newer precbench wrote it.
+            If there is no such file, it cannot be read or is not a model, or a newer precbench
+            wrote it.
         """
         try:
             arrays = unpack(Path(path), kinds="fiU")
@@ -505,6 +506,14 @@ class Model:
                 f"no model {path}: precbench fit FILE --save {path} creates one"
             ) from None
         except Exception as error:  # a damaged file has many ways to fail
+            if isinstance(error.__cause__, IsADirectoryError):
+                raise InputError(
+                    f"{path} is a folder, not a model: name a file that precbench fit has saved"
+                ) from error
+            if isinstance(error.__cause__, PermissionError):
+                raise InputError(
+                    f"{path} cannot be read: {error.__cause__.strerror}; change its permissions"
+                ) from error
             raise InputError(
                 f"{path} is not a model, or a damaged one: expected a file that precbench fit has "
                 "saved"

@@ -7,6 +7,7 @@ import threading
 import warnings
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -520,6 +521,15 @@ def test_pickles_are_not_read(saved, tmp_path, part):
     assert not (tmp_path / "sprung").exists()
 
 
+def test_a_model_that_may_not_be_read_says_so(saved, monkeypatch):
+    def refuse(path, *_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read every file
+    with pytest.raises(InputError, match="cannot be read: Permission denied; change its perm"):
+        Model.load(saved[0])
+
+
 def test_damaged_files(saved, tmp_path):
     whole = saved[0].read_bytes()
     path = tmp_path / "m.npz"
@@ -529,7 +539,7 @@ def test_damaged_files(saved, tmp_path):
             continue  # zip files may have a tail
         with pytest.raises(InputError, match="is not a model"):
             Model.load(path)
-    with pytest.raises(InputError, match="is not a model"):
+    with pytest.raises(InputError, match=f"{tmp_path} is a folder, not a model: name a file"):
         Model.load(tmp_path)
     with pytest.raises(InputError, match="precbench fit FILE --save"):
         Model.load(tmp_path / "none.npz")
