@@ -100,6 +100,7 @@ HARD = {"epochs": 10**8, "max_iter": 10**8, "tol": 1e-300, "n_pairs": 10**8}
 @pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.timeout(1200)
+@pytest.mark.filterwarnings("ignore")  # of fits that cannot end
 def test_every_solver_responds_to_an_interrupt(size, figure):
     """`fit` trains in the process that the terminal interrupts."""
     X, y = laws.problem(n=size(4_000, 20_000), d=50)
