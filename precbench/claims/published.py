@@ -114,7 +114,7 @@ def _as_mapping(values: Any) -> Any:
         for i, value in enumerate(values)
         if not isinstance(value, str | int | float)
     )
-    refuse(((i,), "stands twice") for i in repeats(values))
+    refuse(((i,), "is repeated") for i in repeats(values))
     return {value: {} for value in values}
 
 
@@ -181,7 +181,7 @@ def load_claims() -> list[Claim]:
     Raises
     ------
     InputError
-        With one line for each mistake: a key, a value, a placeholder, an id that stands twice, or
+        With one line for each mistake: a key, a value, a placeholder, an id that is repeated, or
         a deviation that is not documented.
     """
     folder = shipped("configs")

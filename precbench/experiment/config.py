@@ -96,7 +96,7 @@ class Experiment(Section):
     @classmethod
     def _none_twice(cls, names: tuple[str, ...] | None) -> Any:
         given = names or ()
-        refuse(((i,), f"{given[i]} stands twice") for i in repeats(given))
+        refuse(((i,), f"{given[i]} is repeated") for i in repeats(given))
         return names
 
     @field_validator("protocol")
@@ -174,7 +174,7 @@ class Experiment(Section):
     @field_validator("metrics")
     @classmethod
     def _no_metric_twice(cls, metrics: tuple[Metric, ...]) -> Any:
-        refuse(((i,), f"{metrics[i].label} stands twice") for i in _same_metrics(metrics))
+        refuse(((i,), f"{metrics[i].label} is repeated") for i in _same_metrics(metrics))
         return metrics
 
     @field_validator("sweep")
@@ -493,7 +493,7 @@ def _sweep_problems(
     has_counts = any(entry.has(name) and tells_counts(entry.solver, name) for entry in solvers)
     has_counts |= any(metric_tells_counts(metric.name, name) for metric in metrics)
     twice = repeats(meaning_of(value, has_counts) for value in values)
-    problems = [((*path, i), f"{values[i]} stands twice") for i in twice]
+    problems = [((*path, i), f"{values[i]} is repeated") for i in twice]
     swept = [metric.replace(**{name: values[0]}) for metric in metrics]
     same = _same_metrics(swept)
     return problems + at(path, [f"makes two metrics the same: {swept[i].label}" for i in same])

@@ -263,7 +263,7 @@ class Protocol(Section):
             text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
             problems.append((("repetitions",), text))
         given = self.splits or ()
-        problems += [(("splits", i), f"{given[i]} stands twice") for i in repeats(given)]
+        problems += [(("splits", i), f"{given[i]} is repeated") for i in repeats(given)]
         for i, index in enumerate(self.splits or ()):
             if index not in self._all:
                 problems.append((("splits", i), no_splits([index], self._all)))
@@ -497,7 +497,7 @@ def choice_problems(value: Any, has_counts: bool = False) -> list[str]:
         return []
     if isinstance(candidates, list) and len(candidates) > 1:
         twice = repeats(meaning_of(candidate, has_counts) for candidate in candidates)
-        return [f"{candidates[i]} stands twice among the values to tune" for i in twice]
+        return [f"{candidates[i]} is repeated among the values to tune" for i in twice]
     return [
         "should be a value, or {tune: [two or more values]}, "
         f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"

@@ -83,7 +83,7 @@ def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, w
         ("metric: wall_seconds", 'metric: "{colour}"', 0, "metric: .*unknown placeholder 'colour'"),
         ('id: "section-6/{dataset}/{solver}-against', 'id: "section-6/{dataset}/against', -1,
          r"claims\[0\]\.claims\[0\]: a second claim with the id kar2015/section-6/ppi/against"),
-        ("sgd-max, 1pmb]", "sgd-avg]", 0, r"claims\[0\]\.for\.solver\[3\]: stands twice"),
+        ("sgd-max, 1pmb]", "sgd-avg]", 0, r"claims\[0\]\.for\.solver\[3\]: is repeated"),
         ("sgd-max, 1pmb]", "[1pmb]]", 0, r"for\.solver\[3\]: should be text or a number"),
         ("for: {method: [perceptron, sgd]}", "for: {method: []}", 0, "for.method: .*at least 1"),
         ("for: {method: [perceptron, sgd]}", "for: {method: sgd}", 0,
