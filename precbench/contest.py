@@ -29,6 +29,7 @@ from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
 from precbench.model import Model
+from precbench.quality import Quality
 from precbench.report.choice import Choice, choose_method
 from precbench.report.tables import final_values
 from precbench.results import read_run
@@ -344,18 +345,20 @@ def fit_best(
     trials = final_values(run.results).query("solver == @choice.best and metric == 'auc'")
     aucs = trials["value"].dropna().to_numpy()
     mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
-    model.about.update(
-        split=experiment.protocol.split,
+    several = choice.splits > 1
+    quality = Quality(
+        split="time" if experiment.protocol.split == "time" else "random",
         splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
         k=experiment.metrics[0].params["k"],
         precision_at_k=best["mean"],
-        precision_at_k_interval=[best["low"], best["high"]] if choice.splits > 1 else None,
+        precision_at_k_interval=[best["low"], best["high"]] if several else None,
         auc=mean,
-        auc_interval=[low, high] if choice.splits > 1 else None,
+        auc_interval=[low, high] if several else None,
         by_chance=choice.by_chance,
     )
+    model.about.update(quality.to_dict())
     return model
 
 

@@ -84,7 +84,7 @@ def table():
 def files(table, tmp_path, monkeypatch):
     """A folder to work in, with the customers as ``mine.csv``; no trees beside other solvers."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.cli.quality._MOST_VALUES", 0)
+    monkeypatch.setattr("precbench.quality._MOST_VALUES", 0)
     table.to_csv("mine.csv", index=False)
     return tmp_path
 
@@ -245,7 +245,7 @@ def test_npz(files, sparse):
 @pytest.fixture
 def beside_trees(files, monkeypatch):
     """Boosted trees are measured, too."""
-    monkeypatch.setattr("precbench.cli.quality._MOST_VALUES", 10**6)
+    monkeypatch.setattr("precbench.quality._MOST_VALUES", 10**6)
 
 
 def test_metrics_are_right(files, table, beside_trees):
@@ -302,7 +302,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
     number = r"[01]\.\d{3} ± 0\.\d{3}"
     assert re.fullmatch(
-        rf"5 trials on some \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
+        rf"5 splits, some \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
         rf"\(by chance 0\.\d{{3}}\), AUC {number}",
         second,
     )
@@ -319,7 +319,7 @@ def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(be
     result = invoke("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
     assert result.exit_code == 0, result.output
     _, second, third = result.stdout.splitlines()
-    assert second.startswith("trial on ") and "±" not in second
+    assert second.startswith("1 split, ") and "±" not in second
     assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
     about = json.loads(fit_table().stdout)
     assert about["precision_at_k_interval"] is about["boosted_trees"]["p"] is None
@@ -341,7 +341,7 @@ def test_splits_of_one_class_are_left_out_with_a_warning(files, table):
     result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
     assert result.exit_code == 0, result.output
     n = int(re.search(r"warning: (\d) of 8 splits are left out: split ", result.stderr)[1])
-    assert f"{8 - n} trial" in result.stdout or n == 7
+    assert f"{8 - n} split{'s' * (n < 7)}, " in result.stdout
 
 
 def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
@@ -386,6 +386,7 @@ def test_splits_without_a_positive_are_left_out(files):
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     about = json.loads(invoke("fit", "late.csv", *options, "--json").stdout)
     assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
+    assert "quality: 2 successive periods of some 20 rows, " in invoke("show", "top.npz").stdout
 
 
 def test_a_count_may_exceed_the_positives(files, table):

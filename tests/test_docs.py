@@ -128,7 +128,7 @@ def desk(tmp_path, monkeypatch, isolated):
     template = contest._template()
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
     monkeypatch.setattr(contest, "_template", lambda: template)
-    monkeypatch.setattr("precbench.cli.quality._MOST_VALUES", 0)  # no trees beside a fit
+    monkeypatch.setattr("precbench.quality._MOST_VALUES", 0)  # no trees beside a fit
     return tmp_path
 
 

@@ -62,7 +62,7 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     assert re.match(f"{path}: {kind} fitted: on 2", text)
     assert re.search(r"to 200 rows, \d+ positive", text)
     quality = " ".join(said.splitlines()[1:-1])
-    assert f"quality: {quality} parameters: " in text and "2 trials" in quality
+    assert f"quality: {quality} parameters: " in text and "2 splits" in quality
     assert "columns: a: number; missing values as " in text
     assert "city: one of Oslo, Rome" in text
     assert re.search(most, text) if most else "most " not in text
@@ -83,7 +83,7 @@ def test_a_model_from_python_and_one_of_earlier_versions(tmp_path):
     model.about.update(rows=60, positives=20, k=0.25, precision_at_k=0.5, auc=0.75)
     model.about.update(by_chance=0.3, held_out_rows=18, held_out_positives=6)
     model.save(tmp_path / "m.npz")
-    line = "trial on 18 held-out rows, 6 positive: prec@0.25 0.500 (by chance 0.300), AUC 0.750"
+    line = "1 split, 18 held-out rows, 6 positive: prec@0.25 0.500 (by chance 0.300), AUC 0.750"
     assert f"quality: {line} " in " ".join(shown(tmp_path / "m.npz").split())
 
 

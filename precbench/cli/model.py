@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from precbench.cli.quality import describe_quality, held_out_quality, held_out_splits
 from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import is_table, read_new_blocks, read_new_rows, read_own_file
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.files import replacing
 from precbench.model import Model, make_solver
+from precbench.quality import describe_quality, held_out_quality, held_out_splits
 from precbench.solvers import LinearRanker
 from precbench.topk import TopK, check_k, resolve_k
 
@@ -90,7 +90,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     quality = held_out_quality(dataset, splits, k, how, weights)
     with _plain_warnings():
         fitted = Model.fit(X, y, encoding=encoding, sample_weight=weights, **how)
-    fitted.about.update(quality | {"weight": options.weight})
+    fitted.about.update(quality.to_dict() | {"weight": options.weight})
     fitted.save(save)
     about = fitted.about
     if as_json:
@@ -100,7 +100,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     dates = [f"{c.name} (from {c.origin})" for c in encoding.columns if c.origin is not None]
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
-    print(*describe_quality(about), sep="\n")
+    print(*describe_quality(quality), sep="\n")
     print(f"{options.solver}, fitted to all rows: {save}")
 
 

@@ -4,45 +4,21 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from precbench.cli.quality import describe_quality
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
 from precbench.model import Model
-from precbench.strict_json import Count, Fields, Number, Text, checked
+from precbench.quality import Quality, describe_quality
+from precbench.strict_json import Count, Fields, Text, checked
 from precbench.text import one_line
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
-
-_Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
-
-
-class _Measured(Fields):
-    precision_at_k: Number
-    precision_at_k_interval: _Interval = None
-    auc: Number
-    auc_interval: _Interval = None
-
-
-class _Beside(_Measured):
-    solver: Text
-    p: Number | None = None
-
-
-class _Quality(_Measured):
-    split: Literal["random", "time"] = "random"
-    splits: Count = 1
-    held_out_rows: Count
-    held_out_positives: Count
-    k: Count | Number | Text
-    by_chance: Number
-    boosted_trees: _Beside | None = None
 
 
 class _Making(Fields):
@@ -69,7 +45,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         making = checked(model.about, _Making)
         is_measured = "precision_at_k" in model.about
-        quality = checked(model.about, _Quality).model_dump() if is_measured else None
+        quality = checked(model.about, Quality) if is_measured else None
     except ValueError as error:
         raise InputError(f"{path}: what the model says about itself is damaged: {error}") from error
     if as_json:
@@ -155,7 +131,7 @@ def _most_used(model: Model) -> str:
     return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
 
 
-def _facts(path: str, model: Model, making: _Making, quality: Any) -> dict[str, Any]:
+def _facts(path: str, model: Model, making: _Making, quality: Quality | None) -> dict[str, Any]:
     features, trees = model.random_features, model.trees
     return {
         "model": path,
@@ -168,5 +144,5 @@ def _facts(path: str, model: Model, making: _Making, quality: Any) -> dict[str, 
         "format": model.encoding and model.encoding.format,
         "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
         **making.model_dump(),
-        "quality": quality,
+        "quality": quality and quality.model_dump(),
     }

@@ -1,12 +1,13 @@
-"""How good a model is on rows that it was not fitted to, and boosted trees beside it."""
+"""The quality of a model on rows that it was not fitted to, and boosted trees for comparison."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
@@ -14,13 +15,49 @@ from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model import Model
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
+from precbench.strict_json import Count, Fields, Number, Text
 from precbench.topk import TopK
 
-__all__ = ["describe_quality", "held_out_quality", "held_out_splits"]
+__all__ = ["Quality", "describe_quality", "held_out_quality", "held_out_splits"]
 
 _TREES = "hist-gradient-boosting"
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
 _METRICS = ("precision_at_k", "auc")
+
+_Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
+
+
+class _Measured(Fields):
+    precision_at_k: Number
+    precision_at_k_interval: _Interval = None
+    auc: Number
+    auc_interval: _Interval = None
+
+
+class _Beside(_Measured):
+    solver: Text
+    p: Number | None = None
+
+
+class Quality(_Measured):
+    """What a model says about its quality, as values of JSON.
+
+    Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
+    intervals, None for one split. Under ``boosted_trees`` these of them on the same splits, with
+    the p-value of the difference; None if they were not measured.
+    """
+
+    split: Literal["random", "time"] = "random"
+    splits: Count = 1
+    held_out_rows: Count
+    held_out_positives: Count
+    k: Count | Number | Text
+    by_chance: Number
+    boosted_trees: _Beside | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was measured."""
+        return self.model_dump(exclude_unset=True)
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
@@ -74,7 +111,7 @@ def held_out_quality(
     k: TopK,
     how: Mapping[str, Any],
     weights: NDArray[np.float64] | None = None,
-) -> dict[str, Any]:
+) -> Quality:
     """Measure models that are fitted as the whole will be.
 
     Parameters
@@ -89,11 +126,9 @@ def held_out_quality(
 
     Returns
     -------
-    dict
-        Means over the splits as values of JSON: of the held-out rows, of the metrics with their
-        95 % intervals (None for one split), and under ``boosted_trees`` of these on the same
-        splits, with the p-value of the difference; there is none where they are the model itself,
-        where they would take too long, or too much memory, or where they refuse the rows.
+    Quality
+        Without boosted trees where they are the model itself, where they would take too long, or
+        too much memory, or where they refuse the rows.
     """
     own = _measured(dataset, splits, k, how, weights)
     trees = None
@@ -105,23 +140,20 @@ def held_out_quality(
     labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
     share = n_held / (n_held + sum(len(split.train) for split in splits))
-    found: dict[str, Any] = {
-        "split": "random" if dataset.time is None else "time",
-        "splits": len(splits),
-        "held_out_rows": round(np.mean([len(of) for of in labels])),
-        "held_out_positives": round(np.mean([np.count_nonzero(of) for of in labels])),
-        "k": k,
-        **_means(own, share),
-        "by_chance": float(np.mean([of.mean() for of in labels])),
-    }
+    found: dict[str, Any] = _means(own, share)
     if trees is not None:
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        found["boosted_trees"] = {
-            "solver": _TREES,
-            **_means(trees, share),
-            "p": None if np.isnan(p) else p,
-        }
-    return found
+        of_trees = {"solver": _TREES, **_means(trees, share), "p": None if np.isnan(p) else p}
+        found["boosted_trees"] = _Beside(**of_trees)
+    return Quality(
+        split="random" if dataset.time is None else "time",
+        splits=len(splits),
+        held_out_rows=round(np.mean([len(of) for of in labels])),
+        held_out_positives=round(np.mean([np.count_nonzero(of) for of in labels])),
+        k=k,
+        by_chance=float(np.mean([of.mean() for of in labels])),
+        **found,
+    )
 
 
 def _measured(
@@ -155,43 +187,47 @@ def _means(values: Sequence[tuple[float, float]], test_share: float) -> dict[str
     return found
 
 
-def describe_quality(found: Mapping[str, Any]) -> list[str]:
-    """Describe what `held_out_quality` has found.
+def describe_quality(found: Quality) -> list[str]:
+    """Describe the quality of a model.
 
     Parameters
     ----------
-    found : mapping
+    found : Quality
 
     Returns
     -------
     list of str
         One line each for the model and for boosted trees.
     """
-    n, k = found["splits"], found["k"]
-    rows = f"{found['held_out_rows']:,} {'latest' if found['split'] == 'time' else 'held-out'} rows"
-    trials = f"{n} trials on some {rows} each" if n > 1 else f"trial on {rows}"
+    n, k = found.splits, found.k
+    if found.split == "time":
+        rows = f"{n} successive periods of some" if n > 1 else "the latest"
+        rows += f" {found.held_out_rows:,} rows"
+    else:
+        rows = f"{n} splits, some" if n > 1 else "1 split,"
+        rows += f" {found.held_out_rows:,} held-out rows" + " each" * (n > 1)
     lines = [
-        f"{trials}, {found['held_out_positives']:,} positive: "
-        f"prec@{k} {_plus_minus(found, 'precision_at_k')} (by chance {found['by_chance']:.3f}), "
-        f"AUC {_plus_minus(found, 'auc')}"
+        f"{rows}, {found.held_out_positives:,} positive: "
+        f"prec@{k} {_written(found.precision_at_k, found.precision_at_k_interval)} (by chance "
+        f"{found.by_chance:.3f}), AUC {_written(found.auc, found.auc_interval)}"
     ]
-    trees = found.get("boosted_trees")
+    trees = found.boosted_trees
     if trees is not None:
-        p, is_better = trees["p"], trees["precision_at_k"] > found["precision_at_k"]
         verdict = ""
-        if p is not None:
-            sign = "better" if is_better else "worse"
-            verdict = f", significantly {sign}" if p < LEVEL else ", no significant difference"
+        if trees.p is not None:
+            is_better = trees.precision_at_k > found.precision_at_k
+            verdict = f"significantly {'better' if is_better else 'worse'}"
+            verdict = f", {verdict if trees.p < LEVEL else 'no significant difference'}"
         lines.append(
-            f"{trees['solver']} on the same rows: prec@{k} "
-            f"{_plus_minus(trees, 'precision_at_k')}{verdict}; AUC {_plus_minus(trees, 'auc')}"
+            f"{trees.solver} on the same rows: prec@{k} "
+            f"{_written(trees.precision_at_k, trees.precision_at_k_interval)}{verdict}; "
+            f"AUC {_written(trees.auc, trees.auc_interval)}"
         )
     return lines
 
 
-def _plus_minus(found: Mapping[str, Any], metric: str) -> str:
+def _written(mean: float, interval: list[float] | None) -> str:
     """Return a mean as text, with half the length of its interval, if there is one."""
-    interval = found[f"{metric}_interval"]
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
-        return f"{found[metric]:.3f}"
-    return f"{found[metric]:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
+        return f"{mean:.3f}"
+    return f"{mean:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
