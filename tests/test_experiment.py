@@ -293,7 +293,11 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
         ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
         ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
-        ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40: protocol.splits[2]: 0 is repeated"),
+        (
+            "n_splits: 2",
+            "n_splits: 2, splits: [0, 1, 0]",
+            "4:40: protocol.splits[2]: 0 is repeated",
+        ),
         ("auc]", "auc, auc]", "metrics[2]: auc is repeated"),
         (
             "auc]",
