@@ -201,7 +201,7 @@ def describe_quality(found: Quality) -> list[str]:
     """
     n, k = found.splits, found.k
     if found.split == "time":
-        rows = f"{n} successive periods of some" if n > 1 else "the latest"
+        rows = f"{n} periods of some" if n > 1 else "the latest"
         rows += f" {found.held_out_rows:,} rows"
     else:
         rows = f"{n} splits, some" if n > 1 else "1 split,"

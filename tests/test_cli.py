@@ -386,7 +386,7 @@ def test_splits_without_a_positive_are_left_out(files):
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     about = json.loads(invoke("fit", "late.csv", *options, "--json").stdout)
     assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
-    assert "quality: 2 successive periods of some 20 rows, " in invoke("show", "top.npz").stdout
+    assert "quality: 2 periods of some 20 rows, " in invoke("show", "top.npz").stdout
 
 
 def test_a_count_may_exceed_the_positives(files, table):

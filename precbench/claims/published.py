@@ -7,7 +7,7 @@ it have in common; ``for`` repeats either for each combination of values, whose 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -186,7 +186,7 @@ def load_claims() -> list[Claim]:
     """
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
-    return _read(paths, [path.relative_to(folder).as_posix() for path in paths])
+    return _read({path: path.relative_to(folder).as_posix() for path in paths})
 
 
 def read_claims(path: Path) -> list[Claim]:
@@ -205,14 +205,14 @@ def read_claims(path: Path) -> list[Claim]:
     InputError
         As `load_claims`.
     """
-    return _read([path], [path.name])
+    return _read({path: path.name})
 
 
-def _read(paths: Sequence[Path], names: Sequence[str]) -> list[Claim]:
-    """Read files, each named as beside its config."""
+def _read(files: Mapping[Path, str]) -> list[Claim]:
+    """Read files, each with its name in the folder of the configs."""
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
-    for path, name in zip(paths, names, strict=True):
+    for path, name in files.items():
         document = load(path)
         problems: list[Problem] = []
         for keys, claim in _claims_of(document, name.removesuffix(SUFFIX)):

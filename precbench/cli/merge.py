@@ -1,7 +1,7 @@
 """``precbench merge``."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
-from precbench.experiment import Experiment, load_config
+from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.shard import Shard
 from precbench.merge import Merger
@@ -42,8 +42,8 @@ class MergeOptions:
 
 def merge_results(options: MergeOptions) -> None:
     """Put the records of folders together and write the tables of each experiment once."""
-    configs = {name: load_config(name) for name in options.configs}
-    known = {config.name: name for name, config in configs.items()}
+    configs = [(load_config(name), name) for name in options.configs]
+    known = {config.name: (config, name) for config, name in configs}
     mergers = _mergers(options)
     console = screen(quiet=options.as_json)
     told = []
@@ -65,9 +65,8 @@ def merge_results(options: MergeOptions) -> None:
             about = _noted(merger) | {"taken": len(taken)}
             console.print(_sentence(about))
             told.append(about)
-            name, smoke = _config_of(about["experiment"], known)
-            config = name and load_config(name)
-            if name is None or not isinstance(config, Experiment):
+            config, name, smoke = _config_of(about["experiment"], known)
+            if not isinstance(config, Experiment):
                 console.print(
                     f"{about['experiment']} is not a shipped config: its tables are made when you "
                     "name its file with --config, or run it with this --out"
@@ -131,12 +130,16 @@ def _sentence(about: dict[str, Any]) -> str:
     return text
 
 
-def _config_of(name: str, known: dict[str, str]) -> tuple[str | None, bool]:
-    """Return the config behind a folder, if it is known, and whether it is of the smoke size."""
+def _config_of(
+    name: str, known: Mapping[str, tuple[Experiment | Study, str]]
+) -> tuple[Experiment | Study | None, str, bool]:
+    """Return the config behind a folder, if it is known, its name, and whether it is smoke size."""
     for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
-        if config := known.get(experiment) or shipped_config(experiment):
-            return config, experiment != name
-    return None, False
+        if experiment in known:
+            return *known[experiment], experiment != name
+        if shipped := shipped_config(experiment):
+            return load_config(shipped), shipped, experiment != name
+    return None, "", False
 
 
 def _write_tables(

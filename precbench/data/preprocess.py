@@ -113,7 +113,7 @@ class Scaler:
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()
-            with np.errstate(over="ignore", invalid="ignore"):  # see below
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_

@@ -33,12 +33,12 @@ from precbench.experiment.sections import (
     StreamedFile,
     meaning_of,
     meaning_of_metric,
+    metric_has_counts,
     metric_problems,
-    metric_tells_counts,
     no_splits,
+    parameter_has_counts,
     parameter_problems,
     solver_defaults,
-    tells_counts,
 )
 from precbench.experiment.study import STUDY_KEYS, Study
 from precbench.experiment.trial import Split, Trial
@@ -261,7 +261,8 @@ class Experiment(Section):
         if datasets is not None:
             changes["datasets"] = tuple(entry for entry in self.datasets if entry.name in datasets)
         if seeds is not None:
-            kept = tuple(filter({*seeds}.__contains__, indices))
+            chosen = {*seeds}
+            kept = tuple(index for index in indices if index in chosen)
             changes["protocol"] = self.protocol.model_copy(update={"splits": kept})
         return self.model_copy(update=changes)
 
@@ -490,8 +491,9 @@ def _sweep_problems(
     solvers, metrics = above["solvers"].values(), above["metrics"]
     if problems := _shared_problems(path, name, places, above["solvers"], metrics):
         return problems
-    has_counts = any(entry.has(name) and tells_counts(entry.solver, name) for entry in solvers)
-    has_counts |= any(metric_tells_counts(metric.name, name) for metric in metrics)
+    own = [entry.solver for entry in solvers if entry.has(name)]
+    has_counts = any(parameter_has_counts(solver, name) for solver in own)
+    has_counts |= any(metric_has_counts(metric.name, name) for metric in metrics)
     twice = repeats(meaning_of(value, has_counts) for value in values)
     problems = [((*path, i), f"{values[i]} is repeated") for i in twice]
     swept = [metric.replace(**{name: values[0]}) for metric in metrics]

@@ -472,16 +472,16 @@ def meaning_of_metric(metric: Metric) -> Hashable:
     """Return what is equal for metrics that measure the same."""
     params = {**METRICS[metric.name].parameters, **metric.params}
     return metric.name, *(
-        meaning_of(value, metric_tells_counts(metric.name, name)) for name, value in params.items()
+        meaning_of(value, metric_has_counts(metric.name, name)) for name, value in params.items()
     )
 
 
-def metric_tells_counts(metric: str, parameter: str) -> bool:
+def metric_has_counts(metric: str, parameter: str) -> bool:
     """Return whether 1 and 1.0 are two values of a parameter of a metric."""
     return get_type_hints(METRICS[metric].function).get(parameter) == TopK
 
 
-def tells_counts(solver: str, parameter: str) -> bool:
+def parameter_has_counts(solver: str, parameter: str) -> bool:
     """Return whether 1 and 1.0 are two values of a parameter of a solver."""
     from precbench.solvers import SOLVERS
 
@@ -514,7 +514,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     known = solver_defaults(solver)
     if name not in known:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
-    if problems := choice_problems(value, tells_counts(solver, name)):
+    if problems := choice_problems(value, parameter_has_counts(solver, name)):
         return problems
     candidates = value["tune"] if is_tuned(value) else [value]
     for candidate in candidates:

@@ -248,8 +248,8 @@ def _time_pages(run: Run) -> Iterator[_Page]:
 
 
 def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
-    tuning = rows.drop_duplicates("split")["tuning_seconds"].dropna().median()
-    return value_against_time(rows, clock).assign(tuning_seconds=tuning)
+    tuning = rows.drop_duplicates("split")["tuning_seconds"].dropna()  # else pandas 2 may warn
+    return value_against_time(rows, clock).assign(tuning_seconds=tuning.median())
 
 
 def _draw_time(
