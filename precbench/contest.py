@@ -38,7 +38,7 @@ from precbench.score import write_results
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
 from precbench.store import Store
-from precbench.topk import TopK, check_k, resolve_k
+from precbench.topk import TopK, check_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
@@ -113,7 +113,7 @@ def prepare(
     protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
     protocol |= {"stratified": True} if rule.stratified else {}
     n_test = round(rule.test_size * n_rows)
-    if resolve_k(k, dataset.n_pos, n_rows) > n_test:
+    if isinstance(k, int) and k > n_test:  # fractions are of the held-out rows themselves
         raise InputError(
             f"k = {k} exceeds the {n_test:,} held-out rows of {path.name} on which methods are "
             "compared; give a smaller k, or a percentage of the rows"

@@ -276,10 +276,6 @@ class Model:
             raise
         except ValueError as error:  # of scikit-learn's checks
             raise InputError(f"{solver}: {error}") from error
-        if fitted.overflowed:
-            raise InputError(
-                f"{solver}: the weights have overflowed; scale the features, or take shorter steps"
-            )
         return cls(
             solver=solver,
             params={n: v for n, v in fitted.get_params().items() if n != "random_state"},

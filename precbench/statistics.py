@@ -39,6 +39,7 @@ __all__ = [
     "cliques",
     "friedman_test",
     "holm",
+    "levels",
     "mean_ranks",
     "pairwise_signed_rank",
     "performance_profile",
@@ -205,6 +206,32 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
+def levels(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the place of each value in ascending order, one for those equal but for rounding.
+
+    Means of the same numbers in another order may differ in their last bits: these must not decide
+    which method is the best.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        From 0; NaN where the value is.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    order = np.argsort(numbers)  # NaN come last
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    with np.errstate(invalid="ignore"):  # of equal infinities
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)
+    found = np.empty(len(numbers))
+    found[order] = np.cumsum([0, *steps])[: len(numbers)]
+    found[np.isnan(numbers)] = np.nan
+    return found
+
+
 def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
     """Return the mean rank of each method over the data sets; the best has rank 1.
 
@@ -231,10 +258,10 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    return _ranked(-_table(values))
+    return _ranked([-levels(row) for row in _table(values)])
 
 
-def _ranked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranked(values: ArrayLike) -> NDArray[np.float64]:
     """Rank along the last axis; ties share the mean of their ranks."""
     from scipy.stats import rankdata  # takes half a second to import
 

@@ -21,6 +21,7 @@ __all__ = [
     "check_beta",
     "check_k",
     "cut_below",
+    "first_rows",
     "k_by_size",
     "resolve_k",
     "split_at",
@@ -259,23 +260,55 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np
     return above, scores == threshold, count - int(np.count_nonzero(above))
 
 
-def cut_below(scores: NDArray, count: int) -> float:
-    """Return the score that those at the top of a list exceed, in linear time.
+def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
+    """Return the rows with the highest scores, of tied ones the first, in linear time.
+
+    Unlike ``np.argpartition``, which leaves ties to the instructions of the processor.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_samples,)
         Finite.
     count : int
-        Length of the top, at least 1; may exceed the number of rows.
+        At least 1, at most the number of rows.
+
+    Returns
+    -------
+    ndarray of shape (count,)
+        Ascending.
+    """
+    above, tied, free = split_at(scores, count)
+    above[np.flatnonzero(tied)[:free]] = True
+    return np.flatnonzero(above)
+
+
+def cut_below(scores: NDArray, count: int) -> float:
+    """Return a number that the scores at the top of a list exceed, and no others.
+
+    It lies midway between the last row at the top and the first one below, so that no last bit of
+    a score, which may differ between processors, decides on which side a training row is.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    count : int
+        Length of the top; may exceed the number of rows.
 
     Returns
     -------
     float
-        The highest score outside the top: `count` rows exceed it, fewer only where scores are tied
-        with it. Below all scores if all rows are the top.
+        `count` rows exceed it, fewer only where scores are tied with the highest one below the top;
+        tied are scores whose differences may be rounding. Below all scores if all rows are the top.
     """
+    # Far more than sums lose to rounding, far less than differences of rows.
+    noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
-        return float(np.nextafter(scores.min(), -np.inf))
+        return float(scores.min()) - noise
     place = scores.size - count - 1
-    return float(np.partition(scores, place)[place])
+    outside = np.partition(scores, place)[place]
+    ascending = np.sort(scores[scores >= outside])
+    gaps = np.flatnonzero(np.diff(ascending) > noise)
+    if not gaps.size:  # all are tied
+        return float(ascending[-1]) + noise
+    return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())

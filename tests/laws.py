@@ -230,25 +230,85 @@ def a_sparse_index_out_of_range_is_refused(make):
             make().fit(S, y)
 
 
+def a_sparse_matrix_of_no_valid_form_is_refused(make):
+    X, y = problem()
+
+    def with_part(form, **parts):
+        S = sparse.csr_array(X).asformat(form)
+        for part, value in parts.items():
+            setattr(S, part, value)
+        return S
+
+    pointers = sparse.csr_array(X).indptr
+    turned = np.where(np.arange(401) == 200, 10**9, pointers).astype(np.int32)
+    empty = {"data": np.zeros(0), "indices": np.zeros(0, dtype=np.int32)}
+    solver = make().fit(X, y)
+    for malformed in (
+        with_part("csr", indptr=turned),
+        with_part("csr", indptr=turned * (np.arange(401) < 400).astype(np.int32), **empty),
+        with_part("csr", indptr=pointers[:-1]),
+        with_part("csr", indices=np.zeros(5, dtype=np.int32)),
+        with_part("csc", indices=np.full(X.size, 400, dtype=np.int32)),
+        with_part("coo", coords=(np.full(X.size, 400), np.zeros(X.size, dtype=np.int64))),
+    ):
+        with pytest.raises(InputError, match="malformed"):
+            make().fit(malformed, y)
+        with pytest.raises(InputError, match="malformed"):
+            solver.decision_function(malformed)
+
+
+def entries_of_one_place_are_added_up(make):
+    X, y = problem(integers=True)
+    halves = sparse.csr_matrix(np.hstack([X, X]) / 2)
+    halves.indices %= X.shape[1]
+    twice = sparse.csr_matrix((halves.data, halves.indices, halves.indptr), shape=X.shape)
+    rows = sparse.csr_matrix(X)
+    solver, once = make().fit(twice, y), make().fit(rows, y)
+    assert twice.nnz == 2 * np.count_nonzero(X)
+    assert_array_equal(weights(solver), weights(once))
+    assert_array_equal(
+        solver.decision_function(twice), once.decision_function(sparse.csr_matrix(X))
+    )
+
+
 def equal_rows_have_equal_scores(make):
     X, y = problem()
     rows = np.repeat(X[:3], 7, axis=0)[np.random.default_rng(0).permutation(21)]
     assert len(np.unique(make().fit(X, y).decision_function(rows))) <= 3
 
 
+def no_last_bit_decides_on_a_training_row(make):
+    """`predict` finds the same rows one by one, in any order, in any form, and in other digits."""
+    X, y = problem(integers=True)  # with tied rows
+    solver = make().fit(X, y)
+    marked = solver.predict(X)
+    turn = np.random.default_rng(3).permutation(len(X))
+    assert_array_equal(solver.predict(X[turn]), marked[turn])
+    alone = [solver.predict(row[None])[0] for row in X[:40]]
+    assert_array_equal(alone, marked[:40])
+    assert_array_equal(solver.predict(sparse.csr_matrix(X)), marked)
+    for factor in (1 - 1e-12, 1 + 1e-12):
+        assert_array_equal(solver.predict(X * factor), marked)
+    other_digits = 1 + 1e-12 * np.random.default_rng(4).uniform(-1, 1, X.shape)
+    assert_array_equal(solver.predict(X * other_digits), marked)
+
+
 def an_overflow_is_reported(make):
-    """Where squares do not overflow at once, weights are finite, or lost with a warning."""
+    """Where squares do not overflow at once, weights are finite, or the fit is refused."""
     X, y = problem()
     with pytest.raises(InputError, match=r"values up to .*e\+200, .* overflow: scale the features"):
         make().fit(X * 1e200, y)
-    for scale in (1e75, 1e-310):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = weights(make().fit(X * scale, y))
-        assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
-        reported = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-        reported = [w for w in reported if "overflow" in str(w.message)]
-        assert np.isnan(found).all() if reported else np.isfinite(found).all()
+    for scale in (1e75, 1e18, 1e-310):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            traced = make().fit(X * scale, y, trace=lambda solver: False)
+            try:
+                found = weights(make().fit(X * scale, y))
+            except InputError as error:
+                assert "overflow" in str(error) and traced.overflowed
+            else:
+                assert np.isfinite(found).all() and not traced.overflowed
 
 
 def float32_gives_the_bits_of_its_values_as_float64(make):
@@ -285,7 +345,10 @@ SOLVER_LAWS = [
     pickle_and_clone_keep_everything,
     a_refused_fit_leaves_no_weights_for_its_rows,
     a_sparse_index_out_of_range_is_refused,
+    a_sparse_matrix_of_no_valid_form_is_refused,
+    entries_of_one_place_are_added_up,
     equal_rows_have_equal_scores,
+    no_last_bit_decides_on_a_training_row,
     an_overflow_is_reported,
     float32_gives_the_bits_of_its_values_as_float64,
 ]

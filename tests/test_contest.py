@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import precbench
+from precbench.contest import prepare
 from precbench.errors import InputError
 from precbench.metrics import Metric
 from precbench.model import Model
@@ -109,6 +110,13 @@ def test_methods_that_failed_on_splits_are_not_said_to_be_worse(chosen):
     assert "against 2.0 by chance. That is no better than chance. map has results on 3 of 4" in text
     assert "No other is as good" not in text and "nan" not in text
     assert text.endswith("only: trees (1 of 3), logistic-regression (1 of 3).")
+
+
+@pytest.mark.parametrize(("first", "second"), [("map", "trees"), ("trees", "map")])
+def test_equal_means_are_ties_whatever_their_last_bits(chosen, first, second):
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point: the first in the order wins."""
+    choice = chosen({first: [0.3, 0.2, 0.1], second: [0.1, 0.2, 0.3]}, n_splits=3)
+    assert (choice.best, choice.ties) == (first, [second])
 
 
 def test_a_clear_winner_has_no_ties(chosen):
@@ -235,6 +243,24 @@ def test_the_config_repeats_the_comparison(tmp_path):
     assert "5 trials, 5 of them done already" in again.stdout
     protocol = read_run(tmp_path / "out" / "compare-mine").protocol
     assert protocol.startswith("trained on the past")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.4, 0.95])
+@pytest.mark.parametrize("k", [1, 90, 0.01, 0.99, 1.0, "1 %", "40 %", "100 %"])
+def test_k_is_a_part_of_the_held_out_rows(k, share, tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300, share=share)
+    np.savez(tmp_path / "mine.npz", X=X, y=y)
+    data = {"file": tmp_path / "mine.npz"}
+    assert prepare(data, k, folder=tmp_path).experiment.metrics[0].params["k"] == k
+
+
+@pytest.mark.parametrize("k", ["0.99", "40 %"])
+def test_a_long_top_is_compared(k, tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300, share=0.4)
+    choice = precbench.compare(
+        X, y, k=k if "%" in k else float(k), solvers=["sgd-avg"], n_splits=2, n_jobs=1
+    )
+    assert choice.k == 36 and choice.rows == 90
 
 
 @pytest.mark.parametrize(

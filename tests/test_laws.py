@@ -110,6 +110,8 @@ KEEPING = {
     laws.one_class_is_refused: "R13",
     laws.values_that_are_not_finite_are_refused: "R13",
     laws.a_sparse_index_out_of_range_is_refused: "R13",
+    laws.a_sparse_matrix_of_no_valid_form_is_refused: "R13",
+    laws.entries_of_one_place_are_added_up: "R11",
 }
 
 

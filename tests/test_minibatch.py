@@ -454,8 +454,10 @@ class Renamed(Rectified):
 def test_minimal_solver():
     X, y = problem()
     assert_array_equal(clone(FirstFeature(-2)).fit(X, y).coef_[0], -2)
-    with pytest.warns(ConvergenceWarning, match="overflow") as caught:
+    with pytest.raises(InputError, match="overflow"):
         FirstFeature(np.inf).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="overflow") as caught:
+        FirstFeature(np.inf).fit(X, y, trace=lambda solver: False)
     assert [warning.filename for warning in caught] == [__file__]
 
 

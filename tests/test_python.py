@@ -138,8 +138,33 @@ def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
     assert (fitted(SGDAtK, X, y, k=k).predict(X) == "hit").sum() == expected
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-290, 1e290])
+@pytest.mark.parametrize(
+    ("scores", "count", "cut"),
+    [
+        ([3, 1, 2, 2], 1, 2.5),
+        ([3, 1, 2, 2], 2, 2.5),
+        ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
+        ([3, 1, 2, 2], 3, 1.5),
+        ([-1, 1, 0], 1, 0.5),
+        ([0, 1e-8], 1, 0.5e-8),
+    ],
+)
+def test_a_cut_lies_midway(scores, count, cut, scale):
+    assert_allclose(cut_below(scale * np.array(scores, dtype=float), count), scale * cut)
+
+
+@pytest.mark.parametrize(
+    ("scores", "count", "above"),
+    [([2.0] * 3, 2, 0), ([0.0] * 3, 2, 0), ([3.0, -1.0], 2, 2), ([0.0, 5.0], 9, 2), ([5.0], 0, 0)],
+)
+def test_a_cut_beside_all_rows_keeps_its_distance(scores, count, above):
+    scores = np.array(scores)
+    for other_digits in (1, 1 - 1e-12, 1 + 1e-12):
+        assert np.count_nonzero(scores * other_digits > cut_below(scores, count)) == above
+
+
 def test_rows_tied_at_the_cut_are_out():
-    assert cut_below(np.array([3.0, 1.0, 2.0, 2.0]), 2) == 2.0
     X, y = problem()
     assert set(fitted(PNormPush, np.zeros_like(X), y).predict(np.zeros_like(X))) == {"a miss"}
 

@@ -16,6 +16,7 @@ from precbench.statistics import (
     cliques,
     friedman_test,
     holm,
+    levels,
     mean_ranks,
     pairwise_signed_rank,
     performance_profile,
@@ -212,6 +213,21 @@ def test_groups_are_all_that_are_alike_and_cannot_grow(told, random):
     for group in found:
         assert [ranks[i] for i in group] == sorted(ranks[i] for i in group)
     assert found == sorted(found, key=lambda group: [ranks[i] for i in group])
+
+
+@given(st.permutations([0.1, 0.2, 0.3, 0.7, 1e-3]), st.sampled_from([1.0, 1e-9, 1e30]))
+def test_the_order_of_the_splits_decides_on_no_rank(values, scale):
+    one = scale * np.mean([0.1, 0.2, 0.3, 0.7, 1e-3])
+    other, more = scale * np.add.reduce(values) / 5, scale * np.mean(values) * (1 + 1e-9)
+    assert list(levels([other, np.nan, more, one, 0.0])) == pytest.approx(
+        [1, np.nan, 2, 1, 0], nan_ok=True
+    )
+    assert list(mean_ranks([[one, other, more]] * 2)) == [2.5, 2.5, 1]
+
+
+def test_levels_of_values_without_a_scale():
+    assert list(levels([np.inf, 1.0, np.inf, -np.inf, -np.inf])) == [2, 1, 2, 0, 0]
+    assert list(levels([0.0, -0.0])) == [0, 0] and list(levels([])) == []
 
 
 def test_profile_of_values_and_times_by_hand():

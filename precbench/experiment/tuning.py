@@ -8,6 +8,7 @@ from precbench.errors import PrecbenchError
 from precbench.experiment.samples import Sample
 from precbench.experiment.trial import Trial
 from precbench.solvers import Ranker
+from precbench.statistics import levels
 
 __all__ = ["choose"]
 
@@ -50,6 +51,7 @@ def choose(
             tried[number] = sign * trial.metric(validation.y, scores)
     if not tried:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    best = max(tried.values())
-    tied = [number for number in sorted(tried) if tried[number] == best]
+    numbers = sorted(tried)
+    reached = levels([tried[number] for number in numbers])
+    tied = [number for number, level in zip(numbers, reached, strict=True) if level == max(reached)]
     return candidates[tied[len(tied) // 2]]

@@ -10,7 +10,7 @@ from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
-from precbench.statistics import LEVEL, resampled_test
+from precbench.statistics import LEVEL, levels, resampled_test
 from precbench.topk import resolve_k
 
 __all__ = ["Choice", "choice_table", "choose_method"]
@@ -145,7 +145,8 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
     summary = summarise(results, test_shares=run.test_shares).set_index("solver")
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
     whole = summary["n"] == summary["n"].max()  # the others failed on some splits
-    means = summary["mean"].where(whole).sort_values(ascending=False, kind="stable")
+    means = pd.Series(levels(summary["mean"].where(whole)), summary.index)
+    means = means.sort_values(ascending=False, kind="stable")
     best, share = str(means.index[0]), run.test_shares.get(dataset)
     trials = final_values(results)
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")

@@ -39,6 +39,7 @@ from precbench.report.style import (
 )
 from precbench.report.tables import notes
 from precbench.results import Run, read_csv
+from precbench.statistics import levels
 from precbench.topk import resolve_k
 
 if TYPE_CHECKING:
@@ -665,7 +666,8 @@ def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    ranks = rows.groupby(["dataset", "sweep", "metric"])["mean"].transform(rank)
+    at_each = rows.groupby(["dataset", "sweep", "metric"])["mean"]
+    ranks = at_each.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     means = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = means.sort_values(kind="stable").index[:MOST_STRONG]
     return [solver for solver in solvers if solver in best]

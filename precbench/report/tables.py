@@ -15,7 +15,7 @@ import pandas as pd
 from precbench.files import write_whole
 from precbench.report.table import STAND_IN, Cell, Table
 from precbench.results import Run
-from precbench.statistics import LEVEL, resampled_interval, resampled_test
+from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line
 
 __all__ = [
@@ -155,7 +155,7 @@ def _against_the_best(
         if dataset not in test_shares or n.max() < 2:
             continue
         competing = values.loc[:, n == n.max()]
-        means = competing.mean()
+        means = pd.Series(levels(competing.mean()), competing.columns)
         best = means.idxmin() if metric in losses else means.idxmax()
         columns = {solver: competing[solver].to_numpy() for solver in competing}
         for solver, its_values in columns.items():
@@ -453,10 +453,11 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
     """Format a column of means; only those over the most trials compete for bold."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
-    contested = competing.nunique() > 1
-    best = competing.min() if smaller_is_better else competing.max()
+    means = levels(competing)
+    contested = len(set(means[~np.isnan(means)])) > 1
+    best = np.fmin.reduce(means) if smaller_is_better else np.fmax.reduce(means)
     cells = []
-    for (_, row), mean in zip(rows.iterrows(), competing, strict=True):
+    for (_, row), mean in zip(rows.iterrows(), means, strict=True):
         bold = bool(contested and mean == best)
         tied = bool(contested and not bold and row["p_best"] > LEVEL)
         cells.append(Cell(_mean(row) + " ≈" * tied, bold))

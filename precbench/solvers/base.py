@@ -19,7 +19,7 @@ from precbench.errors import InputError
 from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
-from precbench.solvers.rows import STORED, as_rows, linear_scores
+from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
 __all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
@@ -129,8 +129,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ------
         InputError
             If y does not have two classes, a parameter has a value that is not allowed, squares of
-            products of rows overflow, the memory is too small for the number of features, or there
-            are weights of rows (``sample_weight``).
+            products of rows or, without a trace, the weights overflow, the memory is too small for
+            the number of features, or there are weights of rows (``sample_weight``).
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
@@ -139,7 +139,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self._fit(X, labels, trace or untraced)
             if trace is None and not self._cuts_at_0:
                 self._set_threshold(X, labels)
-        self._warn_of_overflow()
+        self._report_overflow(trace)
         return self
 
     @abstractmethod
@@ -148,7 +148,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
         Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts the clock;
         call it again between slices of work, if there are any, with both brought up to date, and
-        end when it returns true. Weights that overflow may be left as they are: `fit` warns.
+        end when it returns true. Weights that overflow may be left as they are: `fit` reports it.
 
         Parameters
         ----------
@@ -188,9 +188,14 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _forget_threshold(self) -> None:
         self.__dict__.pop("threshold_", None)
 
-    def _warn_of_overflow(self) -> None:
-        if self.overflowed:
-            warn("the scores have overflowed and the weights are lost: scale the features")
+    def _report_overflow(self, trace: Trace | None) -> None:
+        """Refuse rows whose weights have overflowed; who traces the fit has seen it."""
+        if not self.overflowed:
+            return
+        message = "the weights have overflowed: scale the features, or take shorter steps"
+        if trace is None or trace is untraced:
+            raise InputError(message)
+        warn(message)
 
     def _held(self, n_features: int) -> tuple[int, str]:
         """Return the number of values in the largest arrays of a fit, and what to call these."""
@@ -229,7 +234,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             If the last fit failed, on rows with other features than those of the fit before it.
         """
         check_is_fitted(self, self._fitted)
-        X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C", reset=False)
+        X = self._validated(X, dtype=STORED, reset=False)
         self._check_width(X.shape[1])
         scores = self._scores(X)
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
@@ -284,13 +289,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_width(self, n_features: int) -> None:
         """Refuse rows as they were in a call of fit that failed and left an earlier result."""
 
+    def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
+        check_form(X)
+        found = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
+        return (canonical(found[0]), found[1]) if y else canonical(found)
+
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Convert the input once, at the door: `dtypes`, C order or CSR; labels to -1 and +1."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=self.dtypes, order="C", reset=reset
-        )
+        X, y = self._validated(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
         if reset:

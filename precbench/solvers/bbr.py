@@ -242,7 +242,7 @@ class BBR(SquaredPairRanker):
             trace(self)
         else:
             self.n_rows_seen_ = n_before
-        self._warn_of_overflow()
+        self._report_overflow(trace)
         return self
 
     @available_if(_takes_pieces)
@@ -272,7 +272,7 @@ class BBR(SquaredPairRanker):
         self._take(theirs)
         self.n_rows_seen_ += other.n_rows_seen_
         self.n_iter_ += other.n_iter_
-        self._warn_of_overflow()
+        self._report_overflow(None)
         return self
 
     def _held(self, n_features: int) -> tuple[int, str]:

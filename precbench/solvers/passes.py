@@ -229,7 +229,7 @@ class PassRanker(LinearRanker):
         as_order = np.ascontiguousarray(visited, dtype=np.int32)
         _visit([Fit(self, trace)], rows, labels, as_order, length)
         self.n_iter_ += 1
-        self._warn_of_overflow()
+        self._report_overflow(trace)
         return self
 
     @available_if(lambda self: self._takes_pieces)
@@ -287,8 +287,8 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):
         _train(fits, X, labels)
-    for solver, _ in fits:
-        solver._warn_of_overflow()
+    for solver, trace in fits:
+        solver._report_overflow(trace)
 
 
 def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]) -> None:
@@ -314,8 +314,8 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
             for X, y, order in epoch()
         ),
     )
-    for solver, _ in fits:
-        solver._warn_of_overflow()
+    for solver, trace in fits:
+        solver._report_overflow(trace)
 
 
 _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]

@@ -273,7 +273,7 @@ class PairPushRanker(PushRanker):
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
-        self._warn_of_overflow()
+        self._report_overflow(trace)
         return self
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:

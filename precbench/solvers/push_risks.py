@@ -13,6 +13,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from precbench.kernels import push
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.topk import first_rows
 
 __all__ = [
     "Classes",
@@ -203,7 +204,7 @@ def _linear_programme(
         if not violated.size:
             return solved.x
         most = min(len(violated), len(taken))
-        taken = np.append(taken, violated[np.argpartition(-excess[violated], most - 1)[:most]])
+        taken = np.append(taken, violated[first_rows(excess[violated], most)])
 
 
 class PushRisk(ABC):

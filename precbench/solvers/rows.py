@@ -16,6 +16,8 @@ __all__ = [
     "VALUES_PER_SLICE",
     "Rows",
     "as_rows",
+    "canonical",
+    "check_form",
     "dot",
     "linear_scores",
     "norm",
@@ -64,6 +66,42 @@ def as_rows(X: Any) -> Rows:
     return Rows(X.data, X.indices, X.indptr, *X.shape)
 
 
+def check_form(X: Any) -> None:
+    """Refuse a sparse matrix whose parts do not fit together: compiled code trusts every index.
+
+    Raises
+    ------
+    InputError
+    """
+    form = X.format if sparse.issparse(X) else "dense"
+    try:
+        if form in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+            if (np.diff(X.indptr) < 0).any():  # which SciPy overlooks in a matrix without entries
+                raise ValueError("indptr must not decrease")
+        elif form == "coo":
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)
+    except ValueError as error:
+        raise InputError(
+            f"the {form} matrix is malformed: {error}; build it anew from its entries"
+        ) from error
+
+
+def canonical(X: Any) -> Any:
+    """Return a CSR matrix with sorted columns, each once in a row; a dense matrix as it is.
+
+    Entries of the same place are added up, as in the dense matrix: solvers square values, and bin
+    them.
+    """
+    if not sparse.issparse(X):
+        return X
+    found = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may remember a former form
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+    return found
+
+
 def with_short_indices(X: Any) -> Any:
     """Return a CSR matrix with int32 indices, all within its shape; a dense matrix as it is.
 
@@ -79,7 +117,7 @@ def with_short_indices(X: Any) -> Any:
             f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
             "take at most 2**31 - 1: train on fewer rows, or in pieces with partial_fit"
         )
-    X.check_format(full_check=True)  # the kernels trust every index
+    check_form(X)
     if X.indices.dtype == X.indptr.dtype == np.int32:
         return X
     short = sparse.csr_matrix(X.shape)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight
 from precbench.errors import InputError
 from precbench.solvers.base import Ranker, Trace
 from precbench.solvers.parameters import signed_weights
+from precbench.topk import cut_below
 
 __all__ = ["WeightedRanker"]
 
@@ -121,5 +122,5 @@ class WeightedRanker(Ranker):
         ends = np.cumsum(self._weights[order])
         place = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():
-            self.threshold_ = float(scores[order[min(place, len(order) - 1)]])
+            self.threshold_ = cut_below(scores, int(place))
         return None

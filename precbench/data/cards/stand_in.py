@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Arrays
 from precbench.seeds import data_generator
+from precbench.topk import first_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -56,7 +57,7 @@ def generate_stand_in(card: Card) -> Arrays:
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)
-    y[np.argpartition(-scores, card.positives)[: card.positives]] = 1.0
+    y[first_rows(scores, card.positives)] = 1.0
     return Arrays(X, y)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from precbench.data.dataset import Arrays
 from precbench.seeds import data_generator
+from precbench.topk import first_rows
 
 if TYPE_CHECKING:
     from precbench.data.cards.card import Card
@@ -82,5 +83,5 @@ def _with_signal(card: Card) -> Arrays:
     for share, part in ((1 - card.non_linear, linear), (card.non_linear, curved)):
         score += np.sqrt(share) * part / part.std()
     y = np.full(card.rows, -1.0)
-    y[np.argpartition(-score, card.positives)[: card.positives]] = 1.0
+    y[first_rows(score, card.positives)] = 1.0
     return Arrays(X, y)
