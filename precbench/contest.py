@@ -260,7 +260,7 @@ def compare(
         with store.lock():
             store.sweep_temporaries()
             for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
-                pass
+                store.require_lock()
             write_results(plan, store)
         return choose_method(read_run(store.folder))
 
@@ -319,8 +319,8 @@ def fit_best(
     entry = experiment.solvers[choice.best]
     store, plan = Store(folder), make_plan(experiment)
     records = [store.read(key) for trial, key in plan.trials if trial.label == choice.best]
-    ended = [record for record in records if record and record["status"] == "ok"]
-    chosen = [tuple(record.get("chosen", {}).items()) for record in ended]
+    ended = [record for record in records if record and record.status == "ok"]
+    chosen = [tuple(record.chosen.items()) for record in ended]
     values = dict(Counter(chosen).most_common(1)[0][0])
     given = {name: value for name, value in experiment.common.items() if entry.has(name)}
     params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}

@@ -3,17 +3,16 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from precbench.files import refuse_links
 from precbench.npz import pack
-from precbench.store import Store, is_key, key_of
+from precbench.store import HAVE_NUMBERS, Record, Store, is_key, key_of
 
 __all__ = ["Conflict", "Merger"]
 
 _TIMES = ("cpu_seconds", "wall_seconds")
 _NUMBERS = ("status", "chosen", "stopped", "n_train", "stand_in")
-_HAVE_NUMBERS = ("ok", "diverged")
 
 
 class Conflict(NamedTuple):
@@ -25,7 +24,7 @@ class Conflict(NamedTuple):
 
 class _Candidate(NamedTuple):
     store: Store
-    record: dict[str, Any]
+    record: Record
     rank: int
     numbers: str
 
@@ -65,7 +64,7 @@ class Merger:
             refuse_links(store.folder)
             store.machines()  # which checks them
             for record in store.records():
-                holders.setdefault(record["key"], []).append(store)
+                holders.setdefault(record.key, []).append(store)
         taken: dict[str, Store] = {}
         conflicts = []
         for key, stores in holders.items():
@@ -87,10 +86,10 @@ class Merger:
             record, machines = store.read(key), store.environments()
             if record is None:  # removed meanwhile
                 continue
-            machine = machines.get(record.get("environment", ""))
+            content, machine = record.to_dict(), machines.get(record.environment)
             if machine is not None:
-                record["environment"] = self.target.add_environment(machine)
-            self.target.write(record, store.arrays(key))
+                content["environment"] = self.target.add_environment(machine)
+            self.target.write(content, store.arrays(key))
 
 
 def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
@@ -100,18 +99,14 @@ def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
             continue
         if not is_key(key):
             raise store.damaged(key, "its name is not a hash")
-        description = record.get("description")
-        if description is not None and key_of(description) != key:
-            raise store.damaged(key, "its description does not match its key")
-        status = record["status"]
-        rank = 2 if status in _HAVE_NUMBERS else int(status == "skipped")
+        rank = 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
         yield _Candidate(store, record, rank, _hash_of_numbers(store, record) if rank else "")
 
 
-def _hash_of_numbers(store: Store, record: dict[str, Any]) -> str:
-    arrays = store.arrays(record["key"])
+def _hash_of_numbers(store: Store, record: Record) -> str:
+    arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
-    about = {name: record.get(name) for name in _NUMBERS}
+    about = record.model_dump(include=set(_NUMBERS))
     return key_of({**about, "arrays": hashlib.sha256(content).hexdigest()})
 
 
@@ -119,8 +114,8 @@ def _conflict(found: Sequence[_Candidate]) -> Conflict:
     record = found[0].record
     places = []
     for store, of, *_ in found:
-        machine = store.machines().get(of.get("environment", ""))
+        machine = store.machines().get(of.environment)
         on = machine.kind if machine else "an unknown machine"
         places.append(f"{store.folder} on {on}")
-    trial = "/".join(str(record.get(name)) for name in ("dataset", "label", "split"))
-    return Conflict(f"{trial} ({record['key'][:12]})", tuple(places))
+    trial = f"{record.dataset}/{record.label}/{record.split}"
+    return Conflict(f"{trial} ({record.key[:12]})", tuple(places))

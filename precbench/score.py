@@ -28,7 +28,7 @@ from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
 from precbench.results import plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
-from precbench.store import Store
+from precbench.store import Record, Store
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import visible
 from precbench.topk import resolve_k
@@ -100,8 +100,8 @@ def write_results(
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
             about = _trial_columns(plan, trial, record)
-            about["machine"] = kinds.get(record.get("environment", ""), "")
-            if record["status"] != "ok":
+            about["machine"] = kinds.get(record.environment, "")
+            if record.status != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
                     rows.append(about | {"metric": metric.label})
                 continue
@@ -180,13 +180,13 @@ class _Parts(dict[str, Sample]):
         return self[part]
 
 
-def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, dict[str, Any]]]]:
+def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
     """Group the trials that have records by their rows, which are loaded once."""
     splits: dict[Any, list[tuple[Trial, str]]] = {}
     for trial, key in plan.trials:
         splits.setdefault((trial.dataset.name, trial.split), []).append((trial, key))
     for trials in splits.values():
-        groups: dict[Any, list[tuple[Trial, str, dict[str, Any]]]] = {}
+        groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
         for trial, key in trials:
             record = store.read(key)
             if record is not None:
@@ -195,22 +195,22 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, dict[s
         yield from groups.values()
 
 
-def _with_features(trial: Trial, store: Store, record: dict[str, Any]) -> Trial:
+def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
     """Return a trial with the random features that it has chosen, without if it has no result."""
-    if trial.fourier is None or record["status"] != "ok":
+    if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
-    chosen = record.get("chosen", {})
+    chosen = record.chosen
     for name, values in trial.fourier.candidates.items():
         if chosen.get(f"fourier.{name}") not in values:
-            raise store.damaged(record["key"], f"fourier.{name} should be one of {values}")
+            raise store.damaged(record.key, f"fourier.{name} should be one of {values}")
     return trial.with_features(chosen)
 
 
-def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str, Any]:
+def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
-        "key": record["key"],
+        "key": record.key,
         "dataset": dataset.name,
         "title": dataset.title,
         "stand_in": dataset.stand_in,
@@ -219,13 +219,13 @@ def _trial_columns(plan: Plan, trial: Trial, record: dict[str, Any]) -> dict[str
         "seed": trial.seed,
         "sweep": trial.sweep_point,
         "part": "test",
-        "status": record["status"],
-        "reason": visible(record.get("reason", "")),
-        "stopped": record.get("stopped", ""),
-        "timing": record.get("timing", ""),
-        "run": record.get("run", ""),
-        "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.get("chosen", {}).items()),
-        "tuning_seconds": record.get("tuning_seconds"),
+        "status": record.status,
+        "reason": record.reason,
+        "stopped": record.stopped,
+        "timing": record.timing,
+        "run": record.run,
+        "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.chosen.items()),
+        "tuning_seconds": record.tuning_seconds,
     }
 
 

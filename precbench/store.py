@@ -19,12 +19,12 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from precbench.errors import InputError
+from precbench.errors import InputError, PrecbenchError
 from precbench.files import refuse_links, write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
 from precbench.strict_json import Count, Fields, Number, Text, checked, load
@@ -37,6 +37,7 @@ SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
 """How a shard is written, as a regular expression: its number, and how many there are."""
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
 STATUSES: tuple[str, ...] = get_args(Status)
+HAVE_NUMBERS = ("ok", "diverged")
 RETRIED = ("failed", "timeout", "crashed", "interrupted")
 """Trials that ended so run again in the next run."""
 
@@ -87,30 +88,79 @@ class _Head(Fields):
     version: Count = Field(alias="schema")
 
 
-class _Description(Fields):
-    code: dict[Text, Text] = Field(default_factory=dict)
+class Description(Fields):
+    """What the numbers of a trial depend on; its hash is the key of the record."""
+
+    model_config = ConfigDict(extra="allow")
+
+    code: dict[str, str] = Field(default_factory=dict)
+    data_sha256: str = ""
+    params: dict[str, Any] = Field(default_factory=dict)
+    preprocessing: dict[str, Any] = Field(default_factory=dict)
+    split: dict[str, Any] = Field(default_factory=dict)
+    tuning: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it was written."""
+        return self.model_dump(exclude_unset=True)
 
 
-class _Record(Fields):
-    """What is read of a record; those of trials that failed, or of former versions, have less."""
+_Seconds = Annotated[Number, Field(ge=0)]
+_Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
+_Value = _Scalar | Text
+
+
+class Record(Fields):
+    """The record of a trial; those of trials that failed, or of former versions, have less."""
+
+    model_config = ConfigDict(extra="allow")
 
     key: Text
     status: Status
-    description: _Description | None = None
+    experiment: Text = ""
+    dataset: Text = ""
+    title: Text = ""
+    stand_in: bool = False
+    label: Text = ""
+    solver: Text = ""
+    split: Count = 0
+    seed: Count = 0
+    sweep: Annotated[tuple[Text, _Value] | None, Field(strict=False)] = None
+    description: Description = Field(default_factory=Description)
     reason: Text = ""
+    before: Text = ""
+    warnings: list[Text] = Field(default_factory=list)
     timing: Text = ""
     environment: Text = ""
     run: Text = ""
     stopped: Text = ""
     limit: dict[Text, Number | None] | None = None
-    limit_seconds: Number | None = None
-    limit_passes: Number | None = None
+    limit_seconds: _Seconds | None = None
+    limit_passes: _Seconds | None = None
     n_train: Count | None = None
-    fitted: dict[Text, bool | Number | None] = Field(default_factory=dict)
-    seconds: Number | None = None
-    chosen: dict[Text, bool | Number | Text | None] = Field(default_factory=dict)
-    tuning_seconds: Number | None = None
+    fitted: dict[Text, _Scalar] = Field(default_factory=dict)
+    seconds: _Seconds | None = None
+    chosen: dict[Text, _Value] = Field(default_factory=dict)
+    tuning_seconds: _Seconds | None = None
     arrays: tuple[Text, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _has_what_its_status_says(self) -> Self:
+        described = self.description.to_dict()
+        if described and key_of(described) != self.key:
+            raise ValueError("its description does not match its key")
+        if self.status in HAVE_NUMBERS and not (described and self.arrays):
+            raise ValueError(f"it is {self.status} without a description or arrays")
+        return self
+
+    @property
+    def sweep_point(self) -> str:
+        """The swept parameter and its value: ``k=0.25``; empty without a sweep."""
+        return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it was written, control characters made visible."""
+        return self.model_dump(exclude_unset=True)
 
 
 class Asked(Fields):
@@ -154,6 +204,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
+        self._lock = -1
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -181,7 +232,27 @@ class Store:
                 stream.truncate(0)
                 stream.write(str(os.getpid()))
                 stream.flush()
+            self._lock = stream.fileno()
             yield
+
+    def require_lock(self) -> None:
+        """See that the folder is still the one that `lock` holds.
+
+        Raises
+        ------
+        PrecbenchError
+            If it was moved, removed or replaced.
+        """
+        mine = os.fstat(self._lock)
+        with suppress(OSError):
+            there = (self.folder / ".lock").stat()
+            if (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
+                return
+        raise PrecbenchError(
+            f"{self.folder} was moved or removed during the run: trials that have ended since are "
+            "in a new folder of that name; put both together with precbench merge, then run the "
+            "same command again"
+        )
 
     @property
     def running(self) -> Path:
@@ -285,8 +356,8 @@ class Store:
         if not arrays:
             npz_file.unlink(missing_ok=True)
 
-    def read(self, key: str) -> dict[str, Any] | None:
-        """Return the record of this key, None if there is none.
+    def read(self, key: str) -> Record | None:
+        """Return the record of this key, checked, None if there is none.
 
         Raises
         ------
@@ -299,17 +370,20 @@ class Store:
         except FileNotFoundError:
             return None
         try:
-            record = load(content)
-            schema = checked(record, _Head).version
-            if schema <= SCHEMA and checked(record, _Record).key != key:
+            data = load(content)
+            schema = checked(data, _Head).version
+            if schema > SCHEMA:
+                raise InputError(
+                    f"{path} was written by a newer precbench (schema {schema}, this one knows "
+                    f"{SCHEMA}): update precbench, or write elsewhere with --out"
+                )
+            record = checked(data, Record)
+            if record.key != key:
                 raise ValueError("its key does not match its name")
+        except InputError:
+            raise
         except ValueError as error:
             raise _damaged(path, str(error)) from error
-        if schema > SCHEMA:
-            raise InputError(
-                f"{path} was written by a newer precbench (schema {schema}, this one knows "
-                f"{SCHEMA}): update precbench, or write elsewhere with --out"
-            )
         return record
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
@@ -321,11 +395,11 @@ class Store:
             If the file was damaged or removed from outside.
         """
         record = self.read(key)
-        if record is None or not record.get("arrays"):
+        if record is None or not record.arrays:
             return {}
         path = self._file(key).with_suffix(".npz")
         try:
-            return unpack(path, record["arrays"], kinds="fiuU")
+            return unpack(path, record.arrays, kinds="fiuU")
         except (FileNotFoundError, DamagedError) as error:
             raise _damaged(path) from error
 
@@ -337,7 +411,7 @@ class Store:
         """Return the keys of all records, sorted."""
         return sorted(path.stem for path in self._trials.glob("*.json"))
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[Record]:
         """Yield all records in the order of their keys."""
         for key in self.keys():
             record = self.read(key)

@@ -257,7 +257,7 @@ def test_a_trial_killing_two_workers_is_marked_crashed(small, tmp_path, monkeypa
     config = small(solvers=f"{{{solvers}}}", protocol="{n_splits: 1}")
     done = run(config, tmp_path, "--cluster", "local:2", "--no-plots")
     assert done.exit_code == 1, done.output
-    found = {r["label"]: (r["status"], r["reason"]) for r in Store(tmp_path / "small").records()}
+    found = {r.label: (r.status, r.reason) for r in Store(tmp_path / "small").records()}
     assert found == {
         "once": ("skipped", "not run"),
         "twice": ("crashed", "the process died twice while working on it"),

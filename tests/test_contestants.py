@@ -131,7 +131,7 @@ def test_a_new_metric_trains_nothing_and_a_new_part_what_stores_scores(small, tm
 
     run(small(**options, parts="[test, training]"), tmp_path)
     added = set(records(folder)) - set(before)
-    stored = {Store(folder).read(path.stem)["solver"] for path in added}
+    stored = {Store(folder).read(path.stem).solver for path in added}
     assert stored == {"hist-gradient-boosting", "lightgbm"}
     assert len(added) == 2 * len(set(table["split"]))
 
@@ -191,7 +191,7 @@ def test_damaged_scores_are_refused(small, tmp_path):
     run(config, tmp_path)
     [folder] = tmp_path.glob("*/trials")
     store = Store(folder.parent)
-    key = next(key for key in store.keys() if store.read(key)["solver"] == "lightgbm")  # noqa: SIM118
+    key = next(key for key in store.keys() if store.read(key).solver == "lightgbm")  # noqa: SIM118
     arrays = store.arrays(key)
     for change in (lambda a: a[:, 1:], lambda a: a * np.nan, lambda a: a.astype(str)):
         damaged = arrays | {"scores_test": change(arrays["scores_test"])}

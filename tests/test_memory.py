@@ -28,7 +28,7 @@ for i, trial in enumerate(load_config(config).trials()):
     key = f"{i:064}"
     job = Job(trial, key, folder, data, inf, inf, "sequential", "none", "none")
     before = peak()
-    assert run_job(job) == "ok", Store(folder).read(key)["reason"]
+    assert run_job(job) == "ok", Store(folder).read(key).reason
     print((peak() - before) * 1024 / X.nbytes)
     sys.exit()
 """

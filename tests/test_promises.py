@@ -36,13 +36,13 @@ def finished(folder):
     """Read every record whole; return the files of those that are done."""
     store = Store(folder)
     for record in store.records():
-        store.arrays(record["key"])
+        store.arrays(record.key)
     for path in folder.rglob("*.json"):
         if "running" not in path.parts:  # marks are of no use after a kill
             json.loads(path.read_text())
     for path in folder.rglob("*.png"):
         Image.open(path).load()
-    done = [record["key"] for record in store.records() if record["status"] == "ok"]
+    done = [record.key for record in store.records() if record.status == "ok"]
     return {path: t for path, t in records(folder).items() if path.stem in done}
 
 

@@ -237,10 +237,10 @@ def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp
     store = Store(out / "small")
     [here] = store.environments().values()
     elsewhere = store.add_environment({**here, "cpu": "Another"})
-    first, *others = sorted(store.records(), key=lambda record: (record["split"], record["label"]))
+    first, *others = sorted(store.records(), key=lambda record: (record.split, record.label))
 
     def moved(record):
-        store.write({**record, "environment": elsewhere}, store.arrays(record["key"]))
+        store.write({**record.to_dict(), "environment": elsewhere}, store.arrays(record.key))
 
     moved(first)
     assert "4 of them done already" in run(config, out, "--no-plots").output
@@ -327,7 +327,7 @@ def test_an_interrupted_trial_is_noted_unless_it_has_a_result(small, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         some = {key: todo[key] for key in (again, fresh, waiting)}
         list(run_plan(plan, store, some, engine=interrupted))
-    assert {record["key"]: record["status"] for record in store.records()} == {
+    assert {record.key: record.status for record in store.records()} == {
         again: "ok",
         fresh: "interrupted",
     }
@@ -386,8 +386,8 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     assert drawn["value"].tolist() == of_metric["value"].tolist()
     plan, store = make_plan(load_config(config)), Store(folder)
     assert len(to_do(plan, store)) == 2  # of the other split
-    [stopped] = (record for record in store.records() if record["stopped"])
-    store.write(stopped | {"limit_seconds": 0.1, "limit_passes": None})  # as of a clock
+    [stopped] = (record for record in store.records() if record.stopped)
+    store.write(stopped.to_dict() | {"limit_seconds": 0.1, "limit_passes": None})  # as of a clock
     assert len(to_do(plan, store)) == 3
 
 
@@ -453,7 +453,7 @@ def test_tuning_minimises_a_loss(small, tmp_path):
     weighed = final[final["solver"] == "linear-svm"]["chosen"]
     assert set(weighed) <= {"class_weight=none", "class_weight=balanced"}
     records = Store(tmp_path / "out" / "small").records()
-    assert all(r["tuning_seconds"] > 0 for r in records if r["label"] == "logistic-regression")
+    assert all(r.tuning_seconds > 0 for r in records if r.label == "logistic-regression")
 
 
 @pytest.mark.promise("R5")
@@ -546,8 +546,8 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
         (hungry, "failed", "out of memory"),
         (deadly, "crashed", "died"),
     ):
-        assert statuses.pop(key) == store.read(key)["status"] == status
-        assert reason in store.read(key)["reason"]
+        assert statuses.pop(key) == store.read(key).status == status
+        assert reason in store.read(key).reason
     assert set(statuses.values()) == {"ok"}
     assert set(to_do(plan, store)) == {hungry, deadly}
 
@@ -602,7 +602,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     wait_for(lambda: not session(process.pid))
     kept = records(folder)
     assert len(kept.items() - before.items()) == 2 and kept.keys() == before.keys()
-    assert {record["status"] for record in Store(folder).records()} == {"ok"}
+    assert {record.status for record in Store(folder).records()} == {"ok"}
     assert run(config(limit), out).exit_code == 0
     assert kept.items() <= records(folder).items() and len(records(folder)) == 6
     assert not shared_memory_of(process.pid)
@@ -700,7 +700,7 @@ def test_rerun_repeats_only_the_trials_that_ended_so(small, tmp_path):
     for word in ("crashed", "skipped"):
         assert "4 trials, 0 of them to run again" in run(config, out, "--rerun", word).stdout
     assert run(config, out, "--rerun", "failed").exit_code == 0
-    assert store.keys() == [key] and store.read(key)["status"] == "ok"
+    assert store.keys() == [key] and store.read(key).status == "ok"
     said = invoke("show", key, "--results", out).stdout
     assert "before: timeout: more than 1e-06 s; it was run again" in said
     near = refused(["run", config, "--rerun", "fail"])
@@ -752,7 +752,9 @@ def test_dry_run_judges_by_the_trials_before(small, tmp_path):
     assert run(small(), tmp_path).exit_code == 0
     store = Store(tmp_path / "small")
     for record in [*store.records()]:
-        store.write(record | {"seconds": 100.0, "tuning_seconds": 0.0}, store.arrays(record["key"]))
+        store.write(
+            record.to_dict() | {"seconds": 100.0, "tuning_seconds": 0.0}, store.arrays(record.key)
+        )
     n_trials = len(store.keys())
     assert by_size < 100 and 100 * n_trials < expected() < 101 * n_trials
 
@@ -838,7 +840,7 @@ def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
     found = table.query("metric == 'precision_at_k(k=0.25)' and final")["value"]
     assert found.gt(0).sum() > len(found) / 2  # of rare positives enough are kept
     assert "stand-in" in (folder / "summary.md").read_text()
-    assert all(record["stand_in"] for record in Store(folder).records())
+    assert all(record.stand_in for record in Store(folder).records())
 
 
 def extends_another(name):
@@ -865,11 +867,11 @@ def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
     run(small(), tmp_path / "out")
     store = Store(tmp_path / "out" / "small")
     for record in store.records():
-        arrays = store.arrays(record["key"])
+        arrays = store.arrays(record.key)
         assert arrays["coef"].shape == (len(arrays["rows_seen"]), 4)
         assert (np.diff(arrays["rows_seen"]) > 0).all()
         assert (np.diff(arrays["wall_seconds"]) >= 0).all()
-        assert record["environment"] and record["description"]["data_sha256"]
+        assert record.environment and record.description.data_sha256
     [machine] = (store.folder / "environments").glob("*.json")
     files = [path for path in store.folder.rglob("*") if path.is_file()]
     assert machine in files
@@ -884,7 +886,7 @@ def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
         ):  # in others a short name occurs by chance
             assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", content), path
         assert str(Path.home()) not in content and str(tmp_path) not in content, path
-    chosen = [r["chosen"] for r in store.records() if r["label"] == "sgd-avg"]
+    chosen = [r.chosen for r in store.records() if r.label == "sgd-avg"]
     assert all(c["eta0"] in (0.1, 1.0) for c in chosen)
 
 
@@ -942,7 +944,7 @@ def test_run_job_in_process(small, tmp_path):
     )
     assert run_job(job) == "ok"
     record = Store(tmp_path / "out").read(key)
-    assert base_record(job).items() <= record.items()
+    assert base_record(job).items() <= json.loads(json.dumps(record.to_dict())).items()
 
 
 def test_candidates_learn_together(small, tmp_path, monkeypatch):
@@ -970,7 +972,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
         job = Job(trial, key, str(store.folder), data, np.inf, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"
         record = store.read(key)
-        found.append((record["chosen"], store.arrays(key)["coef"].tobytes()))
+        found.append((record.chosen, store.arrays(key)["coef"].tobytes()))
         monkeypatch.setattr(PassRanker, "visits", None)
     *groups, together, alone = found
     assert groups == [3, 3, 3, 3]

@@ -173,7 +173,7 @@ def changed_copy(folder, tmp_path, **changes):
     coef = arrays["coef"] + changes.pop("move", 0.0)
     [machine] = store.environments().values()
     elsewhere = store.add_environment({**machine, "cpu": "Another"})
-    record = {**store.read(key), "environment": elsewhere, **changes}
+    record = {**store.read(key).to_dict(), "environment": elsewhere, **changes}
     store.write(record, {**arrays, "coef": coef} if record["status"] == "ok" else None)
     return other, key
 
@@ -193,7 +193,7 @@ def test_a_conflict_is_reported_and_nothing_is_written(shards, tmp_path):
     assert (Store(out / "small").arrays(key)["coef"] == kept).all()
     merge(other, "--out", out, "--keep", other)
     assert (Store(out / "small").arrays(key)["coef"] == kept + 1e-9).all()
-    machine = Store(out / "small").read(key)["environment"]
+    machine = Store(out / "small").read(key).environment
     assert Store(out / "small").machines()[machine].cpu == "Another"
 
 
@@ -203,10 +203,10 @@ def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
     for n, folders in enumerate([(shards[0], other), (other, shards[0])]):
         out = tmp_path / f"r{n}"
         merge(*folders, "--out", out)
-        assert Store(out / "small").read(key)["status"] == "ok"
+        assert Store(out / "small").read(key).status == "ok"
     merge(other, "--out", tmp_path / "r2")
     merge(shards[0], "--out", tmp_path / "r2")
-    assert Store(tmp_path / "r2" / "small").read(key)["status"] == "ok"
+    assert Store(tmp_path / "r2" / "small").read(key).status == "ok"
 
 
 def test_a_killed_merge_can_be_repeated(shards, tmp_path, monkeypatch):

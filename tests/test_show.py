@@ -10,6 +10,7 @@ import pytest
 
 from precbench import Model
 from precbench.npz import pack, unpack
+from precbench.store import key_of
 from tests.helpers import invoke, refused, run
 from tests.mutations import command, json_edits
 
@@ -198,8 +199,11 @@ def test_a_trial_with_other_code_says_that_it_would_run_again(results):
     [path] = [p for p in results.glob("trials/*.json") if '"split": 0' in p.read_text()][:1]
     record = json.loads(path.read_text())
     record["description"]["code"]["precbench.topk"] = "0"
-    path.write_text(json.dumps(record))
-    said = shown_trial(path.stem, results)
+    key = key_of(record["description"])
+    for suffix in (".npz", ".json"):
+        path.with_suffix(suffix).rename(path.with_name(key + suffix))
+    path.with_name(f"{key}.json").write_text(json.dumps(record | {"key": key}))
+    said = shown_trial(key, results)
     assert "code: precbench.topk changed since: the trial would run again" in said
 
 

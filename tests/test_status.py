@@ -117,7 +117,7 @@ def test_a_run_at_work_says_how_far_it_is(results):
     first, second, *_ = store.keys()
     (store.folder / "trials" / f"{first}.json").unlink()
     record = store.read(second)
-    store.write({**record, "status": "failed", "reason": "no"})
+    store.write({**record.to_dict(), "status": "failed", "reason": "no"})
     with store.lock():
         store.running.mkdir(exist_ok=True)
         mark = {"label": "sgd-avg", "dataset": "mine", "split": 1, "rows_seen": 30, "total": 120}

@@ -19,6 +19,7 @@ from precbench.errors import InputError, PrecbenchError
 from precbench.store import SCHEMA, Store, environment, key_of
 
 KEY = key_of({"a": 1})
+OK = {"key": KEY, "status": "ok", "description": {"a": 1}}
 ARRAYS = {"coef": np.arange(6.0).reshape(2, 3), "file": np.array([1, 2]), "names": np.array(["é"])}
 
 
@@ -43,16 +44,14 @@ def test_key_distinguishes_count_and_share_and_rejects_nan():
 
 
 def test_a_record_round_trips(store):
-    record = {"key": KEY, "status": "ok", "label": "é", "n": np.int64(3), "x": np.float64(0.1)}
-    store.write(record, ARRAYS)
-    assert store.read(KEY) == {
-        "key": KEY,
-        "status": "ok",
+    store.write({**OK, "label": "é", "n": np.int64(3), "x": np.float64(0.1)}, ARRAYS)
+    assert store.read(KEY).to_dict() == {
+        **OK,
         "label": "é",
         "n": 3,
         "x": 0.1,
         "schema": SCHEMA,
-        "arrays": ["coef", "file", "names"],
+        "arrays": ("coef", "file", "names"),
     }
     read = store.arrays(KEY)
     assert list(read) == sorted(ARRAYS)
@@ -60,7 +59,7 @@ def test_a_record_round_trips(store):
         np.testing.assert_array_equal(read[name], array)
         assert read[name].dtype == array.dtype
     assert store.keys() == [KEY]
-    assert [r["label"] for r in store.records()] == ["é"]
+    assert [r.label for r in store.records()] == ["é"]
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
@@ -74,15 +73,15 @@ def test_empty_store(store):
 
 def test_non_finite_values_become_null(store):
     values = [float("nan"), np.inf, {"gap": -np.inf, "a": np.array([1.0, np.nan])}]
-    store.write({"key": KEY, "status": "diverged", "values": values})
-    assert store.read(KEY)["values"] == [None, None, {"gap": None, "a": [1.0, None]}]
+    store.write({"key": KEY, "status": "failed", "values": values})
+    assert store.read(KEY).to_dict()["values"] == [None, None, {"gap": None, "a": [1.0, None]}]
     assert "NaN" not in (store.folder / "trials" / f"{KEY}.json").read_text()
 
 
 def test_rewriting_replaces_everything(store):
-    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+    store.write(OK, ARRAYS)
     store.write({"key": KEY, "status": "failed"})
-    assert store.read(KEY)["status"] == "failed"
+    assert store.read(KEY).status == "failed"
     assert store.arrays(KEY) == {}
     assert files(store) == [f"{KEY}.json"]
 
@@ -92,7 +91,7 @@ def test_pickles_are_neither_written_nor_read(store):
     with pytest.raises(ValueError, match="Object arrays"):
         store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
     assert not store.folder.exists()
-    store.write({"key": KEY, "status": "ok"}, {"evil": np.zeros(1)})
+    store.write(OK, {"evil": np.zeros(1)})
     np.savez(store.folder / "trials" / f"{KEY}.npz", evil=np.array([{}], dtype=object))
     with pytest.raises(InputError, match=r"npz is damaged"):
         store.arrays(KEY)
@@ -118,11 +117,24 @@ def test_a_newer_schema_is_rejected(store):
         *("", "{", "[]", "{}", '{"schema": 1}', '{"schema": NaN, "key": 1}'),
         f'{{"schema": 1, "key": "{KEY}", "status": "fine"}}',
         f'{{"schema": 1, "key": "{KEY}", "status": []}}',
-        f'{{"schema": 1, "key": "{KEY}", "status": "ok", "seconds": "5"}}',
+        *(
+            json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
+            for changes in (
+                {"seconds": "5"},
+                {"seconds": -1e300},
+                {"dataset": ["a"]},
+                {"label": {"a": 1}},
+                {"split": -1},
+                {"arrays": []},
+                {"description": {}},
+                {"description": {"a": 2}},
+                {"description": {"a": 1, "code": 3}},
+            )
+        ),
     ],
 )
 def test_a_damaged_file_is_named(store, content):
-    store.write({"key": KEY, "status": "ok"})
+    store.write(OK, ARRAYS)
     (store.folder / "trials" / f"{KEY}.json").write_text(content)
     with pytest.raises(InputError, match=rf"{KEY}\.json is damaged"):
         store.read(KEY)
@@ -137,7 +149,7 @@ def test_a_renamed_record_is_damaged(store):
 
 
 def test_missing_or_truncated_arrays_are_damage(store):
-    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+    store.write(OK, ARRAYS)
     path = store.folder / "trials" / f"{KEY}.npz"
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(InputError, match="damaged"):
@@ -150,7 +162,7 @@ def test_missing_or_truncated_arrays_are_damage(store):
 @pytest.mark.promise("R7")
 @pytest.mark.parametrize("failing", ["fsync", "open"])
 def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
-    store.write({"key": KEY, "status": "ok"}, ARRAYS)
+    store.write(OK, ARRAYS)
 
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -162,7 +174,7 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
         ) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
     assert caught.value.exit_code == 1
-    assert store.read(KEY)["status"] == "ok"
+    assert store.read(KEY).status == "ok"
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
@@ -186,7 +198,8 @@ for first in sys.stdin:
         print("ended", flush=True)
         continue
     for i in range(int(first), 10**9):
-        record = {"key": key_of({"i": i % 7}), "status": "ok", "i": i}
+        about = {"i": i % 7}
+        record = {"key": key_of(about), "status": "ok", "description": about, "i": i}
         store.write(record, {"a": np.full(100_000, i)})
 """
 
@@ -204,7 +217,7 @@ def test_a_killed_writer_leaves_no_partial_record(store):
             os.kill(writer, signal.SIGKILL)
             assert writers.stdout.readline() == "ended\n"
             for record in store.records():
-                assert set(store.arrays(record["key"])["a"]) == {record["i"]}
+                assert set(store.arrays(record.key)["a"]) == {record.to_dict()["i"]}
             store.sweep_temporaries()
             names = files(store)
             assert {name.split(".", 1)[1] for name in names} <= {"json", "npz"}

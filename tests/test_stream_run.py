@@ -54,10 +54,10 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
     assert (final[final["metric"] == "auc"]["value"] > 0.8).all()
     assert list((folder / "figures").glob("*.png"))
     for record in Store(folder).records():
-        assert 380 < record["n_train"] < 460
-        assert record["fitted"]["n_iter_"] == 3
-        assert record["fitted"]["n_rows_seen_"] == 3 * record["n_train"]
-        assert str(tmp_path) not in json.dumps(record)
+        assert 380 < record.n_train < 460
+        assert record.fitted["n_iter_"] == 3
+        assert record.fitted["n_rows_seen_"] == 3 * record.n_train
+        assert str(tmp_path) not in json.dumps(record.to_dict())
     before = records(folder)
     assert "8 of them done already" in run(streamed(), tmp_path / "out").output
     assert records(folder) == before
@@ -223,7 +223,7 @@ def whole_run(config, folder):
     for trial, key in plan.trials:
         data = plan.datasets[trial.dataset.name]
         job = Job(trial, key, folder, data, inf, inf, "sequential", machine, "none")
-        assert run_job(job) == "ok", store.read(key)["reason"]
+        assert run_job(job) == "ok", store.read(key).reason
     write_results(plan, store)
     return plan
 whole_run(warm, folder + "-warm")

@@ -145,7 +145,7 @@ def _config_of(
 def _write_tables(
     config: Experiment, name: str, smoke: bool, store: Store, options: MergeOptions
 ) -> None:
-    found = {record.get("dataset") for record in store.records()}
+    found = {record.dataset for record in store.records()}
     plan = make_plan(
         config,
         only=[entry.name for entry in config.datasets if entry.name in found],

@@ -28,9 +28,9 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> float
     """Estimate how long trials take, one at a time: as long as those before, or by their sizes."""
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
-        if record["status"] == "ok":
-            took = (record.get("seconds") or 0.0) + (record.get("tuning_seconds") or 0.0)
-            known.setdefault((record["label"], record["dataset"]), []).append(took)
+        if record.status == "ok":
+            took = (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
+            known.setdefault((record.label, record.dataset), []).append(took)
     return sum(
         _SECONDS_PER_TRIAL + median(known.get((t.label, t.dataset.name)) or [_by_size(plan, t)])
         for t in trials

@@ -255,6 +255,7 @@ def _measure(
     from precbench.report.folder import Report, write_report
     from precbench.score import write_results
 
+    store.require_lock()
     stored = {*store.keys()}
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
         results = write_results(plan, store, advance, config=name)
@@ -270,7 +271,7 @@ def _shard_end(
     options: RunOptions,
     console: Console,
 ) -> dict[str, Any]:
-    statuses = (str(record["status"]) for record in store.records() if record["key"] in wanted)
+    statuses = (record.status for record in store.records() if record.key in wanted)
     found = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
@@ -361,10 +362,12 @@ def _train(
             plan, store, trials, n_workers=1 if options.timing else n_workers, engine=engine
         )
         try:
-            for job, status in finished:
-                record = store.read(job.key) or {}
-                progress.finished(job, status, record)
-                _tell(options, "trial", **{name: record.get(name) for name in _TOLD})
+            for job, _ in finished:
+                store.require_lock()
+                record = store.read(job.key)
+                assert record is not None
+                progress.finished(job, record)
+                _tell(options, "trial", **record.model_dump(include=set(_TOLD)))
                 done += 1
         except KeyboardInterrupt:
             finished.close()

@@ -19,6 +19,7 @@ from precbench.text import count, duration, one_line, visible
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
+    from precbench.store import Record
 
 _REFRESH_SECONDS = 0.25
 _MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
@@ -146,16 +147,13 @@ class Progress:
                 self._bars.remove_task(line)
             self._bars.stop()
 
-    def finished(self, job: "Job", status: str, record: dict[str, Any]) -> None:
+    def finished(self, job: "Job", record: "Record") -> None:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
+        status = record.status
         self._done += 1
         self._failed += status not in ("ok", "skipped")
         name = job.trial.title
-        outcome = (
-            f"{record.get('seconds') or 0:.3g} s"
-            if status == "ok"
-            else one_line(record.get("reason") or "")
-        )
+        outcome = f"{record.seconds or 0:.3g} s" if status == "ok" else one_line(record.reason)
         is_told = status != "ok" or self._verbose
         if self._bars is not None:
             self._bars.update(self._overall, completed=self._done, note=self._outlook())

@@ -82,7 +82,7 @@ def show_status(results: Path, as_json: bool) -> None:
 def _status(store: Store) -> Status:
     asked = store.asked()
     statuses = {
-        key: str(record["status"])
+        key: str(record.status)
         for key in (asked.keys if asked else store.keys())
         if (record := store.read(key)) is not None
     }

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from precbench.errors import InputError
 from precbench.experiment.code import code_behind
 from precbench.report.repeat import repeat_command
 from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
-from precbench.store import Store
-from precbench.strict_json import Count, Fields, Number, Text, checked
+from precbench.store import Record, Store
 from precbench.text import one_line
 
 __all__ = ["find_trial", "show_trial"]
@@ -29,45 +26,9 @@ _STOPPED = {
 }
 
 
-class _Described(Fields):
-    code: dict[Text, Text] = Field(default_factory=dict)
-    data_sha256: Text = ""
-    params: dict[Text, Any] = Field(default_factory=dict)
-    preprocessing: dict[Text, Any] = Field(default_factory=dict)
-    split: dict[Text, Any] = Field(default_factory=dict)
-    tuning: dict[Text, Any] | None = None
-
-
-class _Trial(Fields):
-    """What is shown of a record; those of trials that failed, or of former versions, have less."""
-
-    key: Text
-    status: Text
-    experiment: Text
-    label: Text
-    solver: Text
-    dataset: Text
-    split: Count
-    seed: Count
-    sweep: list[Any] | None = None
-    timing: Text = ""
-    reason: Text = ""
-    stopped: Text = ""
-    before: Text = ""
-    title: Text = ""
-    seconds: Number | None = None
-    tuning_seconds: Number | None = None
-    n_train: Count | None = None
-    chosen: dict[Text, Any] = Field(default_factory=dict)
-    warnings: list[Text] = Field(default_factory=list)
-    environment: Text = ""
-    description: _Described = _Described()
-
-
 def show_trial(what: str, results: Path, as_json: bool) -> None:
     """Describe the one trial that an argument names, and say how to repeat it."""
-    store, record = find_trial(what, results)
-    trial = _checked(store, record)
+    store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
     metrics = [] if run is None else _metrics(run, trial)
     machine = _machine(store, trial.environment)
@@ -75,9 +36,9 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
     command = _command(store, trial, None if run is None else run.config)
     if as_json:
         more = {"metrics": metrics, "machine": machine, "changed_code": changed}
-        print(json.dumps({**record, **more, "command": command}, indent=1))
+        print(json.dumps({**trial.to_dict(), **more, "command": command}, indent=1))
         return
-    sweep = "" if trial.sweep is None else " at " + "=".join(map(str, trial.sweep))
+    sweep = f" at {trial.sweep_point}" if trial.sweep_point else ""
     print(one_line(f"{trial.dataset}/{trial.label}/{trial.split}{sweep}: {_outcome(trial)}"))
     about = trial.description
     sections = {
@@ -100,7 +61,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
             print(f"  {name}: {one_line(text)}")
 
 
-def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
+def find_trial(what: str, results: Path) -> tuple[Store, Record]:
     """Return the one record that a key, the beginning of one, or DATASET/SOLVER/SPLIT names.
 
     Parameters
@@ -112,7 +73,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
     Returns
     -------
     store : Store
-    record : dict
+    record : Record
 
     Raises
     ------
@@ -126,7 +87,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
             "DATASET/SOLVER/SPLIT, or another folder (--results)"
         )
     if len(found) > 1:
-        listed = [f"{store.folder}: {record['key'][:12]}" for store, record in found]
+        listed = [f"{store.folder}: {record.key[:12]}" for store, record in found]
         shown = ", ".join(listed[:_MOST_LISTED]) + ", ..." * (len(listed) > _MOST_LISTED)
         raise InputError(
             f"{len(found)} trials match {what} ({shown}): give a longer key, or the folder of one "
@@ -135,7 +96,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, dict[str, Any]]:
     return found[0]
 
 
-def _matching(what: str, results: Path) -> Iterator[tuple[Store, dict[str, Any]]]:
+def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
     if not results.is_dir():
         raise InputError(f"no results folder at '{results}'; give one with --results")
     folders = [path.parent for path in sorted(results.glob("*/trials"))]
@@ -153,23 +114,16 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, dict[str, Any]]
                 yield store, record
 
 
-def _is_at(record: dict[str, Any], place: re.Match[str]) -> bool:
-    named = record.get("dataset"), record.get("label"), str(record.get("split"))
+def _is_at(record: Record, place: re.Match[str]) -> bool:
+    named = record.dataset, record.label, str(record.split)
     return named == (place["dataset"], place["label"], place["split"])
 
 
-def _checked(store: Store, record: dict[str, Any]) -> _Trial:
-    try:
-        return checked(record, _Trial)
-    except ValueError as error:
-        raise store.damaged(str(record["key"]), str(error)) from None
-
-
-def _metrics(run: Run, trial: _Trial) -> list[dict[str, Any]]:
+def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     """Return the final values in results.csv."""
     rows = run.results
-    sweep = "" if trial.sweep is None else "=".join(map(str, trial.sweep))
-    place = {"dataset": trial.dataset, "solver": trial.label, "split": trial.split, "sweep": sweep}
+    place: dict[str, Any] = {"dataset": trial.dataset, "solver": trial.label}
+    place |= {"split": trial.split, "sweep": trial.sweep_point}
     for column, value in place.items():
         rows = rows[rows[column] == value]
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
@@ -184,16 +138,17 @@ def _machine(store: Store, name: str) -> dict[str, Any]:
     return {k: v for k, v in {**found, **more}.items() if k != "blas" and v is not None}
 
 
-def _changed(trial: _Trial) -> list[str]:
+def _changed(trial: Record) -> list[str]:
     """Return the modules behind the trial that are other ones now."""
-    if trial.solver not in SOLVERS or not trial.description.code:
+    about = trial.description
+    if trial.solver not in SOLVERS or not about.code:
         return []
-    now = code_behind(trial.solver, trial.description.tuning is not None)
-    before = trial.description.code
+    now = code_behind(trial.solver, about.tuning is not None)
+    before = about.code
     return [name for name in {**before, **now} if before.get(name) != now.get(name)]
 
 
-def _command(store: Store, trial: _Trial, config: str | None) -> str:
+def _command(store: Store, trial: Record, config: str | None) -> str:
     """Return the command that repeats a trial, "" where there is none."""
     is_smoke = store.folder.name.endswith("-smoke")
     command = repeat_command(
@@ -204,13 +159,13 @@ def _command(store: Store, trial: _Trial, config: str | None) -> str:
     return f"{trial.split}".join(command) + f" --out {shlex.quote(str(store.folder.parent))}"
 
 
-def _outcome(trial: _Trial) -> str:
+def _outcome(trial: Record) -> str:
     because = f": {trial.reason}" if trial.reason else ""
     stopped = f", {_STOPPED.get(trial.stopped, f'stopped: {trial.stopped}')}" * bool(trial.stopped)
     return f"{trial.status}{because}{stopped}"
 
 
-def _time(trial: _Trial) -> str:
+def _time(trial: Record) -> str:
     if trial.seconds is None:
         return ""
     how = {"sequential": ", alone", "parallel": ", beside other trials"}.get(trial.timing, "")
@@ -218,7 +173,7 @@ def _time(trial: _Trial) -> str:
     return f"{trial.seconds:.3g} s to train{tuned}{how}"
 
 
-def _chosen(trial: _Trial) -> str:
+def _chosen(trial: Record) -> str:
     candidates = (trial.description.tuning or {}).get("candidates", {})
     texts = []
     for name, value in trial.chosen.items():
@@ -228,7 +183,7 @@ def _chosen(trial: _Trial) -> str:
     return "; ".join(texts)
 
 
-def _state(trial: _Trial, changed: list[str]) -> str:
+def _state(trial: Record, changed: list[str]) -> str:
     if not trial.description.code:
         return "unknown, of an early version: the trial would run again"
     if changed:

@@ -10,7 +10,7 @@ from precbench.experiment import Trial
 from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
-from precbench.store import RETRIED, Machine, Store, environment, key_of
+from precbench.store import RETRIED, Machine, Record, Store, environment, key_of
 from precbench.strict_json import checked
 
 if TYPE_CHECKING:
@@ -58,17 +58,17 @@ def to_do(
             continue
         record = None if force else store.read(key)
         if rerun:
-            if record is not None and record["status"] in rerun:
+            if record is not None and record.status in rerun:
                 missing[key] = trial
         elif (
             record is None
-            or record["status"] in RETRIED
-            or (timing and record.get("timing") != "sequential")
+            or record.status in RETRIED
+            or (timing and record.timing != "sequential")
             or _limit_has_changed(plan, trial, record)
         ):
             missing[key] = trial
         else:
-            done[key] = trial, record.get("environment", "")
+            done[key] = trial, record.environment
     if timing and done:
         missing |= _timed_elsewhere(store, missing, done)
         missing = {key: missing[key] for _, key in plan.trials if key in missing}
@@ -110,8 +110,8 @@ def code_changes(plan: Plan, store: Store, trials: Collection[Trial]) -> Counter
     """
     before: dict[str, dict[str, str]] = {}
     for record in store.records() if trials else ():
-        if (about := record.get("description")) is not None:
-            before[_but_for_code(about)] = about.get("code", {})
+        if described := record.description.to_dict():
+            before[_but_for_code(described)] = record.description.code
     changes: Counter[str] = Counter()
     for trial in trials:
         about = describe(trial, plan.datasets[trial.dataset.name].sha256)
@@ -126,15 +126,15 @@ def _but_for_code(description: dict[str, Any]) -> str:
     return key_of({name: value for name, value in description.items() if name != "code"})
 
 
-def _limit_has_changed(plan: Plan, trial: Trial, record: dict[str, Any]) -> bool:
+def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a limit that stopped a trial, or would have stopped it, has changed."""
     seconds, passes = _limits(plan, trial)
-    if record.get("stopped"):
-        known = record.get("limit_seconds"), record.get("limit_passes")
+    if record.stopped:
+        known = record.limit_seconds, record.limit_passes
         return known != tuple(None if isinf(limit) else limit for limit in (seconds, passes))
-    n_rows = record.get("fitted", {}).get("n_rows_seen_") or 0
-    most_rows = passes * (record.get("n_train") or inf)
-    return (record.get("seconds") or 0.0) > seconds or n_rows > most_rows
+    n_rows = record.fitted.get("n_rows_seen_") or 0
+    most_rows = passes * (record.n_train or inf)
+    return (record.seconds or 0.0) > seconds or n_rows > most_rows
 
 
 def run_plan(
@@ -196,16 +196,16 @@ def run_plan(
         raise
 
 
-def _outcome(record: Mapping[str, Any] | None) -> str:
+def _outcome(record: Record | None) -> str:
     if record is None:
         return ""
-    return ": ".join(filter(None, (record["status"], record.get("reason"))))
+    return ": ".join(filter(None, (record.status, record.reason)))
 
 
 def _is_done(store: Store, key: str) -> bool:
     """Return whether there is a result, of this run or an earlier one, to keep."""
     record = store.read(key)
-    return record is not None and record["status"] not in RETRIED
+    return record is not None and record.status not in RETRIED
 
 
 def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from precbench.experiment.sections import StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.runner.dispatch import no_interrupt
 from precbench.runner.worker import Job, base_record
-from precbench.store import Store, key_of
+from precbench.store import Store
 
 try:
     import dask
@@ -344,18 +344,22 @@ class Cluster:
         paths = {trials / f"{job.key}{suffix}": content for suffix, content in contents.items()}
         for path, content in paths.items():
             path.write_bytes(content)
-        record, arrays = self._received.read(job.key), self._received.arrays(job.key)
-        for path in paths:
-            path.unlink()
-        assert record is not None
-        if (about := record.get("description")) is not None and key_of(about) != job.key:
+        try:
+            record, arrays = self._received.read(job.key), self._received.arrays(job.key)
+        except InputError as error:
             raise PrecbenchError(
-                f"{answer.worker} has other code or packages than this machine: install the same"
-            )
+                f"{answer.worker} has other code or packages than this machine "
+                f"({error.__cause__ or error}): install the same"
+            ) from error
+        finally:
+            for path in paths:
+                path.unlink()
+        assert record is not None
         store = Store(job.folder)
         machine = store.add_environment(answer.environment or {})
-        store.write(record | base_record(job) | {"environment": machine}, arrays)
-        return str(record["status"])
+        known = base_record(job) | {"environment": machine}
+        store.write(record.to_dict() | known, arrays)
+        return record.status
 
     def _ended(self, job: Job, status: str, reason: str) -> str:
         """Write the record of a job whose process could not."""

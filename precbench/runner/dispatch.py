@@ -109,4 +109,4 @@ def _alone(job: Job) -> str:
 def recorded(job: Job) -> str | None:
     """Return the status of a job whose worker died after writing the record, else None."""
     record = Store(job.folder).read(job.key)
-    return str(record["status"]) if record is not None and record.get("run") == job.run else None
+    return record.status if record is not None and record.run == job.run else None

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from precbench.errors import InputError
 from precbench.report.table import Table, text_table
 from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
-from precbench.store import Store
-from precbench.strict_json import Count, Fields, Text, checked
+from precbench.store import Record, Store
 
 __all__ = ["Trial", "machines", "trials_of"]
 
@@ -69,16 +67,6 @@ _TEXTS = (
     *("dataset", "solver", "sweep", "status", "reason", "stopped"),
     *("timing", "machine", "chosen"),
 )
-
-
-class _Record(Fields):
-    key: Text
-    label: Text = ""
-    dataset: Text = ""
-    split: Count | None = None
-    sweep: list[Any] | None = None
-    run: Text = ""
-    environment: Text = ""
 
 
 def trials_of(run: Run) -> list[Trial]:
@@ -143,23 +131,14 @@ def _keys(run: Run) -> dict[tuple[Any, ...], str]:
     }
 
 
-def _records(folder: Path) -> tuple[dict[str, _Record], dict[tuple[Any, ...], str]]:
+def _records(folder: Path) -> tuple[dict[str, Record], dict[tuple[Any, ...], str]]:
     """Return the records of a folder by key, and the keys by place where only one record has it."""
-    by_key: dict[str, _Record] = {}
+    by_key: dict[str, Record] = {}
     places: dict[tuple[Any, ...], list[str]] = {}
-    for content in Store(folder).records():
-        try:
-            record = checked(content, _Record)
-        except ValueError as error:
-            raise InputError(
-                f"{folder / 'trials' / content['key']}.json is damaged ({error}): "
-                "remove it and run again"
-            ) from None
+    for record in Store(folder).records():
         by_key[record.key] = record
-        sweep = "" if record.sweep is None else "=".join(map(str, record.sweep))
-        places.setdefault((record.dataset, record.label, record.split, sweep), []).append(
-            record.key
-        )
+        place = (record.dataset, record.label, record.split, record.sweep_point)
+        places.setdefault(place, []).append(record.key)
     return by_key, {place: keys[0] for place, keys in places.items() if len(keys) == 1}
 
 
