@@ -258,7 +258,8 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     Raises
     ------
     InputError
-        If a file, a key or a column is missing or malformed, or there are no results yet.
+        If a file, a key or a column is missing or malformed, if there are no results yet, or if
+        the two files do not belong together.
     """
     folder = Path(folder)
     about = _completed(_read_json(folder / "experiment.json", _Experiment))
@@ -266,12 +267,40 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS, _LATER)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
-    whole = results["split"].between(0, 2**53) & results["seed"].notna()
-    if not whole.all() or not (results["part"] == "test").any():
-        raise InputError(
-            f"{path}: every row needs a split and a seed, and some the part test; {_RUN_AGAIN}"
-        )
-    return Run(folder, results, **about)
+    split = results["split"]
+    whole = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
+    if not whole.all():
+        raise InputError(f"{path}: every row needs a split and a seed; {_RUN_AGAIN}")
+    run = Run(folder, results, **about)
+    _check_rows(run, path)
+    return run
+
+
+def _check_rows(run: Run, path: Path) -> None:
+    """Raise unless the rows are those of the experiment, and have each metric where they have one.
+
+    A run that was interrupted after its config had changed leaves rows of the former config.
+    """
+    rows = run.results
+    tested = rows[rows["part"] == "test"]
+    if tested.empty:
+        raise InputError(f"{path} has no row of the part test; {_RUN_AGAIN}")
+    labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
+    known = {(point, label) for point, of_point in labels.items() for label in of_point}
+    for dataset, solver, point, label in set(
+        rows[["dataset", "solver", "sweep", "metric"]].itertuples(index=False, name=None)
+    ):
+        if dataset not in run.datasets or solver not in run.solvers or (point, label) not in known:
+            named = " ".join(part for part in (dataset, solver, point, label) if part)
+            raise InputError(
+                f"{path} has rows that {path.with_name('experiment.json')} does not know "
+                f"({named}); {_RUN_AGAIN}"
+            )
+    measured = set(tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None))
+    for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
+        lacking = [label for label in labels[point] if (dataset, point, label) not in measured]
+        if lacking:
+            raise InputError(f"{path} has no row of {lacking[0]} on {dataset}; {_RUN_AGAIN}")
 
 
 def _completed(about: _Experiment) -> dict[str, Any]:

@@ -387,7 +387,8 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     plan, store = make_plan(load_config(config)), Store(folder)
     assert len(to_do(plan, store)) == 2  # of the other split
     [stopped] = (record for record in store.records() if record.stopped)
-    store.write(stopped.to_dict() | {"limit_seconds": 0.1, "limit_passes": None})  # as of a clock
+    of_a_clock = stopped.to_dict() | {"limit_seconds": 0.1, "limit_passes": None}
+    store.write(of_a_clock, store.arrays(stopped.key))
     assert len(to_do(plan, store)) == 3
 
 

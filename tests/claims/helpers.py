@@ -101,6 +101,20 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     return folder
 
 
+def write_sweep(folder, name, tables):
+    """Replace what `write_results` wrote by a sweep: `tables` are the rows at 0, 1, 2 and so on."""
+    of_point = [table.assign(sweep=f"{name}={value}") for value, table in enumerate(tables)]
+    pd.concat(of_point).to_csv(folder / "results.csv", index=False)
+    about = json.loads((folder / "experiment.json").read_text())
+    about["sweep"] = {
+        "name": name,
+        "values": list(range(len(tables))),
+        "metrics": [about["metrics"]] * len(tables),
+        "written": about["metrics"],
+    }
+    (folder / "experiment.json").write_text(json.dumps(about))
+
+
 def judged(claims, *folders, values=None):
     """Return the rows of the ledger."""
     evidence = read_evidence(folders)

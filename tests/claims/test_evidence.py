@@ -20,6 +20,7 @@ from tests.claims.helpers import (
     order,
     ratio,
     write_results,
+    write_sweep,
 )
 
 EVERY_KIND = [
@@ -79,8 +80,7 @@ def test_one_stand_in_split_excludes_all(tmp_path):
 def test_points_of_a_sweep_cannot_be_named(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5] * 30, b=[0.4] * 30), seconds=TIMED)
     table = pd.read_csv(folder / "results.csv")
-    twice = pd.concat([table.assign(sweep="k=0.5"), table.assign(sweep="k=1.0")])
-    twice.to_csv(folder / "results.csv", index=False)
+    write_sweep(folder, "batch_size", [table, table])
     for row in judged(EVERY_KIND[:4], folder):
         assert row.verdict is Verdict.NO_DATA and "several points of the sweep" in row.reason
 

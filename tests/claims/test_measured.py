@@ -16,6 +16,7 @@ from tests.claims.helpers import (
     order,
     ratio,
     write_results,
+    write_sweep,
 )
 
 
@@ -296,11 +297,8 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
 def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     folder = write_results(tmp_path, auc_of(a=[0.5] * n))
     table = pd.read_csv(folder / "results.csv").query("final")
-    points = [
-        table.assign(sweep=f"batch_size={i}", value=normal(n, mean, spread, seed=i))
-        for i, mean in enumerate(means)
-    ]
-    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    points = [table.assign(value=normal(n, mean, spread, seed=i)) for i, mean in enumerate(means)]
+    write_sweep(folder, "batch_size", points)
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     [row] = judged([claim("variation", "5%", **fields)], folder)
     assert row.verdict is verdict and row.runs == n and row.measured.endswith("%")
@@ -309,16 +307,14 @@ def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
 def test_points_of_a_sweep_are_compared(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5] * 20, b=[0.5] * 20))
     table = pd.read_csv(folder / "results.csv").query("final")
-    means = {"a": {1: 0.8, 2: 0.79, 3: 0.4}, "b": {1: 0.5, 2: 0.49, 3: 0.48}}
+    means = [{"a": 0.8, "b": 0.5}, {"a": 0.79, "b": 0.49}, {"a": 0.4, "b": 0.48}]
+    of_solver = {solver: table[table["solver"] == solver] for solver in ("a", "b")}
     points = [
-        table[table["solver"] == solver].assign(
-            sweep=f"batch_size={i}", value=normal(20, mean, 1e-4)
-        )
-        for solver, of in means.items()
-        for i, mean in of.items()
+        pd.concat(of_solver[solver].assign(value=normal(20, at, 1e-4)) for solver, at in of.items())
+        for of in means
     ]
-    pd.concat(points).to_csv(folder / "results.csv", index=False)
-    one, two, three = (f"batch_size={i}" for i in (1, 2, 3))
+    write_sweep(folder, "batch_size", points)
+    one, two, three = (f"batch_size={i}" for i in range(3))
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     claims = [
         order("a", "a", number=1, at=two, worse_at=three),
