@@ -5,7 +5,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -170,9 +170,14 @@ def is_full(error: OSError) -> bool:
 
 
 def disk_full(place: Path | str, advice: str = "") -> str:
-    """Return the message for a full disk."""
+    """Return the message for a full disk, or for one that has no room for another file."""
+    what, remedy = "disk full", "free space"
+    with suppress(OSError):
+        disk = os.statvfs(next(at for at in (Path(place), *Path(place).parents) if at.exists()))
+        if disk.f_files and not disk.f_favail and disk.f_bavail:
+            what, remedy = "no inodes left on the disk (too many files)", "remove files"
     return (
-        f"disk full while writing to {place}; what is finished is kept; free space"
+        f"{what} while writing to {place}; what is finished is kept; {remedy}"
         f"{advice and f' or {advice}'}, then run the same command again"
     )
 

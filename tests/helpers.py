@@ -4,6 +4,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import time
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -130,6 +131,14 @@ def make_card(**changes):
         "stand_in": {"density": 1.0, "noise": 0.5},
     }
     return Card.model_validate(fields | changes, strict=False)
+
+
+def wait_until(condition, seconds=30):
+    """Wait, and fail if it takes longer."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "still waiting"
+        time.sleep(0.05)
 
 
 def session(leader):

@@ -2,11 +2,12 @@
 
 import errno
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from precbench.errors import InputError, PrecbenchError
-from precbench.files import publish, temporary, write_whole, writing
+from precbench.files import disk_full, publish, temporary, write_whole, writing
 
 
 def full(*_):
@@ -75,3 +76,15 @@ def test_the_advice_is_in_the_message(number, kind):
     ):
         raise OSError(number, "what the system says")
     assert ("what the system says" in str(caught.value)) == (kind is InputError)
+
+
+def test_a_disk_without_inodes_is_not_called_full(tmp_path, monkeypatch):
+    room = os.statvfs(tmp_path)
+    values = {name: getattr(room, name) for name in dir(room) if name.startswith("f_")}
+    spent = SimpleNamespace(**values | {"f_files": 100, "f_favail": 0, "f_bavail": 100})
+    monkeypatch.setattr(os, "statvfs", lambda _: spent)
+    assert disk_full(tmp_path / "a" / "b").startswith(
+        f"no inodes left on the disk (too many files) while writing to {tmp_path / 'a' / 'b'}; "
+    )
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(**vars(spent) | {"f_bavail": 0}))
+    assert disk_full("a.csv").startswith("disk full while writing to a.csv; ")

@@ -8,16 +8,9 @@ import time
 
 import pytest
 
-from tests.helpers import session
+from tests.helpers import session, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-
-
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "still waiting"
-        time.sleep(0.05)
 
 
 def workers(leader):

@@ -4,18 +4,21 @@ import bz2
 import errno
 import hashlib
 import io
+import re
 import shutil
+import threading
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from precbench.data.cards import file_cache
+from precbench.data.cards import download, file_cache
 from precbench.data.cards.fetch import add_files, fetch, info, parse_cached
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
+from tests.data.conftest import Dawdling
 from tests.helpers import TOY_SVM as TEXT
-from tests.helpers import make_card
+from tests.helpers import make_card, wait_until
 
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 
@@ -113,7 +116,8 @@ def test_a_broken_connection_is_retried(server):
         ((302, {"Location": "http://example.org/toy.svm"}, b""), "not https"),
         ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
         ((302, {"Location": "http://["}, b""), "malformed"),
-        ((200, {"Content-Length": "²"}, TEXT[:100]), "wrong checksum"),
+        ((200, {"Content-Length": "²"}, TEXT[:100]), "malformed: a Content-Length"),
+        ((200, {"Content-Length": "-5"}, TEXT), "malformed: a Content-Length of '-5'"),
     ],
 )
 def test_server_errors(cache, server, answer, what):
@@ -124,6 +128,34 @@ def test_server_errors(cache, server, answer, what):
     assert what in str(caught.value)
     assert "precbench data add toy FILES, with toy.svm" in str(caught.value)
     assert left_behind(cache) <= {"toy.svm.rejected"}
+
+
+@pytest.mark.promise("R20")
+@pytest.mark.parametrize("late", ["headers", "body"])
+def test_a_server_that_dawdles_is_given_up_for_the_next_source(server, monkeypatch, late):
+    """It never pauses as long as a timeout of the socket."""
+    monkeypatch.setattr(download, "PERIOD", 0.3)
+    threads = threading.active_count()
+    server.serve("/toys/toy.svm", (200, {}, Dawdling(TEXT, late)))
+    server.serve("/toys/toy.svm.bz2", bz2.compress(TEXT))
+    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
+    failed = make_card(name="alone", folder="alone")
+    server.serve("/alone/toy.svm", (200, {}, Dawdling(TEXT, late)))
+    with pytest.raises(DataUnavailableError, match=r"too slow: less than 60,000 bytes in 0\.3 s"):
+        fetch(failed, server.address)
+    assert server.requests.count("/alone/toy.svm") == 1  # is no passing trouble
+    Dawdling.over.set()
+    wait_until(lambda: threading.active_count() <= threads)
+
+
+def test_a_download_has_a_deadline(server, monkeypatch):
+    monkeypatch.setattr(download, "LEAST", 1)
+    monkeypatch.setattr(download, "CHUNK", 1)
+    monkeypatch.setattr(download, "DEADLINE", 0.3)
+    server.serve("/toys/toy.svm", (200, {}, Dawdling(TEXT, "body")))
+    with pytest.raises(DataUnavailableError, match=r"too slow: .* or not done after"):
+        fetch(make_card(), server.address)
+    Dawdling.over.set()
 
 
 def test_a_local_redirect_is_followed(server):
@@ -348,6 +380,66 @@ def test_invalid_archives(tmp_path, cache, add_card, members, what):
             file.writestr(name, content)
     with pytest.raises(InputError, match=what):
         add_files("pair", [archive])
+    assert left_behind(cache) == set()
+    assert {report.status for report in add_files("pair", write_pair(tmp_path / "right"))} == {
+        "as added"
+    }
+
+
+def damaged_zips(folder):
+    """Yield archives of the two files, each damaged in a way that `zipfile` reports otherwise."""
+    paths = write_pair(folder)
+
+    def packed(method=zipfile.ZIP_STORED):
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", method) as file:
+            for path in paths:
+                file.write(path, path.name)
+        return bytearray(content.getvalue())
+
+    def at(content, signature):
+        return [found.start() for found in re.finditer(re.escape(signature), bytes(content))]
+
+    name = packed().replace(b"Info.txt", b"Inf\xff.txt")
+    for local, central in zip(at(name, b"PK\3\4"), at(name, b"PK\1\2"), strict=True):
+        name[local + 7] |= 8  # the name is in UTF-8, it says
+        name[central + 9] |= 8
+    yield name
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        damaged = packed(method)
+        damaged[45:60] = b"\xff" * 15
+        yield damaged
+    for where, value in ((10, 99), (8, 1), (6, 200)):  # method, encryption, version
+        header = packed()
+        for central in at(header, b"PK\1\2"):
+            header[central + where] = value
+        yield header
+    yield packed()[: len(packed()) // 2] + packed()[-22:]
+
+
+@pytest.mark.promise("R19", "R23")
+def test_damaged_archives_are_refused_and_leave_nothing(tmp_path, cache, add_card, server):
+    card = add_card(pair_card())
+    for number, content in enumerate(damaged_zips(tmp_path / "whole")):
+        archive = tmp_path / "training_data.zip"
+        archive.write_bytes(content)
+        with pytest.raises(InputError, match=r"training_data\.zip: ") as caught:
+            add_files("pair", [archive])
+        assert len(str(caught.value).splitlines()) == 1, number
+        server.serve("/toys/training_data.zip", bytes(content))
+        with pytest.raises(DataUnavailableError, match=r"training_data\.zip: "):
+            fetch(card, server.address)
+        assert left_behind(cache) == set()
+
+
+@pytest.mark.promise("R19")
+def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card):
+    add_card(pair_card())
+    right, other = write_pair(tmp_path / "right"), tmp_path / "Info.txt"
+    other.write_bytes(PAGE)
+    with pytest.raises(InputError, match="a web page"):
+        add_files("pair", [right[0], other])
+    assert left_behind(cache) == set()
 
 
 @pytest.mark.promise("R19")

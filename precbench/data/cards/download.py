@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import queue
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -16,10 +19,12 @@ from precbench.files import writing
 if TYPE_CHECKING:
     import requests
 
-CHUNK = 1 << 18  # bytes
+CHUNK = 1 << 14  # bytes
 ATTEMPTS = 3
 FIRST_WAIT = 0.5  # seconds, doubled before each further attempt
-TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two chunks
+TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
+LEAST, PERIOD = 60_000, 60.0  # bytes that must arrive within these seconds, unless they are all
+DEADLINE = 4 * 3600.0  # seconds for a file
 
 
 class Rejected(Exception):  # noqa: N818 (not an error: the next source is tried)
@@ -80,13 +85,13 @@ def download(address: str, path: Path, limit: int) -> None:
     Raises
     ------
     Rejected
-        If the server has no such file, serves more bytes or cannot be reached.
+        If the server has no such file, serves more bytes, cannot be reached, or is too slow.
     PrecbenchError
         If the disk is full or cannot be written.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            save(_received(address), path, limit)
+            save(_in_time(_received(address)), path, limit)
             return
         except Rejected as reason:
             if not reason.transient or attempt == ATTEMPTS:
@@ -106,6 +111,52 @@ def is_plain_loopback(address: str) -> bool:
         return False
 
 
+def _in_time(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Pass chunks on while they come fast enough.
+
+    They are received in a thread of their own: no timeout of a socket ends an answer, or its
+    headers, that come byte by byte.
+    """
+    arrived: queue.Queue[bytes | BaseException] = queue.Queue(1)
+    left = threading.Event()
+
+    def receive() -> None:
+        try:
+            for chunk in chunks:
+                arrived.put(chunk)
+                if left.is_set():
+                    return
+            arrived.put(b"")
+        except BaseException as error:
+            arrived.put(error)
+
+    threading.Thread(target=receive, daemon=True).start()
+    started = period = time.monotonic()
+    n_bytes = 0
+    try:
+        while True:
+            wait = min(period + PERIOD, started + DEADLINE) - time.monotonic()
+            try:
+                chunk = arrived.get(timeout=max(wait, 0.0))
+            except queue.Empty:
+                raise Rejected(
+                    f"too slow: less than {LEAST:,} bytes in {PERIOD:g} s, or not done after "
+                    f"{DEADLINE / 3600:g} hours"
+                ) from None
+            if isinstance(chunk, BaseException):
+                raise chunk
+            if not chunk:
+                return
+            yield chunk
+            n_bytes += len(chunk)
+            if n_bytes >= LEAST:
+                period, n_bytes = time.monotonic(), 0
+    finally:
+        left.set()
+        with contextlib.suppress(queue.Empty):  # room for a chunk that waits
+            arrived.get_nowait()
+
+
 def _received(address: str) -> Iterator[bytes]:
     import requests
     from urllib3.exceptions import MaxRetryError
@@ -120,11 +171,11 @@ def _received(address: str) -> Iterator[bytes]:
         ) as answer:
             answer.raise_for_status()
             size = answer.headers.get("Content-Length", "")
+            if size and not re.fullmatch("[0-9]{1,18}", size):
+                raise ValueError(f"a Content-Length of {size!r}")
             name = PurePosixPath(urlsplit(address).path).name
             yield from _with_progress(
-                answer.iter_content(CHUNK),
-                f"fetching {name}",
-                int(size) if re.fullmatch("[0-9]{1,18}", size) else None,
+                answer.iter_content(CHUNK), f"fetching {name}", int(size) if size else None
             )
     except requests.HTTPError as error:
         assert error.response is not None
@@ -149,6 +200,7 @@ def _stay_secure(response: requests.Response, **_: object) -> None:
     target = urljoin(response.url, response.headers["location"])
     both_here = is_plain_loopback(response.url) and is_plain_loopback(target)
     if urlsplit(target).scheme != "https" and not both_here:
+        response.close()
         raise Rejected(f"it redirects to {target}, which is not https")
 
 

@@ -10,7 +10,6 @@ import bz2
 import contextlib
 import os
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -107,27 +106,33 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     Raises
     ------
     InputError
-        A file that does not exist, has another name, or is not what the card describes.
+        A file that does not exist, has another name, or is not what the card describes; none of
+        the files is then in the cache.
     """
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated: it takes no files")
     by_name = {file.name: file for file in card.files}
-    for path in map(Path, paths):
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-        kind: Kind = "plain"
-        file = by_name.get(path.name)
-        if card.archive and zipfile.is_zipfile(path):
-            kind, file = "archive", by_name[card.archive.members[0]]
-        elif file is None and path.suffix == ".bz2":
-            kind, file = "bz2", by_name.get(path.stem)
-        if file is None:
-            raise InputError(f"{path}: {name} has no file of that name; it takes {_wanted(card)}")
-        try:
-            _take(card, file, _Source(str(path), kind))
-        except Rejected as reason:
-            raise InputError(f"{path}: {reason}") from None
+    with contextlib.ExitStack() as stack:
+        accepted: list[_Accepted] = []
+        for path in map(Path, paths):
+            if not path.is_file():
+                raise InputError(f"{path}: no such file")
+            kind: Kind = "plain"
+            file = by_name.get(path.name)
+            if card.archive and zipfile.is_zipfile(path):
+                kind, file = "archive", by_name[card.archive.members[0]]
+            elif file is None and path.suffix == ".bz2":
+                kind, file = "bz2", by_name.get(path.stem)
+            if file is None:
+                raise InputError(
+                    f"{path}: {name} has no file of that name; it takes {_wanted(card)}"
+                )
+            try:
+                accepted += _accepted(card, file, _Source(str(path), kind), stack)
+            except Rejected as reason:
+                raise InputError(f"{path}: {reason}") from None
+        _publish(accepted)
     cached = [_cached(card, file, []) for file in card.files]
     if all(cached) and not all(file.has_checksum for file in card.files):
         parse_cached(card, [file for file in cached if file])
@@ -218,7 +223,8 @@ def _obtain(
     """Take the file from the first source that gives it; note why the others do not."""
     for source in _sources(card, file, mirror):
         try:
-            _take(card, file, source)
+            with contextlib.ExitStack() as stack:
+                _publish(_accepted(card, file, source, stack))
             return
         except Rejected as reason:
             failures.append(f"{source.address}: {reason}")
@@ -261,8 +267,18 @@ def _wanted(card: Card) -> str:
     return f"{names}, or {card.archive.name}" if card.archive else names
 
 
-def _take(card: Card, file: File, source: _Source) -> None:
-    """Put the file (or all members of the archive) into the cache."""
+class _Accepted(NamedTuple):
+    """A file that is what the card describes, under a temporary name."""
+
+    path: Path
+    target: Path
+    checksums: Checksums
+
+
+def _accepted(
+    card: Card, file: File, source: _Source, stack: contextlib.ExitStack
+) -> list[_Accepted]:
+    """Take the file (or all members of the archive); the stack removes what is not published."""
     folder = folders(card)[-1]
     names: tuple[str, ...] = (file.name,)
     limit = 2 * file.limit  # a bz2 wrapper may add a little
@@ -272,9 +288,23 @@ def _take(card: Card, file: File, source: _Source) -> None:
         path = downloaded if source.is_remote else Path(source.address)
         if source.is_remote:
             download(source.address, path, limit)
+        accepted = []
         for wanted in card.files:
             if wanted.name in names:
-                _accept(_contents(path, source.kind, wanted.name), wanted, folder / wanted.name)
+                target = folder / wanted.name
+                unfinished = stack.enter_context(temporary(target))
+                save(_contents(path, source.kind, wanted.name), unfinished, wanted.limit)
+                checksums = _verified(unfinished, wanted, target)
+                accepted.append(_Accepted(unfinished, target, checksums))
+        return accepted
+
+
+def _publish(accepted: Iterable[_Accepted]) -> None:
+    """Give files their names in the cache."""
+    for path, target, checksums in accepted:
+        with writing(target.parent):
+            publish(path, target)
+        remember(target, checksums)
 
 
 def _contents(path: Path, kind: Kind, name: str) -> Iterator[bytes]:
@@ -286,9 +316,11 @@ def _contents(path: Path, kind: Kind, name: str) -> Iterator[bytes]:
         else:
             with bz2.open(path) if kind == "bz2" else path.open("rb") as file:
                 yield from iter(partial(file.read, CHUNK), b"")
+    except Rejected:
+        raise
     except FileNotFoundError:
         raise Rejected("no such file") from None
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+    except Exception as error:  # a damaged archive has many ways to fail
         raise Rejected(f"cannot be read: {error}") from error
 
 
@@ -302,27 +334,23 @@ def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     return members[0]
 
 
-def _accept(chunks: Iterator[bytes], file: File, target: Path) -> None:
-    """Write the chunks under the file's name, if they are the file."""
-    with temporary(target) as unfinished:
-        save(chunks, unfinished, file.limit)
-        with unfinished.open("rb") as stream:
-            if stream.read(100).lstrip().lower().startswith(_HTML):
-                raise Rejected("a web page instead of the file")
-        found = Checksums.of(unfinished)
-        if not found.match(file):
-            aside = set_aside(unfinished, target)
+def _verified(path: Path, file: File, target: Path) -> Checksums:
+    """Return the checksums of the file, if they are those of the card."""
+    with path.open("rb") as stream:
+        if stream.read(100).lstrip().lower().startswith(_HTML):
+            raise Rejected("a web page instead of the file")
+    found = Checksums.of(path)
+    if not found.match(file):
+        aside = set_aside(path, target)
+        raise Rejected(
+            f"wrong checksum, found sha256 {found.sha256} (MD5 {found.md5}), expected "
+            f"{file.sha256 or f'MD5 {file.md5}'}; set aside as {aside}"
+        )
+    if not file.has_checksum and target.exists():
+        present = Checksums.of(target).sha256
+        if present != found.sha256:
             raise Rejected(
-                f"wrong checksum, found sha256 {found.sha256} (MD5 {found.md5}), expected "
-                f"{file.sha256 or f'MD5 {file.md5}'}; set aside as {aside}"
+                f"the cache already holds another {file.name}; it has sha256 {present}, this "
+                f"one {found.sha256}; remove {target} to replace it"
             )
-        if not file.has_checksum and target.exists():
-            present = Checksums.of(target).sha256
-            if present != found.sha256:
-                raise Rejected(
-                    f"the cache already holds another {file.name}; it has sha256 {present}, this "
-                    f"one {found.sha256}; remove {target} to replace it"
-                )
-        with writing(target.parent):
-            publish(unfinished, target)
-        remember(target, found)
+    return found
