@@ -435,9 +435,20 @@ def test_ids_and_row_numbers(files, table):
 
 def test_ids_are_never_formulas(files, table):
     fit_table()
-    ids = ["=cmd|' /C calc'!A0", "@x", "\tx", "-x", "+1+2", "-5", "+1e-3", "x=1", "1-2"]
+    unchanged = ["-5", "+1e-3", "x=1", "1-2", "a;-5", "O'Hara, x"]
+    shown = {name: name for name in unchanged} | {
+        "=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0",
+        "@x": "'@x",
+        "-x": "'-x",
+        "+1+2": "'+1+2",
+        "\uff1d1+1": "'\uff1d1+1",
+        "\t=x": "\t'=x",
+        "x;=cmd|' /C calc'!A0": "x;'=cmd|' /C calc'!A0",
+        'x\t"@A1"': 'x\t"\'@A1"',
+        "x| =1+1": "x| '=1+1",
+    }
+    ids = list(shown)
     table[: len(ids)].assign(id=ids).to_csv("new.csv", index=False)
-    shown = dict(zip(ids, [*(f"'{name}" for name in ids[:5]), *ids[5:]], strict=True))
     ranking = ranked("new.csv", "--id", "id")
     assert ranking["id"].tolist() == [shown[ids[row - 1]] for row in ranking["row"]]
     found = json.loads(invoke("score", "top.npz", "new.csv", "--id", "id", "--json").stdout)

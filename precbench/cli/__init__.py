@@ -828,8 +828,8 @@ def score(
 
     The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
     --id) and score. Ranks and row numbers start at 1; the header line is not counted. Rows with
-    equal scores keep their order. In CSV an id that a spreadsheet would run as a formula (it begins
-    with =, +, -, @, tab or carriage return and is not a number) gets an apostrophe in front.
+    equal scores keep their order. In CSV an id that a spreadsheet would run as a formula gets an
+    apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
     row needs some number in place of its label. Tables are read piece by piece, so they may be

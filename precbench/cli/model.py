@@ -24,10 +24,10 @@ from precbench.files import replacing
 from precbench.model import Model, make_solver
 from precbench.quality import describe_quality, held_out_quality, held_out_splits
 from precbench.solvers import LinearRanker
+from precbench.text import without_formula
 from precbench.topk import TopK, check_k, resolve_k
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may run begins like this
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _write(ranking: pd.DataFrame, out: Path) -> None:
 def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
     if "id" not in ranking:
         return ranking
-    return ranking.assign(id=[_cell(name) for name in ranking["id"]])
+    return ranking.assign(id=[without_formula(name) for name in ranking["id"]])
 
 
 def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
@@ -215,12 +215,6 @@ def plain_value(text: str) -> Any:
         except ValueError:
             pass
     return _WORDS.get(text.lower(), text)
-
-
-def _cell(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run as a formula."""
-    is_number = not isinstance(plain_value(text), str)
-    return f"'{text}" if text.startswith(_FORMULAS) and not is_number else text
 
 
 @contextmanager

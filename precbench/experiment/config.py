@@ -45,6 +45,7 @@ from precbench.experiment.trial import Split, Trial
 from precbench.locations import config_names, shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
+from precbench.text import without_formula
 from precbench.yaml.document import Document, Keys, extended, load
 from precbench.yaml.models import (
     Items,
@@ -129,7 +130,7 @@ class Experiment(Section):
         refuse(
             ((label,), "a label may not begin with = + - @: a spreadsheet would run it")
             for label in solvers
-            if label.startswith(("=", "+", "-", "@"))
+            if without_formula(label) != label
         )
         return solvers
 
