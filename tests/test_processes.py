@@ -33,3 +33,43 @@ def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path
     assert parent.wait() == -signal.SIGKILL
     wait_until(lambda: not session(parent.pid), 60)
     assert not session(parent.pid)
+
+
+SLOW_IMPORT = """
+import os, sys, time
+
+class Slow:
+    def find_spec(self, name, *_):
+        if name == os.environ.get("SLOW"):
+            open(os.environ["SLOW_REACHED"], "w").close()
+            time.sleep(60)
+
+sys.meta_path.insert(0, Slow())
+"""
+START_OF_A_CLUSTER = """
+import os
+from precbench.runner.remote import _process
+
+os.environ["SLOW"] = "precbench.runner.remote"
+_process()
+input()
+"""
+
+
+@pytest.mark.promise("R4")
+def test_processes_of_a_cluster_end_with_their_parent_before_they_import_anything(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SLOW_IMPORT)
+    reached = tmp_path / "reached"
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", START_OF_A_CLUSTER],
+        env={**os.environ, "PYTHONPATH": paths, "SLOW_REACHED": str(reached)},
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    wait_until(reached.exists, 60)
+    assert len(session(parent.pid)) == 2
+    parent.kill()
+    parent.wait()
+    parent.stdin.close()
+    wait_until(lambda: not session(parent.pid), 20)

@@ -192,7 +192,12 @@ class _Process:
 
     def __init__(self) -> None:
         self._connection, theirs = Pipe()
-        program = f"from {__name__} import _serve; _serve({theirs.fileno()}, {os.getpid()})"
+        program = (  # the imports of this module take seconds, in which the parent may die
+            f"from {end_with_parent.__module__} import end_with_parent\n"
+            f"end_with_parent({os.getpid()})\n"
+            f"from {__name__} import _serve\n"
+            f"_serve({theirs.fileno()})"
+        )
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
@@ -246,9 +251,8 @@ class _Process:
 # --- in its process ---
 
 
-def _serve(descriptor: int, parent: int) -> None:
+def _serve(descriptor: int) -> None:
     """Call what is asked for, until nobody asks any more."""
-    end_with_parent(parent)
     with Connection(descriptor) as asked, suppress(EOFError, OSError):
         while True:
             function, arguments = asked.recv()
