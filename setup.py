@@ -13,7 +13,9 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import CCompilerError
 
 # No -ffast-math, no -march, no contraction: identical bits on every CPU. Scores of dense rows take
 # instructions of four where there are such, which are the same operations (dense.h).
@@ -50,6 +52,27 @@ def hash_of(source):
     return hashlib.sha256(b"\0".join([*parts, options])).hexdigest()[:12]
 
 
+NEEDED = (
+    "precbench is built from source here, which needs a C compiler and the headers of Python "
+    "(Debian: apt install gcc python3-dev; Fedora: dnf install gcc python3-devel; macOS: "
+    "xcode-select --install). A wheel needs neither: pip install --only-binary precbench precbench"
+)
+
+
+class BuildKernels(build_ext):
+    """Compile the kernels, or say what that needs."""
+
+    def build_extensions(self):
+        """Build as usual."""
+        compiler = self.compiler.compiler[0]
+        if shutil.which(compiler) is None:
+            raise SystemExit(f"no compiler {compiler} was found: {NEEDED}")
+        try:
+            super().build_extensions()
+        except CCompilerError as error:
+            raise SystemExit(f"{error}\n{NEEDED}") from error
+
+
 class BuildWithData(build_py):
     """Copy configs, data cards and reference into a wheel, where `shipped` looks for them."""
 
@@ -63,7 +86,7 @@ class BuildWithData(build_py):
 
 
 setup(
-    cmdclass={"build_py": BuildWithData},
+    cmdclass={"build_ext": BuildKernels, "build_py": BuildWithData},
     ext_modules=cythonize(
         [
             Extension(

@@ -48,6 +48,7 @@ from tests.helpers import (
     session,
     shipped_config,
     shipped_configs,
+    wait_until,
 )
 
 
@@ -561,13 +562,6 @@ def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 @pytest.mark.promise("R1", "R2", "R3", "R4", "R28")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
@@ -587,7 +581,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
         text=True,
         start_new_session=True,
     )
-    wait_for(running.exists)
+    wait_until(running.exists)
     assert len(session(process.pid)) > 1
     if end == signal.SIGKILL:  # of the parent only: no worker outlives it
         process.kill()
@@ -600,7 +594,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
         assert process.returncode == 130
         assert "kept" in errors and "resumes from there" in errors
         assert "Traceback" not in errors and not shared_memory_of(process.pid)
-    wait_for(lambda: not session(process.pid))
+    wait_until(lambda: not session(process.pid))
     kept = records(folder)
     assert len(kept.items() - before.items()) == 2 and kept.keys() == before.keys()
     assert {record.status for record in Store(folder).records()} == {"ok"}
@@ -613,6 +607,18 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
         for of in (folder, tmp_path / "undisturbed" / "small")
     )
     pd.testing.assert_frame_equal(found, undisturbed, check_exact=True)
+
+
+def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):
+    out = tmp_path / "my results"
+    assert run("letter", out, "--smoke", "--solver", "sgd-avg", "--no-plots").exit_code == 0
+    (out / "letter-smoke" / "results.csv").unlink()
+    for command, folder in (("plot", out / "letter-smoke"), ("report", out)):
+        assert (
+            f"{folder} holds 1 trial of a run that has not ended, and no tables: run the same "
+            "command again, which goes on where it stopped (precbench run letter --smoke --out "
+            f"'{out}')"
+        ) in refused([command, folder])
 
 
 def shared_memory_of(process):

@@ -1,11 +1,14 @@
 """``precbench plot``."""
 
 import json
+import shlex
 from pathlib import Path
 
 from precbench.errors import InputError
 from precbench.report.folder import write_report
-from precbench.store import Store
+from precbench.report.repeat import shipped_config
+from precbench.store import Store, stores
+from precbench.text import count
 
 _MARKS = ("results.csv", "illustration.json")
 
@@ -34,11 +37,29 @@ def result_folders(results: Path) -> list[Path]:
     """
     folders = _in(results, "") or _in(results, "*/")
     if not folders:
+        _refuse_unfinished(results)
         raise InputError(
             f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
             "run an experiment first, for example precbench run letter"
         )
     return folders
+
+
+def _refuse_unfinished(results: Path) -> None:
+    """Raise if there are trials of a run that was interrupted."""
+    try:
+        found = stores(results)
+    except InputError:
+        return
+    folder = found[0].folder
+    name = folder.name.removesuffix("-smoke")
+    command = ["precbench", "run", shipped_config(name) or "CONFIG"]
+    command += ["--smoke"] * (name != folder.name) + ["--out", str(folder.parent)]
+    n_trials = count(sum(len(store.keys()) for store in found), "trial")
+    raise InputError(
+        f"{results} holds {n_trials} of a run that has not ended, and no tables: run the same "
+        f"command again, which goes on where it stopped ({shlex.join(command)})"
+    )
 
 
 def _in(results: Path, pattern: str) -> list[Path]:
