@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
@@ -462,7 +463,7 @@ def test_tuning_minimises_a_loss(small, tmp_path):
 def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
-    module, lost = sys.modules["precbench.runner.dispatch"], []
+    module, lost = import_module("precbench.runner.dispatch"), []
     pool = module._pool
 
     def broken(jobs, n_workers):
@@ -486,7 +487,7 @@ def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
 def test_workers_may_be_lost_at_their_start_as_long_as_trials_end(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
-    module, calls = sys.modules["precbench.runner.dispatch"], []
+    module, calls = import_module("precbench.runner.dispatch"), []
     pool = module._pool
 
     def broken(jobs, n_workers):
@@ -607,6 +608,24 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
         for of in (folder, tmp_path / "undisturbed" / "small")
     )
     pd.testing.assert_frame_equal(found, undisturbed, check_exact=True)
+
+
+@pytest.mark.promise("R3")
+@pytest.mark.parametrize("instead", [False, True])
+def test_a_run_whose_folder_is_moved_stops(small, tmp_path, instead):
+    """Whether or not there is another folder in its place."""
+    endless = "{solver: sgd-avg, epochs: 100000000, limit: {seconds: 0.3}}"
+    config = small(solvers=f"{{slow: {endless}}}", protocol="{n_splits: 6}")
+    out, folder = tmp_path / "out", tmp_path / "out" / "small"
+    process = subprocess.Popen(command(config, out), stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: list((folder / "trials").glob("*.json")))
+    folder.rename(out / "moved")
+    if instead:
+        folder.mkdir()
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 1 and "Traceback" not in errors
+    assert f"{folder} was moved" in errors.splitlines()[-1]
+    assert not (folder / "results.csv").exists() and not (out / "moved" / "results.csv").exists()
 
 
 def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):

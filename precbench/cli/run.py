@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -357,10 +357,11 @@ def _train(
     engine = None if cluster is None else cluster.dispatch
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
     workers = None if cluster is None else lambda: cluster.n_workers
-    with Progress(len(trials), store.running, workers=workers, **verbosity) as progress:
-        finished = run_plan(
-            plan, store, trials, n_workers=1 if options.timing else n_workers, engine=engine
-        )
+    n_workers = 1 if options.timing else n_workers
+    with (
+        Progress(len(trials), store.running, workers=workers, **verbosity) as progress,
+        closing(run_plan(plan, store, trials, n_workers=n_workers, engine=engine)) as finished,
+    ):
         try:
             for job, _ in finished:
                 store.require_lock()

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -72,7 +73,13 @@ def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
         )
         with no_interrupt():
             results = pool(delayed(_run)(job) for job in jobs)
-        yield from results
+        try:
+            for result in results:  # noqa: UP028 (which would close it first)
+                yield result
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib's, on jobs that nobody waits for any more
+                results.close()
 
 
 @contextmanager
