@@ -12,7 +12,6 @@ import bz2
 import contextlib
 import gzip
 import io
-import json
 import lzma
 import os
 import random
@@ -25,13 +24,12 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from mutators import changed_bytes, changed_json_file, changed_npz, changed_table
 
 from precbench.data.own.read import read_new_rows, read_own_file
 from precbench.errors import PrecbenchError
@@ -56,133 +54,6 @@ room = {"data": np.empty(400), "indices": np.empty(400, np.int32), "labels": np.
 parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=np.empty((9, 3), np.intp),
             **room)
 """
-
-TOKENS = [
-    *(b"", b"\0", b"-1", b"0", b"1", b"2147483647", b"2147483648", b"9223372036854775808"),
-    *(b"1e308", b"1e309", b"-1e-400", b"5e-324", b"nan", b"inf", b"0x10", b"1_0", b"9" * 400),
-    *(b"\n", b"\r\n", b"\r", b",", b"\t", b" ", b":", b"#", b'"', b'""', b"'", b"\xef\xbb\xbf"),
-    *(b"\xff\xfe", b"\xc3\x28", b"qid:1", b"true", b"2024-01-01", b"[", b"{", b"\\", b"\x1b[31m"),
-]
-VALUES = [
-    *(None, True, False, 0, 1, -1, 2**31, 2**63, 10**400, 0.5, 1e308, -1e-320, "", "a", "\0", "1"),
-    *([], [[]], [None], {}, {"a": 1}, [1, 2], "x" * 300, "../x", "ok", "nan", 1.5e300),
-]
-WORDS = ["a", "b", "é", "", "1", "1e3", "nan", "-", "TRUE", " 2", "x" * 300, "\x1b[2J"]
-
-
-# --- mutations ---
-
-
-def changed_bytes(rng: random.Random, content: bytes) -> bytes:
-    """Change bytes, tokens or slices in up to four places."""
-    changed = bytearray(content)
-    for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(changed) + 1)
-        length = rng.choice([1, 1, 2, 8, 64])
-        match rng.randrange(6):
-            case 0:
-                changed[at : at + 1] = bytes([rng.randrange(256)])
-            case 1:
-                changed[at : at + length] = rng.choice(TOKENS)
-            case 2:
-                changed[at:at] = rng.choice(TOKENS)
-            case 3:
-                del changed[at : at + length]
-            case 4:
-                other = rng.randrange(len(changed) + 1)
-                changed[at:at] = changed[other : other + length]
-            case 5:
-                if rng.random() < 0.3:
-                    del changed[at:]
-                elif at < len(changed):
-                    changed[at] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def changed_json(rng: random.Random, value: Any) -> Any:
-    """Replace, remove or add one value somewhere in a tree."""
-    if isinstance(value, (dict, list)) and value and rng.random() < 0.9:
-        items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
-        name = rng.choice(list(items))
-        match rng.randrange(8):
-            case 0:
-                del items[name]
-            case 1:
-                items[rng.choice(["x", 99, name])] = rng.choice(VALUES)
-            case _:
-                items[name] = changed_json(rng, items[name])
-        return items if isinstance(value, dict) else list(items.values())
-    return rng.choice(VALUES)
-
-
-def changed_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
-    """Change values, the type or the shape."""
-    changed = np.array(array)
-    kinds = ["f4", "f2", "i8", "u1", "c16", "?", "M8[ns]", "U5", "S3", ">f8", "O"]
-    with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError, IndexError):
-        match rng.randrange(7):
-            case 0:
-                changed = changed.astype(rng.choice(kinds))
-            case 1:
-                changed = changed.reshape(rng.choice([(-1,), (1, -1), (-1, 1), (1, -1, 1)]))
-            case 2:
-                changed = changed[rng.choice([slice(0), slice(1, None), slice(-1), ...])]
-            case 3:
-                changed = np.concatenate([changed, changed])
-            case 4:
-                changed = np.resize(changed, (rng.randrange(4), rng.randrange(4)))
-            case _:
-                special = [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1, 0, 2**31 - 1, 2**40]
-                changed.flat[rng.randrange(changed.size)] = rng.choice(special)
-    return changed
-
-
-def changed_npz(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of an archive, or an array in it."""
-    if rng.random() < 0.3:
-        return changed_bytes(rng, content)
-    with np.load(io.BytesIO(content)) as file:
-        arrays = dict(file)
-    for _ in range(rng.randint(1, 2)):
-        name = rng.choice(list(arrays))
-        if name == "description" and rng.random() < 0.9:
-            text = json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
-            arrays[name] = np.array(text)
-        elif rng.random() < 0.1:
-            arrays.pop(name)
-        else:
-            arrays[name] = changed_array(rng, arrays[name])
-        arrays = arrays or {"x": np.zeros(1)}
-    stream = io.BytesIO()
-    rng.choice([np.savez, np.savez, np.savez, np.savez_compressed])(stream, **arrays)
-    return stream.getvalue()
-
-
-def changed_table(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of a Parquet file, or write it with columns of other types."""
-    if rng.random() < 0.5:
-        return changed_bytes(rng, content)
-    table = pd.read_parquet(io.BytesIO(content))
-    n_rows = len(table)
-    odd: list[Callable[[], Any]] = [
-        lambda: rng.choice(WORDS),
-        lambda: rng.choice([None, 1.0, float("inf"), float("nan"), 1e308]),
-        lambda: rng.choice([b"\0", b"1"]),
-        lambda: [1, 2],
-        lambda: {"a": 1},
-        lambda: Decimal(rng.choice(["1.5", "-2"])),
-        lambda: datetime(rng.randint(1900, 2100), 1, 1, tzinfo=rng.choice([None, UTC])),
-        lambda: rng.choice([True, False, None]),
-        lambda: rng.choice([2**63 - 1, -5]),
-    ]
-    make, name = rng.choice(odd), rng.choice([*table.columns, "new", "é", ""])
-    table[name] = pd.Series([make() for _ in range(n_rows)])
-    with contextlib.suppress(TypeError):  # lists and mappings have no categories
-        if rng.random() < 0.2:
-            table[name] = table[name].astype("category")
-    stream = io.BytesIO()
-    table.iloc[: rng.choice([n_rows, n_rows, 1, 0])].to_parquet(stream, index=False)
-    return stream.getvalue()
 
 
 # --- kinds of files ---
@@ -217,7 +88,7 @@ class Kinds:
             ("svmlight", "rows.svm", text, changed_bytes, self.own),
             ("npz", "dense.npz", dense.getvalue(), changed_npz, self.own),
             ("csv", "rows.csv", csv, changed_bytes, self.own),
-            ("record", self.record.name, self.record.read_bytes(), self.json_or_bytes, self.score),
+            ("record", self.record.name, self.record.read_bytes(), changed_json_file, self.score),
             ("svmlight", "rows.svm", text, changed_bytes, self.own),
             ("npz", "sparse.npz", sparse.getvalue(), changed_npz, self.own),
             ("parquet", "rows.parquet", parquet.getvalue(), changed_table, self.own),
@@ -235,7 +106,7 @@ class Kinds:
                 "results",
                 "experiment.json",
                 self.about.read_bytes(),
-                self.json_or_bytes,
+                changed_json_file,
                 self.report,
             ),
         ]
@@ -275,13 +146,6 @@ class Kinds:
         self.record, self.arrays = trial.with_suffix(".json"), trial.with_suffix(".npz")
         self.results = self.store.folder / "results.csv"
         self.about = self.store.folder / "experiment.json"
-
-    @staticmethod
-    def json_or_bytes(rng: random.Random, content: bytes) -> bytes:
-        """Change the bytes of a JSON file, or a value in it."""
-        if rng.random() < 0.5:
-            return changed_bytes(rng, content)
-        return json.dumps(changed_json(rng, json.loads(content))).encode()
 
     def own(self, rng: random.Random, path: Path) -> None:
         """Read rows as ``precbench fit`` does."""

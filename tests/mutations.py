@@ -1,35 +1,13 @@
-"""Files as a third party might have edited or mistyped them, and what is made of them."""
+"""Configs as they might be mistyped, and what is made of them."""
 
-import json
 import random
 from pathlib import Path
 
-from precbench.errors import InputError, PrecbenchError
+from precbench.errors import InputError
 from precbench.experiment import list_configs
 from precbench.experiment.config import from_document
 from precbench.locations import shipped
 from precbench.yaml.document import Document, load, parse
-from tests.helpers import invoke
-
-VALUES = (None, True, -1, 10**400, 1e308, 0.5, "", "x", "\x1b[2J", [], [[]], {}, {"x": [None]})
-TOKENS = ("NaN", "-Infinity", "1e999", '"\\ud800"', "[" * 5000, "9" * 5000, "{,}")
-CELLS = (
-    "",
-    "x",
-    "nan",
-    "inf",
-    "1e400",
-    "-1",
-    "1e308",
-    "0.5",
-    "\x1b[2J",
-    '"a\nb"',
-    '"',
-    "\0",
-    "é" * 300,
-)
-BYTES = (b"", b"\xff", b"\0", b"\xef\xbb\xbf{}", b"[]", b"{", b"a,b\n1,2,3\n", b'"')
-ALLOWED = {0, 1, 2, 4}
 
 
 def places(data, path=()):
@@ -51,117 +29,6 @@ def changed(data, path, *value):
     else:
         del copy[path[0]]
     return copy
-
-
-def json_edits(content):
-    """Yield a name and the new content for each edit of a JSON file."""
-    data = json.loads(content)
-    for path in places(data):
-        yield f"{path} removed", json.dumps(changed(data, path)).encode()
-        for value in VALUES:
-            yield f"{path} = {value!r:.20}", json.dumps(changed(data, path, value)).encode()
-        for token in TOKENS:
-            text = json.dumps(changed(data, path, "@here@")).replace('"@here@"', token)
-            yield f"{path} = {token:.10}", text.encode()
-
-
-def csv_edits(content):
-    """Yield a name and the new content for each edit of a CSV file."""
-    header, *rows = content.decode().splitlines()
-    names, cells = header.split(","), [row.split(",") for row in rows]
-    for j, name in enumerate(names):
-
-        def without(row, j=j):
-            return ",".join(row[:j] + row[j + 1 :])
-
-        yield f"{name} removed", "\n".join([without(names), *map(without, cells)]).encode()
-        yield f"{name} without name", content.replace(name.encode(), b"", 1)
-        for value in CELLS:
-            for where in (slice(1), slice(None)):
-                new = [[*row] for row in cells]
-                for row in new[where]:
-                    row[j : j + 1] = [value]
-                text = "\n".join([header, *map(",".join, new)])
-                yield f"{name} = {value!r:.10} {where}", text.encode()
-    yield "rows twice", "\n".join([header, *rows, *rows]).encode()
-    yield "long row", (content.decode() + ",".join(["x"] * 99) + "\n").encode()
-
-
-def edits(file):
-    """Yield a name and the new content for each edit of a file."""
-    content = file.read_bytes()
-    kinds = {".json": json_edits, ".csv": csv_edits}
-    yield from kinds[file.suffix](content)
-    for other in BYTES:
-        yield f"{other!r:.20} alone", other
-        yield (
-            f"{other!r:.20} inside",
-            content[: len(content) // 2] + other + content[len(content) // 2 :],
-        )
-    yield "cut", content[: len(content) // 2]
-
-
-def command(*arguments):
-    """Give a command; return what is wrong with the way in which it ended, or ""."""
-    result = invoke(*arguments)
-    if isinstance(result.exception, Exception):
-        return repr(result.exception)
-    if result.exit_code not in ALLOWED or "Traceback" in result.output:
-        return f"exit code {result.exit_code}: {result.output[-300:]}"
-    if "\x1b" in result.output or "\0" in result.output:
-        return f"control characters: {result.output[-300:]!r}"
-    if result.exit_code == 2 and len(result.stderr.strip().splitlines()) != 1:
-        return f"not one line: {result.stderr[-300:]}"
-    return ""
-
-
-def call(function, *arguments):
-    """Call a function; return what is wrong with the error that it raised, or ""."""
-    try:
-        function(*arguments)
-    except PrecbenchError as error:
-        return "" if len(str(error).splitlines()) == 1 else f"not one line: {error}"
-    except Exception as error:
-        return repr(error)
-    return ""
-
-
-def tried(files, attempts, size=None, seed=0):
-    """Edit files one at a time, make the attempts, and restore the files.
-
-    Parameters
-    ----------
-    files : sequence of pathlib.Path
-    attempts : mapping of str to callable
-        Each returns what went wrong, or "": see `command` and `call`.
-    size : int, optional
-        Number of edits to draw; default all.
-    seed : int
-
-    Returns
-    -------
-    n : int
-        Number of edits tried.
-    wrong : list of str
-        What went wrong after which of them.
-    """
-    every = [(file, *edit) for file in files for edit in edits(file)]
-    if size is not None and size < len(every):
-        every = random.Random(seed).sample(every, size)
-    wrong = []
-    for file, name, content in every:
-        kept = file.read_bytes()
-        file.write_bytes(content)
-        try:
-            for what, attempt in attempts.items():
-                if found := attempt():
-                    wrong.append(f"{file.name}: {name}: {what}: {found}")
-        finally:
-            file.write_bytes(kept)
-    return len(every), wrong
-
-
-# Configs
 
 
 def slips(name):

@@ -1,7 +1,6 @@
 """What a saved model says of itself."""
 
 import json
-import random
 import re
 
 import numpy as np
@@ -12,7 +11,6 @@ from precbench import Model
 from precbench.npz import pack, unpack
 from precbench.store import key_of
 from tests.helpers import invoke, refused, run
-from tests.mutations import command, json_edits
 
 TREES = ("--solver", "hist-gradient-boosting", "--param", "max_iter=3")
 
@@ -99,19 +97,6 @@ def test_what_is_no_model(rows, tmp_path):
         pack(arrays | {"description": np.array(json.dumps(described))})
     )
     assert "says about itself is damaged: auc: " in refused(["show", tmp_path / "m.npz"])
-
-
-@pytest.mark.promise("R15")
-@pytest.mark.parametrize("options", [(), TREES])
-def test_an_edited_description_gives_a_one_line_error_or_is_harmless(rows, tmp_path, options):
-    arrays = unpack(fitted(rows, *options)[0], kinds="fiU")
-    edits = list(json_edits(str(arrays["description"])))
-    for name, content in random.Random(0).sample(edits, 25):
-        changed = arrays | {"description": np.array(content.decode())}
-        (tmp_path / "m.npz").write_bytes(pack(changed))
-        for arguments in (("show",), ("show", "--json"), ("score", rows)):
-            first, *others = arguments
-            assert not command(first, tmp_path / "m.npz", *others), (name, arguments)
 
 
 # --- trials ---

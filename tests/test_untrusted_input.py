@@ -5,13 +5,12 @@ import os
 import re
 import shutil
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.claims import load_claims, make_ledger, read_evidence
+from precbench.claims import read_evidence
 from precbench.errors import InputError
 from precbench.model import Model
 from precbench.report import figures
@@ -21,7 +20,7 @@ from precbench.results import read_run
 from precbench.store import Store
 from precbench.text import one_line, visible
 from tests.helpers import ROOT, invoke, refused, run
-from tests.mutations import call, command, mistyped, tried
+from tests.mutations import mistyped
 
 PAST = ROOT / "tests" / "past"
 
@@ -41,57 +40,7 @@ def drawn_only(draw, *_):
     draw()
 
 
-# Edited by hand
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.promise("R28")
-def test_edited_results_give_a_one_line_error(results, monkeypatch, size, figure):
-    folder, _ = results
-    monkeypatch.setattr(figures, "save_figure", drawn_only)
-    claims = load_claims()
-    attempts = {
-        "report": partial(call, write_report, folder),
-        "check": partial(call, lambda: make_ledger(claims, read_evidence([folder]))),
-    }
-    files = [
-        folder / name for name in ("experiment.json", "results.csv", "roc.csv", "precision-k.csv")
-    ]
-    n, wrong = tried(files, attempts, size(20, 2000))
-    assert not wrong
-    figure(f"{n} edits of results by hand")
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.promise("R28")
-def test_an_edited_study_gives_a_one_line_error(tmp_path, monkeypatch, size, figure):
-    assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
-    folder = tmp_path / "rudin2009-fig-3-smoke"
-    monkeypatch.setattr("precbench.report.studies.save_figure", drawn_only)
-    files = [folder / name for name in ("illustration.json", "values.csv")]
-    n, wrong = tried(files, {"plot": partial(command, "plot", folder)}, size(20, 2000))
-    assert not wrong
-    figure(f"{n} edits of results by hand")
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.promise("R28")
-def test_an_edited_record_gives_a_one_line_error(results, size, figure):
-    folder, arguments = results
-    shutil.copytree(folder / "trials", folder.parent / "kept")
-
-    def run_again():
-        wrong = command(*arguments, "--dry-run") or command("plot", folder)
-        shutil.copytree(folder.parent / "kept", folder / "trials", dirs_exist_ok=True)
-        return wrong
-
-    (folder / "experiment.json").write_text(
-        json.dumps(json.loads((folder / "experiment.json").read_text()) | {"plots": []})
-    )
-    records = list((folder / "trials").glob("*.json"))
-    n, wrong = tried(records, {"run": run_again}, size(8, 2000))
-    assert not wrong
-    figure(f"{n} edits of results by hand")
+# Of former versions
 
 
 @pytest.mark.promise("R36")

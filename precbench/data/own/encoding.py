@@ -353,7 +353,11 @@ def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
         return values.to_numpy(np.float64)
     if _is_date(values):
         return np.full(len(values), np.nan)
-    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        numbers = pd.to_numeric(values, errors="coerce")
+    except OverflowError:  # an integer beyond every float; as text it is infinite
+        numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _is_date(values: pd.Series) -> bool:

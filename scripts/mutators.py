@@ -1,0 +1,230 @@
+"""Changes at random to files of every untrusted kind, as bytes or in the parts they consist of."""
+
+import contextlib
+import csv
+import io
+import json
+import random
+import warnings
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+TOKENS = [
+    *(b"", b"\0", b"-1", b"0", b"1", b"2147483647", b"2147483648", b"9223372036854775808"),
+    *(b"1e308", b"1e309", b"-1e-400", b"5e-324", b"nan", b"inf", b"0x10", b"1_0", b"9" * 400),
+    *(b"\n", b"\r\n", b"\r", b",", b"\t", b" ", b":", b"#", b'"', b'""', b"'", b"\xef\xbb\xbf"),
+    *(b"\xff\xfe", b"\xc3\x28", b"qid:1", b"true", b"2024-01-01", b"[", b"{", b"\\", b"\x1b[31m"),
+]
+VALUES = [
+    *(None, True, False, 0, 1, -1, 2**31, 2**63, 10**400, 0.5, 1e308, -1e-320, "", "a", "\0", "1"),
+    *([], [[]], [None], {}, {"a": 1}, [1, 2], "x" * 300, "../x", "ok", "nan", 1.5e300),
+]
+WORDS = ["a", "b", "é", "", "1", "1e3", "nan", "-", "TRUE", " 2", "x" * 300, "\x1b[2J"]
+
+
+def changed_bytes(rng: random.Random, content: bytes) -> bytes:
+    """Change bytes, tokens or slices in up to four places."""
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed) + 1)
+        length = rng.choice([1, 1, 2, 8, 64])
+        match rng.randrange(6):
+            case 0:
+                changed[at : at + 1] = bytes([rng.randrange(256)])
+            case 1:
+                changed[at : at + length] = rng.choice(TOKENS)
+            case 2:
+                changed[at:at] = rng.choice(TOKENS)
+            case 3:
+                del changed[at : at + length]
+            case 4:
+                other = rng.randrange(len(changed) + 1)
+                changed[at:at] = changed[other : other + length]
+            case 5:
+                if rng.random() < 0.3:
+                    del changed[at:]
+                elif at < len(changed):
+                    changed[at] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def changed_json(rng: random.Random, value: Any) -> Any:
+    """Replace, remove or add one value somewhere in a tree."""
+    if isinstance(value, (dict, list)) and value and rng.random() < 0.9:
+        items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+        name = rng.choice(list(items))
+        match rng.randrange(8):
+            case 0:
+                del items[name]
+            case 1:
+                items[rng.choice(["x", 99, name])] = rng.choice(VALUES)
+            case _:
+                items[name] = changed_json(rng, items[name])
+        return items if isinstance(value, dict) else list(items.values())
+    return rng.choice(VALUES)
+
+
+def changed_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
+    """Change values, the type or the shape."""
+    changed = np.array(array)
+    kinds = ["f4", "f2", "i8", "u1", "c16", "?", "M8[ns]", "U5", "S3", ">f8", "O"]
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError, IndexError):
+        match rng.randrange(7):
+            case 0:
+                changed = changed.astype(rng.choice(kinds))
+            case 1:
+                changed = changed.reshape(rng.choice([(-1,), (1, -1), (-1, 1), (1, -1, 1)]))
+            case 2:
+                changed = changed[rng.choice([slice(0), slice(1, None), slice(-1), ...])]
+            case 3:
+                changed = np.concatenate([changed, changed])
+            case 4:
+                changed = np.resize(changed, (rng.randrange(4), rng.randrange(4)))
+            case _:
+                special = [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1, 0, 2**31 - 1, 2**40]
+                changed.flat[rng.randrange(changed.size)] = rng.choice(special)
+    return changed
+
+
+def changed_npz(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of an archive, or an array in it."""
+    if rng.random() < 0.3:
+        return changed_bytes(rng, content)
+    with np.load(io.BytesIO(content)) as file:
+        arrays = dict(file)
+    for _ in range(rng.randint(1, 2)):
+        name = rng.choice(list(arrays))
+        if name == "description" and rng.random() < 0.9:
+            text = json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
+            arrays[name] = np.array(text)
+        elif rng.random() < 0.1:
+            arrays.pop(name)
+        else:
+            arrays[name] = changed_array(rng, arrays[name])
+        arrays = arrays or {"x": np.zeros(1)}
+    stream = io.BytesIO()
+    rng.choice([np.savez, np.savez, np.savez, np.savez_compressed])(stream, **arrays)
+    return stream.getvalue()
+
+
+def changed_table(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of a Parquet file, or write it with columns of other types."""
+    if rng.random() < 0.5:
+        return changed_bytes(rng, content)
+    table = pd.read_parquet(io.BytesIO(content))
+    n_rows = len(table)
+    odd: list[Callable[[], Any]] = [
+        lambda: rng.choice(WORDS),
+        lambda: rng.choice([None, 1.0, float("inf"), float("nan"), 1e308]),
+        lambda: rng.choice([b"\0", b"1"]),
+        lambda: [1, 2],
+        lambda: {"a": 1},
+        lambda: Decimal(rng.choice(["1.5", "-2"])),
+        lambda: datetime(rng.randint(1900, 2100), 1, 1, tzinfo=rng.choice([None, UTC])),
+        lambda: rng.choice([True, False, None]),
+        lambda: rng.choice([2**63 - 1, -5]),
+    ]
+    make, name = rng.choice(odd), rng.choice([*table.columns, "new", "é", ""])
+    table[name] = pd.Series([make() for _ in range(n_rows)])
+    with contextlib.suppress(TypeError):  # lists and mappings have no categories
+        if rng.random() < 0.2:
+            table[name] = table[name].astype("category")
+    stream = io.BytesIO()
+    table.iloc[: rng.choice([n_rows, n_rows, 1, 0])].to_parquet(stream, index=False)
+    return stream.getvalue()
+
+
+def changed_json_file(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of a JSON file, or up to three values in it."""
+    if rng.random() < 0.3:
+        return changed_bytes(rng, content)
+    value = json.loads(content)
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        value = changed_json(rng, value)
+    return json.dumps(value).encode()
+
+
+def changed_yaml(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of a YAML file, or a value in it."""
+    if rng.random() < 0.4:
+        return changed_bytes(rng, content)
+    return yaml.safe_dump(changed_json(rng, yaml.safe_load(content)), sort_keys=False).encode()
+
+
+def changed_csv(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of a CSV file, or its cells, columns or rows."""
+    if rng.random() < 0.2:
+        return changed_bytes(rng, content)
+    rows = list(csv.reader(io.StringIO(content.decode())))
+    for _ in range(rng.choice([1, 1, 2])):
+        if len(rows) < 2 or not rows[0]:
+            break
+        column, row = rng.randrange(len(rows[0])), rng.randrange(1, len(rows))
+        few = [j for j in range(len(rows[0])) if 1 < len({of[j] for of in rows[1:]}) < 6]
+        if few and rng.random() < 0.5:  # which solver, metric, split or data set
+            column = rng.choice(few)
+        value = rng.choice([*WORDS, *(str(other) for other in VALUES), rng.choice(rows)[column]])
+        match rng.choice([0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 8]):
+            case 0 | 1:
+                rows[row][column] = value
+            case 2:
+                rows[1:] = [[*of[:column], value, *of[column + 1 :]] for of in rows[1:]]
+            case 3:  # no row with a value is left
+                rows[1:] = [of for of in rows[1:] if of[column] != rows[row][column]]
+            case 4:
+                rows = [[*of[:column], *of[column + 1 :]] for of in rows]
+            case 5:
+                rows[0][column] = value
+            case 6:
+                rows.append(rng.choice([rows[row], [*rows[row], value], rows[row][:-1]]))
+            case 7:
+                rows[1:] = rng.choice([rows[:0], rows[:1:-1], rows[1:row], rows[1:] * 2])
+            case 8:  # another value for all rows that share one
+                old = rows[row][column]
+                for of in rows[1:]:
+                    of[column] = value if of[column] == old else of[column]
+        rows[1:] = [[*of, *[""] * len(rows[0])][: len(rows[0])] for of in rows[1:]]
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue().encode("utf-8", "surrogatepass")
+
+
+def changed_zip(rng: random.Random, content: bytes) -> bytes:
+    """Change the bytes of an archive, its headers, or the names and content of its members."""
+    if rng.random() < 0.3:
+        return changed_bytes(rng, content)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    which = rng.randrange(len(members))
+    name, inside = members[which]
+    odd = [f"../{name}", f"a/{name}", f"/{name}", name + "/", name.upper(), "é" + name, "."]
+    match rng.randrange(5):
+        case 0:
+            members[which] = rng.choice(odd), inside
+        case 1:
+            members[which] = name, changed_bytes(rng, inside)
+        case 2:
+            members.append((name, inside))
+        case 3:
+            del members[which]
+    methods = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a name given twice
+        with zipfile.ZipFile(stream, "w", rng.choice(methods)) as archive:
+            for member, text in members:
+                archive.writestr(member, text)
+    packed = bytearray(stream.getvalue())
+    for signature, length in ((b"PK\1\2", 46), (b"PK\3\4", 30), (b"PK\5\6", 22)):
+        if rng.random() < 0.3 and (start := packed.find(signature)) >= 0:
+            packed[start + rng.randrange(4, length)] = rng.choice([0, 1, 8, 99, 255])
+    if rng.random() < 0.3:
+        packed = packed.replace(name.encode(), b"\xff" * len(name))
+    return bytes(packed)
