@@ -29,10 +29,10 @@ SURVEY = $(SMALL) $(addprefix top/,letter magic adult ijcnn1 w8a cod-rna-2 synth
 
 REGRESSION = $(addprefix regression/,top push pairs streamed mixtures)
 
-.PHONY: help build run test promises sanitize lint regression check verdicts bench reproduce survey docs clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts bench reproduce survey docs clean
 
 help:  ## Show the targets.
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 build: $(VENV)/.built  ## Make the environment and compile the kernels.
 
@@ -65,6 +65,11 @@ run: build  ## Run the headline experiment: table on the screen, plots in result
 test: $(VENV)/.dev  ## Run the tests.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" --junitxml build/tests.xml \
 	    --numprocesses auto --maxprocesses 4 --dist worksteal
+
+other-processor: $(VENV)/.dev  ## Repeat the tests that use a BLAS with the kernels of another processor.
+	OPENBLAS_CORETYPE=Prescott OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" -q \
+	    --numprocesses auto --maxprocesses 4 --dist worksteal \
+	    tests/test_laws.py tests/test_model.py tests/test_contest.py
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
 	$(BIN)/python scripts/promises.py $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from precbench.data.cards.registry import find_card
+from precbench.data.cards.synthetic import generate
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
 from tests.test_laws import LINEAR, MEMBERS
@@ -54,6 +56,7 @@ GOLDEN = {
     "cutting-plane-at-least-k": "ef7e6975ea6c956a",
     "psg-prec@k": "94ff97df5ee9f824",
     "psg-f1": "fff021f2500c0af4",
+    "data margin": "bd29d8e79f97d9fe",
 }
 
 _RISKS = {
@@ -84,7 +87,8 @@ def fingerprints(stored=np.float64):
                 w = laws.weights(laws.quick(lambda solver=solver: solver).fit(rows, y))
                 bits.update(w.astype("<f8").tobytes())
             found[name] = bits.hexdigest()[:16]
-    return found
+    X = generate(find_card("margin").model_copy(update={"rows": 300})).X
+    return found | {"data margin": hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16]}
 
 
 @pytest.mark.promise("R10")
@@ -95,16 +99,20 @@ def test_the_same_bits_on_every_machine(stored):
 
 
 @pytest.mark.promise("R10")
-def test_the_same_bits_with_the_blas_of_every_cpu(figure):
+def test_the_same_bits_with_the_blas_of_every_cpu_and_without_its_extensions(figure):
     cpus = ("Haswell", "Prescott")
+    others = [{"OPENBLAS_CORETYPE": cpu} for cpu in cpus]
+    others.append(
+        {"NPY_DISABLE_CPU_FEATURES": " ".join(np._core._multiarray_umath.__cpu_dispatch__)}
+    )
     runs = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.test_bits"],
-            env=os.environ | {"OPENBLAS_CORETYPE": cpu, "OPENBLAS_NUM_THREADS": "2"},
+            [sys.executable, "-W", "ignore", "-m", "tests.test_bits"],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "2"} | other,
             stdout=subprocess.PIPE,
             text=True,
         )
-        for cpu in cpus
+        for other in others
     ]
     expected = fingerprints()
     for run in runs:

@@ -120,7 +120,7 @@ def pnorm_push_path(X, y, p, max_iter):
         end = -np.sign(derivative(0.0))
         while derivative(end) * end < 0:
             end *= 2
-        step = brentq(derivative, 0.0, end, xtol=1e-300, rtol=4 * np.finfo(float).eps)
+        step = brentq(derivative, 0.0, end, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000)
         d = d * np.exp(-step * M[j])
         d /= d.sum()
         path.append((j, step))

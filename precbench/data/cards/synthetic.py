@@ -58,7 +58,10 @@ def _with_margin(card: Card) -> Arrays:
     Z -= np.outer(np.einsum("ij,j->i", Z, w), w)
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
     radius = 0.999 * np.sqrt(1.0 - size**2)
-    radius *= rng.random(card.rows) ** (1 / max(card.features - 1, 1))
+    share = 1 / max(card.features - 1, 1)
+    radius *= [
+        drawn**share for drawn in rng.random(card.rows).tolist()
+    ]  # of NumPy, bits hang on AVX-512
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
     noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
     y[np.concatenate(noisy)] *= -1
