@@ -670,13 +670,21 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
     }
 
 
-@pytest.mark.promise("R8")
-def test_concurrent_runs_in_one_folder_are_rejected(small, tmp_path):
-    out = tmp_path / "out"
-    with Store(out / "small").lock():
-        result = run(small(), out)
-    assert result.exit_code == 2
-    assert str(os.getpid()) in result.output
+@pytest.mark.promise("R8", "R9")
+def test_runs_at_the_same_time(small, tmp_path):
+    """In one folder the second is refused; in another it gives the same numbers."""
+    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 4}}"
+    config = small(solvers=f"{{perceptron-avg: , {slow}}}", protocol="{n_splits: 1}")
+    one, other = tmp_path / "one", tmp_path / "other"
+    first = subprocess.Popen(command(config, one, "--jobs", "2"), stdout=subprocess.DEVNULL)
+    wait_until(lambda: list((one / "small" / "running").glob("*")))
+    second = run(config, one)
+    assert second.exit_code == 2 and f"in use by process {first.pid}" in second.stderr
+    assert run(config, other, "--solver", "perceptron-avg").exit_code == 0
+    assert first.poll() is None, "the runs did not overlap"
+    assert first.wait(60) == 0
+    found = [numbers(out / "small").query("solver == 'perceptron-avg'") for out in (one, other)]
+    assert found[0].to_csv() == found[1].to_csv()
 
 
 @pytest.mark.promise("R29")
