@@ -20,6 +20,7 @@ def test_mutated_files_are_read_or_refused(size, figure):
     figure(f"{n_cases.replace(',', '')} mutated files")
 
 
+@pytest.mark.measured
 @pytest.mark.promise("R15", "R27", "R28")
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", [0, 1])
