@@ -93,7 +93,7 @@ class Description(Fields):
 
     model_config = ConfigDict(extra="allow")
 
-    code: dict[str, str] = Field(default_factory=dict)
+    algorithm_version: dict[str, int | str] | int | str = Field(default_factory=dict)
     data_sha256: str = ""
     params: dict[str, Any] = Field(default_factory=dict)
     preprocessing: dict[str, Any] = Field(default_factory=dict)
@@ -133,6 +133,7 @@ class Record(Fields):
     timing: Text = ""
     environment: Text = ""
     run: Text = ""
+    code: Text = ""
     stopped: Text = ""
     limit: dict[Text, Number | None] | None = None
     limit_seconds: _Seconds | None = None
@@ -355,6 +356,11 @@ class Store:
         _write(contents)
         if not arrays:
             npz_file.unlink(missing_ok=True)
+
+    def remove(self, key: str) -> None:
+        """Remove a record, if there is one."""
+        for path in (self._file(key), self._file(key).with_suffix(".npz")):
+            path.unlink(missing_ok=True)
 
     def read(self, key: str) -> Record | None:
         """Return the record of this key, checked, None if there is none.

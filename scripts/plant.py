@@ -1,11 +1,12 @@
 """Plant errors one at a time, and see whether ``make check`` and ``make test`` find them.
 
-By hand, in an hour or so: ``python scripts/plant.py``. Each error of scripts/plants.yaml is planted
-in a copy of the tree, which holds the results of the tree as it is, so that only those trials run
-again whose code has changed. The check goes from its cheapest part to the dearest and ends where
-the error is found; then, for the errors that it has not found (``--all``: for every one), the tests
-run until one fails, those first that name the module. What is known is kept in the folder and not
-done again. ``--write`` takes it into results/reference/planted.csv and docs/claims.md.
+By hand, in some hours: ``python scripts/plant.py``. Each error of scripts/plants.yaml is planted in
+a copy of the tree, which holds the results of the tree as it is; trials whose records come from
+other code run again (``--rerun changed-code``). The check goes from its cheapest part to the
+dearest and ends where the error is found; then, for the errors that it has not found (``--all``:
+for every one), the tests run until one fails, those first that name the module. What is known is
+kept in the folder and not done again. ``--write`` takes it into results/reference/planted.csv and
+docs/claims.md.
 """
 
 import argparse
@@ -96,7 +97,7 @@ class Copy:
             shutil.copytree(self.tree / "results", self._results, ignore=_RECORDS)
 
     def restore(self) -> None:
-        """Hold the tables of the results without an error; keys of records follow the code."""
+        """Hold the tables of the results without an error; records say which code they are of."""
         shutil.copytree(self._results, self.tree / "results", dirs_exist_ok=True)
 
     def run(self, *command: str) -> str:

@@ -12,7 +12,7 @@ from precbench.errors import InputError
 from precbench.experiment import FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.metrics import precision_at_k
-from precbench.solvers import SOLVERS
+from precbench.solvers import SOLVERS, PerceptronAtK
 from precbench.store import SCHEMA, key_of
 from tests import laws
 
@@ -65,7 +65,7 @@ def complaints(read, tmp_path):
 
 
 def key(trial, **changes):
-    return key_of(dataclasses.replace(trial, **changes).description("0" * 64, 1, {}))
+    return key_of(dataclasses.replace(trial, **changes).description("0" * 64))
 
 
 def keys(experiment):
@@ -470,7 +470,7 @@ def test_each_repetition_has_a_partition_of_its_own(read):
 
 def test_the_description_is_strict_json_and_complete(read):
     first, tuned, _ = read(SMALL).trials()[:3]
-    description = tuned.description("ab" * 32, 4, {"solver": "cd"})
+    description = tuned.description("ab" * 32)
     assert json.loads(json.dumps(description, allow_nan=False)) == description
     assert description == {
         "schema": SCHEMA,
@@ -487,8 +487,7 @@ def test_the_description_is_strict_json_and_complete(read):
             "validation_size": 0.2,
         },
         "solver": "sgd-avg",
-        "algorithm_version": 4,
-        "code": {"solver": "cd"},
+        "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
         "tuning": {
             "candidates": {"eta0": [0.1, 1.0]},
@@ -497,7 +496,7 @@ def test_the_description_is_strict_json_and_complete(read):
         "checkpoints": 20,
         "seed": tuned.seed,
     }
-    assert first.description("ab" * 32, 4, {})["tuning"] is None
+    assert first.description("ab" * 32)["tuning"] is None
 
 
 @pytest.mark.parametrize(
@@ -614,18 +613,14 @@ def test_a_changed_config_reruns_only_what_changed(read):
     assert len(keys(read(SMALL.replace("metrics:", "scaling: unit\nmetrics:"))) & before) == 0
 
 
-def test_the_key_depends_on_data_version_and_rows(read):
+def test_the_key_depends_on_data_version_and_rows(read, monkeypatch):
     trial = read(SMALL).trials()[0]
-    of_hash_version_code = [
-        ("0" * 64, 1, {}),
-        ("1" * 64, 1, {}),
-        ("0" * 64, 2, {}),
-        ("0" * 64, 1, {"solver": "ab"}),
-        ("0" * 64, 1, {"solver": "cd"}),
-    ]
-    found = {key_of(trial.description(*arguments)) for arguments in of_hash_version_code}
-    found |= {key(trial, rows=100), key(trial, seed=1)}
-    assert len(found) == 7
+    found = {key(trial), key_of(trial.description("1" * 64)), key(trial, rows=100)}
+    found |= {key(trial, seed=1)}
+    monkeypatch.setattr(PerceptronAtK, "algorithm_version", 99)
+    found |= {key(trial)}
+    assert len(found) == 5
+    monkeypatch.undo()
     assert key(trial, timeout=1.0, limit=None, label="x", experiment="y") == key(trial)
 
 
@@ -646,7 +641,7 @@ def test_own_files(read, complaints, tmp_path):
     trial = experiment.trials()[3]
     assert trial.dataset == own
     assert trial.scaling == "none"
-    description = trial.description("0" * 64, 1, {})
+    description = trial.description("0" * 64)
     assert description["preprocessing"] == {  # the hash of the data follows from the time column
         "scaling": "none",
         "format": "csv",

@@ -301,7 +301,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     drawn = invoke("plot", folder)  # here, where the packages are not known
     assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
     versions = {
-        record.description.algorithm_version
+        record.description.algorithm_version["solver"]
         for record in Store(folder).records()
         if record.solver == "pair-perceptron"
     }

@@ -9,7 +9,7 @@ import pytest
 
 from precbench import Model
 from precbench.npz import pack, unpack
-from precbench.store import key_of
+from precbench.solvers import SGDAtK
 from tests.helpers import invoke, refused, run
 
 TREES = ("--solver", "hist-gradient-boosting", "--param", "max_iter=3")
@@ -122,13 +122,13 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(results):
         f"auc {value:.4f}",
         "eta0=",
         "of 0.1, 1.0",
-        "the same now: the trial is not repeated without --force",
+        "the versions are those of now: the trial is kept",
         f"{key}.json",
         "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force --out ",
     ):
         assert line in said
     about = json.loads(invoke("show", key, "--results", results, "--json").stdout)
-    assert about["key"] == key and about["changed_code"] == []
+    assert about["key"] == key and about["changed_versions"] == []
     assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
 
 
@@ -180,16 +180,10 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, mo
     assert "repeat: precbench run small.yaml" in shown_trial("mine/perceptron-avg/0", results)
 
 
-def test_a_trial_with_other_code_says_that_it_would_run_again(results):
-    [path] = [p for p in results.glob("trials/*.json") if '"split": 0' in p.read_text()][:1]
-    record = json.loads(path.read_text())
-    record["description"]["code"]["precbench.topk"] = "0"
-    key = key_of(record["description"])
-    for suffix in (".npz", ".json"):
-        path.with_suffix(suffix).rename(path.with_name(key + suffix))
-    path.with_name(f"{key}.json").write_text(json.dumps(record | {"key": key}))
-    said = shown_trial(key, results)
-    assert "code: precbench.topk changed since: the trial would run again" in said
+def test_a_trial_of_another_version_says_that_it_would_run_again(results, monkeypatch):
+    monkeypatch.setattr(SGDAtK, "algorithm_version", 99)
+    said = shown_trial("mine/sgd-avg/0", results)
+    assert "another version of solver now: the trial would run again" in said
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,8 @@ def run(
         typer.Option(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (which includes these three), diverged or skipped; repeatable.",
+            "failed (which includes these three), diverged or skipped; with "
+            "changed-code also what other code of the same versions has trained; repeatable.",
         ),
     ] = None,
     timing: Annotated[

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from precbench.report.folder import Figures, Report
     from precbench.runner.cluster import Cluster
 
+_CHANGED_CODE = "changed-code"
 _RERUN = {
     **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
     "failed": RETRIED,
+    _CHANGED_CODE: (_CHANGED_CODE,),
 }
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
@@ -134,7 +136,8 @@ def prepared(
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.splits)
         return partial(_run, config, part, options, kept, name)
-    some = (options.solvers, options.datasets, options.skip, options.rerun, options.shard)
+    ended_so = options.rerun - {_CHANGED_CODE}  # a study is computed anew each time
+    some = (options.solvers, options.datasets, options.skip, ended_so, options.shard)
     if any(some) or options.splits is not None:
         raise InputError(
             f"{config.name} is a study: --solver, --skip, --dataset, --splits, --rerun and --shard "
@@ -309,24 +312,30 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
 def _to_do(
     plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Console
 ) -> dict[str, Trial]:
-    from precbench.runner import code_changes, to_do
+    from precbench.runner import of_other_code, take_over, to_do
 
     store.refuse_newer()
+    if not options.dry_run:
+        take_over(store)
     trials = to_do(
         plan,
         store,
         wanted=wanted,
         timing=options.timing,
         force=options.force,
-        rerun=options.rerun,
+        rerun=options.rerun - {_CHANGED_CODE},
+        changed_code=_CHANGED_CODE in options.rerun,
     )
+    done = wanted - trials.keys()
     if options.rerun:
         console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
     else:
-        console.print(f"{len(wanted)} trials, {len(wanted) - len(trials)} of them done already")
-    for modules, n in code_changes(plan, store, trials.values()).items():
-        how = f"before {modules} changed" if modules else "with a precbench that noted no code"
-        console.print(f"{n} of them ran {how}; they run again")
+        console.print(f"{len(wanted)} trials, {len(done)} of them done already")
+    if others := of_other_code(plan, store, done):
+        console.print(
+            f"{count(len(others), 'finished trial')} of other code with the same versions kept; "
+            f"--rerun {_CHANGED_CODE} trains again"
+        )
     return trials
 
 

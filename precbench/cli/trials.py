@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from precbench.errors import InputError
-from precbench.experiment.code import code_behind
+from precbench.experiment.trial import algorithm_version
 from precbench.report.repeat import repeat_command
 from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
@@ -35,7 +35,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
     changed = _changed(trial)
     command = _command(store, trial, None if run is None else run.config)
     if as_json:
-        more = {"metrics": metrics, "machine": machine, "changed_code": changed}
+        more = {"metrics": metrics, "machine": machine, "changed_versions": changed}
         print(json.dumps({**trial.to_dict(), **more, "command": command}, indent=1))
         return
     sweep = f" at {trial.sweep_point}" if trial.sweep_point else ""
@@ -139,13 +139,12 @@ def _machine(store: Store, name: str) -> dict[str, Any]:
 
 
 def _changed(trial: Record) -> list[str]:
-    """Return the modules behind the trial that are other ones now."""
-    about = trial.description
-    if trial.solver not in SOLVERS or not about.code:
+    """Return what has another version now of all that the trial depends on."""
+    then = trial.description.algorithm_version
+    if trial.solver not in SOLVERS or not isinstance(then, dict):
         return []
-    now = code_behind(trial.solver, about.tuning is not None)
-    before = about.code
-    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    now = algorithm_version(trial.solver, trial.description.tuning is not None)
+    return [part for part in {**then, **now} if then.get(part) != now.get(part)]
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
@@ -184,11 +183,12 @@ def _chosen(trial: Record) -> str:
 
 
 def _state(trial: Record, changed: list[str]) -> str:
-    if not trial.description.code:
-        return "unknown, of an early version: the trial would run again"
+    noted = f"{trial.code}; " if trial.code else ""
+    if not isinstance(trial.description.algorithm_version, dict):
+        return f"{noted}of an early version: the trial would run again"
     if changed:
-        return f"{', '.join(changed)} changed since: the trial would run again"
-    return "the same now: the trial is not repeated without --force"
+        return f"{noted}another version of {' and '.join(changed)} now: the trial would run again"
+    return f"{noted}the versions are those of now: the trial is kept"
 
 
 def _assigned(values: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 from precbench.data import Dataset
 from precbench.errors import DataUnavailableError, InputError
-from precbench.experiment.code import describe
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division, part_sizes, smallest_part
 from precbench.experiment.trial import Trial
@@ -221,4 +220,4 @@ def _shortage(metric: Metric, size: tuple[int, int]) -> str:
 
 
 def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
-    return key_of(describe(trial, datasets[trial.dataset.name].sha256))
+    return key_of(trial.description(datasets[trial.dataset.name].sha256))

@@ -18,7 +18,25 @@ from precbench.experiment.sections import (
     is_tuned,
 )
 from precbench.metrics import METRICS, Metric
+from precbench.sources import code_of
 from precbench.store import SCHEMA
+
+PREPARATION_VERSION = 1
+"""Of all between the rows of a data set and a solver: splits, scaling, random features, seeds."""
+TUNING_VERSION = 1
+"""Of how candidates are measured and one is chosen."""
+
+_BEHIND_NUMBERS = (
+    "data",
+    "experiment",
+    "kernels",
+    "losses",
+    "metrics",
+    "runner",
+    "seeds",
+    "solvers",
+    "topk",
+)
 
 _FOURIER = "fourier."
 _SOURCE = {
@@ -177,25 +195,34 @@ class Trial:
         own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
         return {**self.params, **own}
 
-    def description(
-        self, data_sha256: str, solver_version: int | str, code: Mapping[str, str]
-    ) -> dict[str, Any]:
+    @property
+    def code(self) -> str:
+        """A hash of the code that trains it, for its record; no part of its key."""
+        from precbench.solvers import SOLVERS
+
+        package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
+        own = code_of("precbench", _BEHIND_NUMBERS)
+        return own if package == "precbench" else f"{own} {code_of(package)}"
+
+    def description(self, data_sha256: str) -> dict[str, Any]:
         """Return everything that the numbers of the trial depend on, and nothing else.
+
+        Code counts by its versions: a number that moves where no version did fails a test
+        (tests/test_versions.py).
 
         Parameters
         ----------
         data_sha256 : str
             Hash of the data set.
-        solver_version : int or str
-            See `precbench.solvers.solver_version`.
-        code : mapping of str to str
-            See `precbench.sources.code_of`.
 
         Returns
         -------
         dict
-            Strict JSON.
+            Strict JSON; its hash is the key of the trial. ``parts`` are those whose scores are
+            stored, for a solver without weights.
         """
+        from precbench.solvers import SOLVERS, LinearRanker
+
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
@@ -209,7 +236,7 @@ class Trial:
         if package := METRICS.package(self.metric.name):
             metric["package"] = package
         tuning = {"candidates": self.candidates, "metric": metric}
-        return {
+        about = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
             "data_sha256": data_sha256,
@@ -217,10 +244,20 @@ class Trial:
             "preprocessing": preprocessing,
             "split": {**self.split.description(), "validation_size": self.validation_size},
             "solver": self.solver,
-            "algorithm_version": solver_version,
-            "code": dict(code),
+            "algorithm_version": algorithm_version(self.solver, bool(self.candidates)),
             "params": {n: v for n, v in self.params.items() if not is_tuned(v)},
             "tuning": tuning if self.candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
+        if not isinstance(SOLVERS[self.solver](), LinearRanker):
+            about["parts"] = list(self.parts)
+        return about
+
+
+def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:
+    """Return the versions of what the numbers of a trial depend on: solver, preparation, tuning."""
+    from precbench.solvers import solver_version
+
+    own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}
+    return {**own, "tuning": TUNING_VERSION} if is_tuned else own

@@ -1,13 +1,11 @@
 """Runs trials; the only part of the package that measures time."""
 
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from precbench.experiment import Trial
-from precbench.experiment.code import describe
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
 from precbench.store import RETRIED, Machine, Record, Store, environment, key_of
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     Engine = Callable[[Sequence[Job]], Iterable[tuple[Job, str]]]
 
-__all__ = ["code_changes", "run_plan", "to_do"]
+__all__ = ["of_other_code", "run_plan", "take_over", "to_do"]
 
 
 def to_do(
@@ -29,6 +27,7 @@ def to_do(
     timing: bool = False,
     force: bool = False,
     rerun: Collection[str] = (),
+    changed_code: bool = False,
 ) -> dict[str, Trial]:
     """Return the trials without a usable record, one per key.
 
@@ -45,6 +44,8 @@ def to_do(
         Whether all records are unusable.
     rerun : collection of str, optional
         Statuses; only the trials whose records have one of them are returned.
+    changed_code : bool, default=False
+        Whether records of other code than the present one are unusable.
 
     Returns
     -------
@@ -64,6 +65,7 @@ def to_do(
             record is None
             or record.status in RETRIED
             or (timing and record.timing != "sequential")
+            or (changed_code and record.code != trial.code)
             or _limit_has_changed(plan, trial, record)
         ):
             missing[key] = trial
@@ -92,38 +94,47 @@ def _timed_elsewhere(
     }
 
 
-def code_changes(plan: Plan, store: Store, trials: Collection[Trial]) -> Counter[str]:
-    """Count the trials that ran before with other code, by the modules that have changed since.
+def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
+    """Return which of these records come from other code than the present one.
 
     Parameters
     ----------
     plan : Plan
     store : Store
-    trials : collection of Trial
-        Those that will run.
+    keys : collection of str
 
     Returns
     -------
-    collections.Counter
-        Names of modules, separated by commas, and the numbers of trials; an empty name counts
-        those whose records are of an earlier precbench, which noted no code.
+    list of str
+        Keys. The versions of that code are the present ones, since they are part of the key.
     """
-    before: dict[str, dict[str, str]] = {}
-    for record in store.records() if trials else ():
-        if described := record.description.to_dict():
-            before[_but_for_code(described)] = record.description.code
-    changes: Counter[str] = Counter()
-    for trial in trials:
-        about = describe(trial, plan.datasets[trial.dataset.name].sha256)
-        old = before.get(_but_for_code(about))
-        if old is not None and old != about["code"]:
-            differ = [name for name, now in about["code"].items() if old.get(name) != now]
-            changes[", ".join(differ) if old else ""] += 1
-    return changes
+    trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
+    records = [(store.read(key), code, key) for code, key in trials]
+    return [key for record, code, key in records if record is not None and record.code != code]
 
 
-def _but_for_code(description: dict[str, Any]) -> str:
-    return key_of({name: value for name, value in description.items() if name != "code"})
+def take_over(store: Store) -> None:
+    """Give records whose keys held hashes of source code their present keys.
+
+    Until then each part of the code but the solvers had its first version.
+
+    Parameters
+    ----------
+    store : Store
+        Its lock is held by the caller.
+    """
+    for record in store.records():
+        about = record.description.to_dict()
+        if about.pop("code", None) is None:
+            continue
+        parts = ("preparation", "tuning") if about.get("tuning") else ("preparation",)
+        solver = {"solver": about.get("algorithm_version")}
+        about["algorithm_version"] = solver | dict.fromkeys(parts, 1)
+        key = key_of(about)
+        if store.read(key) is None:
+            renewed = {**record.to_dict(), "key": key, "description": about}
+            store.write(renewed, store.arrays(record.key))
+        store.remove(record.key)
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:

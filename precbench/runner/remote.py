@@ -5,7 +5,6 @@ timed as on one machine; if it dies, the worker reports it and stays alive.
 """
 
 import functools
-import hashlib
 import io
 import os
 import platform
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module, metadata
+from importlib import metadata
 from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -36,6 +35,7 @@ from precbench.experiment.trial import Trial
 from precbench.files import passing, write_whole
 from precbench.interrupts import end_with_parent
 from precbench.runner.worker import Job, run_job
+from precbench.sources import code_of
 from precbench.store import environment
 
 __all__ = [
@@ -86,17 +86,10 @@ def begun(job: Job) -> str:
 
 def versions() -> dict[str, str | None]:
     """Return what must agree between client and workers: precbench, its source, and libraries."""
-    package = Path(precbench.__file__).parent
-    source = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        source.update(str(path.relative_to(package)).encode() + path.read_bytes())
-    for path in sorted(package.glob("kernels/*.so")):
-        module = import_module(f"precbench.kernels.{path.name.partition('.')[0]}")
-        source.update(str(module.SOURCE).encode())
     return {
         "Python": platform.python_version(),
         "precbench": precbench.__version__,
-        "the source of precbench": source.hexdigest()[:12],
+        "the source of precbench": code_of("precbench"),
         **{name: _version(name) for name in _LIBRARIES},
     }
 

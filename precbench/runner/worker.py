@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from precbench.data import Dataset
 from precbench.errors import MissingPackageError, PrecbenchError
 from precbench.experiment import Trial
-from precbench.experiment.code import describe
 from precbench.experiment.samples import InMemory, Sample, Training, sample, training
 from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
@@ -100,6 +99,7 @@ def base_record(job: Job) -> dict[str, Any]:
         "environment": job.environment,
         "run": job.run,
         "before": job.before,
+        "code": trial.code,
         "limit": None if trial.limit is None else trial.limit.model_dump(),
     }
 
@@ -162,7 +162,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     return {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
-        "description": describe(job.trial, job.dataset.sha256),
+        "description": job.trial.description(job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": whole.n_rows,
@@ -235,7 +235,7 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
 
     def rows_of(fourier: Fourier | None) -> Training:
         trial = replace(job.trial, fourier=fourier)
-        description = describe(trial, job.dataset.sha256)
+        description = trial.description(job.dataset.sha256)
         about = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
         if not _prepared or _prepared[0][0] != about:
             _prepared.clear()  # before others take their memory

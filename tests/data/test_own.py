@@ -233,6 +233,7 @@ REFUSED = [
     ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "column 'x' has no values"),
     ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: 'inf' is not a finite number"),
     (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, "is not a finite number"),
+    (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, "name the positive label"),
     ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf' is not a finite number"),
     ("", {"label": "y"}, "own.csv: the file is empty"),
     ("x,y\n", {"label": "y"}, "the file has no rows"),

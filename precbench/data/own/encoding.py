@@ -518,7 +518,7 @@ def _canonical(label: object) -> object:
     """Make 1, 1.0, True, "1" and "+1" the same label."""
     try:
         return float(label)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # no number, or an integer beyond every float
         return str(label).strip()
 
 

@@ -1,0 +1,178 @@
+"""Keys of trials hold versions, no source: edited code trains nothing, a number that moves does."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from precbench import sources
+from precbench.experiment import load_config
+from precbench.experiment.plan import make_plan
+from precbench.experiment.samples import sample, training
+from precbench.experiment.trial import PREPARATION_VERSION, TUNING_VERSION
+from precbench.solvers import CuttingPlane
+from precbench.sources import code_of
+from precbench.store import Store, key_of
+from tests import laws
+from tests.helpers import ROOT, records, run
+from tests.test_laws import MEMBERS
+
+MORE = "raise the version of what you changed, and renew its numbers in golden.json"
+GOLDEN = json.loads((ROOT / "tests" / "golden.json").read_text())
+PREPARED = {
+    **{
+        f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
+        for scaling in ("standardise", "unit", "standardise-unit-norm")
+        for part in ("train", "all")
+    },
+    "unit-norm": {"scaling": "unit-norm"},
+    "k folds": {"protocol": "{split: kfold, n_splits: 3, stratified: true}"},
+    "stratified": {"protocol": "{n_splits: 2, stratified: true, test_size: 0.4, seed: 3}"},
+    "training rows": {"protocol": "{n_splits: 2, train_size: 100}"},
+    "few rows": {"rows": "300"},
+    "random features": {"solvers": "{sgd-avg: {fourier: {n_components: 5, gamma: 0.1}}}"},
+}
+
+
+def digest(array):
+    """Return a number that moves when one of these does, or their order."""
+    values = np.asarray(array, float).ravel()
+    return float(values @ np.cos(np.arange(values.size)))
+
+
+def own_solvers():
+    """Return the solvers whose arithmetic is ours; the others have the versions of libraries."""
+    return [name for name, make in MEMBERS.items() if isinstance(make().algorithm_version, int)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", own_solvers())
+def test_no_solver_moves_without_its_version(name):
+    X, y = laws.problem(integers=True)
+    solver = laws.quick(MEMBERS[name]).fit(X, y)
+    found = digest(laws.weights(solver))
+    version, number = GOLDEN["solvers"][name]
+    assert solver.algorithm_version == version and found == pytest.approx(number, rel=1e-6), MORE
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_no_prepared_row_moves_without_the_version_of_preparation(name, small):
+    plan = make_plan(load_config(small(**PREPARED[name])))
+    found = 0.0
+    for trial, _ in plan.trials[:: len(plan.trials) // 2]:
+        rows = training(trial, plan.datasets["mine"])
+        for part in (rows.whole, rows.fitting, sample(trial, plan.datasets["mine"], "test")):
+            found += digest(part.X) + digest(part.y)
+    assert [PREPARATION_VERSION, pytest.approx(found)] == GOLDEN["preparation"][name], MORE
+
+
+@pytest.mark.parametrize("by", ["precision_at_k: {k: 0.9}", "auc: {}"])
+def test_no_choice_moves_without_the_version_of_tuning(by, small, tmp_path):
+    grid = "{tune: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}"
+    solvers = (
+        f"{{sgd-avg: {{eta0: {grid}}}, 1pmb: {{eta0: {grid}}}, logistic-regression: {{C: {grid}}}}}"
+    )
+    parts = {
+        "solvers": solvers,
+        "common": "",
+        "metrics": f"[{{{by}}}]",
+        "protocol": "{n_splits: 3}",
+    }
+    assert run(small(**parts), tmp_path / "out", "--no-plots").exit_code == 0
+    found = [
+        [*record.chosen.values()]
+        for record in sorted(
+            Store(tmp_path / "out" / "small").records(), key=lambda r: (r.label, r.split)
+        )
+    ]
+    assert [TUNING_VERSION, found] == GOLDEN["tuning"][by], MORE
+
+
+@pytest.fixture
+def finished(small, tmp_path):
+    """A config that has run, and where."""
+    assert run(small(), tmp_path / "out", "--no-plots").exit_code == 0
+    return small(), tmp_path / "out"
+
+
+def test_changed_code_of_the_same_versions_trains_nothing_unless_asked(finished):
+    config, out = finished
+    for path in records(out / "small"):
+        record = json.loads(path.read_text())
+        if record["split"] == 0:
+            path.write_text(json.dumps(record | {"code": "0123456789ab"}))
+    before = records(out / "small")
+    kept = run(config, out, "--no-plots").output
+    assert "6 trials, 6 of them done already" in kept
+    assert "3 finished trials of other code with the same versions kept" in kept
+    assert records(out / "small") == before
+    again = run(config, out, "--rerun", "changed-code", "--no-plots").output
+    assert "6 trials, 3 of them to run again" in again
+    after = records(out / "small")
+    assert before.keys() == after.keys()
+    assert sum(before[path] != after[path] for path in before) == 3
+    assert "other code" not in run(config, out, "--dry-run").output
+
+
+def test_another_version_trains_what_has_it(finished, monkeypatch):
+    config, out = finished
+    monkeypatch.setattr(CuttingPlane, "algorithm_version", 99)
+    assert "6 trials, 4 of them done already" in run(config, out, "--dry-run").output
+    monkeypatch.setattr("precbench.experiment.trial.TUNING_VERSION", 2)
+    assert "6 trials, 2 of them done already" in run(config, out, "--dry-run").output
+    monkeypatch.setattr("precbench.experiment.trial.PREPARATION_VERSION", 2)
+    assert "6 trials, 0 of them done already" in run(config, out, "--dry-run").output
+
+
+def test_records_whose_keys_held_source_code_are_taken_over(finished):
+    """As of before the keys had versions: the same description, with a hash for each module."""
+    config, out = finished
+    before, trials = records(out / "small"), out / "small" / "trials"
+    for path in trials.glob("*.json"):
+        record = json.loads(path.read_text())
+        about = record["description"] | {"code": {"precbench.topk": "0123456789ab"}}
+        about["algorithm_version"] = about["algorithm_version"]["solver"]
+        key = key_of(about)
+        path.with_suffix(".npz").rename(trials / f"{key}.npz")
+        (trials / f"{key}.json").write_text(json.dumps(record | {"key": key, "description": about}))
+        path.unlink()
+    output = run(config, out, "--no-plots").output
+    assert "6 trials, 6 of them done already" in output
+    assert {path.name for path in records(out / "small")} == {path.name for path in before}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of two modules and a package, to be edited."""
+    folder = tmp_path / "toy"
+    (folder / "c").mkdir(parents=True)
+    for name in ("__init__", "a", "b", "c/__init__", "c/d"):
+        (folder / f"{name}.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    code_of.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "toy"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("edited", "parts", "is_seen"),
+    [
+        ("a", (), True),
+        ("a", ("a", "c"), True),
+        ("b", ("a", "c"), False),
+        ("c/d", ("a", "c"), True),
+    ],
+)
+def test_an_edit_changes_the_hash_of_what_holds_it(edited, parts, is_seen, package):
+    before = code_of("toy", parts)
+    (package / f"{edited}.py").write_text("x = 2\n")
+    code_of.cache_clear()
+    assert (code_of("toy", parts) != before) == is_seen
+
+
+def test_a_compiled_module_counts_with_what_it_was_compiled_from(monkeypatch):
+    before = sources.code_of.__wrapped__("precbench", ("kernels",))
+    monkeypatch.setattr("precbench.kernels.push.SOURCE", "edited")
+    assert sources.code_of.__wrapped__("precbench", ("kernels",)) != before
