@@ -115,7 +115,7 @@ def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
         "float32",
     }
     for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
-        before, after = (trial.description("0", 1, {})["preprocessing"] for trial in (old, new))
+        before, after = (trial.description("0")["preprocessing"] for trial in (old, new))
         assert after == before | {"dtype": "float32"} and new_key != key
     for file, text in (("X.npz", None), ("X.svm", "1 1:0.1 3:2\n-1 2:1e-3\n")):
         path = small().with_name(file)
