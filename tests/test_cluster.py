@@ -13,7 +13,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from distributed import KilledWorker, LocalCluster
+from distributed.comm import CommClosedError
 
+from precbench.errors import PrecbenchError
 from precbench.experiment import load_config
 from precbench.runner import remote
 from precbench.runner.cluster import Cluster
@@ -200,6 +202,24 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monk
     monkeypatch.setattr(remote, "_process", lambda: IDLE)  # none of them will run
     again = run(config, tmp_path / "cluster", "--cluster", "local:1")
     assert "6 of them done already" in again.output
+
+
+@pytest.mark.parametrize("gone", ["scheduler", "worker"])
+def test_what_goes_away_as_a_run_begins_is_named(gone):
+    """As where another client shuts the scheduler down, or retires its workers."""
+    away = CommClosedError("closed")
+
+    def run(*_, **__):
+        if gone == "scheduler":
+            raise away
+        return {"the worker": away}
+
+    cluster = Cluster.__new__(Cluster)
+    cluster._where, cluster._client = "the scheduler", SimpleNamespace(run=run)
+    with pytest.raises(
+        PrecbenchError, match="scheduler has gone" if gone == "scheduler" else "went away"
+    ):
+        cluster._refuse_others()
 
 
 @pytest.mark.parametrize(

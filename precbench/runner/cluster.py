@@ -152,7 +152,11 @@ class Cluster:
     def _refuse_others(self) -> None:
         """Refuse a cluster with other versions than here."""
         here = remote.versions()
-        for worker, there in self._client.run(remote.versions, on_error="return").items():
+        with self._answering():
+            answers = self._client.run(remote.versions, on_error="return")
+        for worker, there in answers.items():
+            if isinstance(there, OSError):
+                raise PrecbenchError(f"{worker} went away as the run began: start it again")
             if isinstance(there, Exception):
                 raise PrecbenchError(f"{worker} cannot run precbench ({there}): install it there")
             for name, version in here.items():
