@@ -59,6 +59,9 @@ PROMISES = {
     "R36": "Results of earlier versions stay readable; those of later ones are refused.",
     "R37": "Records hold no user name, host name or path.",
     "R38": "CI installs hash-locked packages; at run time only certifi is copyleft (MPL).",
+    "R39": "A command killed while it writes leaves each file whole, and can be given again.",
+    "R40": "A run whose folder is moved stops, and says what to do.",
+    "R41": "Edited code trains nothing again unless asked; a number moves only with its version.",
 }
 # What keeps a promise beside the tests.
 COMMANDS = {

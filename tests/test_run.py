@@ -610,7 +610,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     pd.testing.assert_frame_equal(found, undisturbed, check_exact=True)
 
 
-@pytest.mark.promise("R3")
+@pytest.mark.promise("R40")
 def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     """Its workers make another one in its place."""
     endless = "{solver: sgd-avg, epochs: 100000000, limit: {seconds: 0.3}}"
