@@ -82,7 +82,7 @@ KERNEL_TESTS = $(foreach t,laws minibatch intercept push online_auc cutting_plan
     tests/test_$(t).py) tests/data/test_svmlight.py tests/data/test_stream.py
 CASES ?= 5000
 SEED ?= 0
-OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site
+OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site:$(CURDIR)/scripts
 SANITIZED = $(call OTHER,sanitize) UBSAN_OPTIONS=print_stacktrace=1 \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048 \
     LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)"

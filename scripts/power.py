@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from precbench.claims import Evidence, load_claims, read_evidence
 from precbench.claims.evidence import MissingError
-from precbench.claims.kinds import MeanClaim
+from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.verdicts import LEVEL, place
 
 POWER = Path(__file__).resolve().parents[1] / "results" / "reference" / "power.csv"

@@ -10,6 +10,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
+from precbench.claims import KINDS
 from precbench.data.cards import registry
 from precbench.errors import InputError
 from precbench.extensions import Registry
@@ -17,7 +18,7 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS, check_metric
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
 from precbench.store import Store
-from tests.helpers import ROOT, invoke, refused
+from tests.helpers import ROOT, invoke, refused, run
 
 RANKER = """
 from precbench.solvers import LinearRanker
@@ -247,9 +248,14 @@ def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
-    """Write the files of the page, and the metadata that pip would make of its pyproject.toml."""
-    folder = tmp_path_factory.mktemp("example")
-    page = (ROOT / "docs" / "add-a-solver.md").read_text()
+    """The package of the page."""
+    return written("add-a-solver.md", tmp_path_factory.mktemp("example"))
+
+
+def written(page, folder):
+    """Write the files of a page, and the metadata that pip would make of its pyproject.toml."""
+    folder.mkdir(exist_ok=True)
+    page = (ROOT / "docs" / page).read_text()
     shown = re.findall(r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
     files = {name: text for text, name in shown}
     for name, text in files.items():
@@ -314,3 +320,46 @@ def test_the_worked_example_obeys_the_laws(example):
         example, "pytest", *laws, "--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"
     )
     assert "passed" in output
+
+
+# --- a kind of claim, as in docs/claims.md ------------------------------------------------------
+
+PUBLISHED = """
+paper: mine
+experiment: small
+common: {where: here, printed: good, dataset: mine, metric: auc, solver: sgd-avg, config: letter}
+claims:
+  - for: {least: [0.5, 0.999]}
+    id: worst/{least}
+    kind: worst
+    at_least: "{least}"
+"""
+JUDGE = """
+from pathlib import Path
+from precbench.claims import make_ledger, read_evidence
+from precbench.claims.published import read_claims
+for row in make_ledger(read_claims(Path("small.published.yaml")), read_evidence(["results"])):
+    print(row.kind, row.verdict)
+try:
+    read_claims(Path("misspelt.published.yaml"))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_kind_of_claim_of_a_package_judges(small, tmp_path):
+    folder = written("claims.md", tmp_path / "package")
+    assert run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots").exit_code == 0
+    (folder / "small.published.yaml").write_text(PUBLISHED)
+    misspelt = PUBLISHED.replace("kind: worst", "kind: worrst")
+    (folder / "misspelt.published.yaml").write_text(misspelt)
+    (folder / "judging.py").write_text(JUDGE)
+    said = in_example(folder, "judging").splitlines()
+    assert said[:2] == ["worst reproduced", "worst not reproduced"]
+    assert "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
+
+
+def test_what_is_no_kind_of_claim_is_refused(install):
+    install("precbench.claims", "extra_thing:thing", thing="thing = 5")
+    with pytest.raises(InputError, match="is no subclass of"):
+        Registry("precbench.claims", {}, KINDS._check)["mine"]

@@ -1,7 +1,7 @@
 """The measured values that claims are compared with, read from folders of results."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +59,14 @@ class Outcomes:
         folds = self.run.folds
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
+
+    def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
+        """See that times may be compared: of one run, on one machine."""
+        runs = self.runs(dataset, solvers)
+        if len(runs) > 1 or "" in runs:  # the first versions did not note the run
+            raise MissingError("timed in different runs: run it again with --timing --force")
+        if len(self.machines(dataset, solvers)) > 1:
+            raise MissingError("timed on different machines: run it again with --timing --force")
 
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from precbench.claims import load_claims, make_ledger, read_evidence
-from precbench.claims.kinds import BoundClaim, Claim, ExactClaim
+from precbench.claims.kinds import Claim
 from precbench.claims.ledger import (
     LedgerRow,
     changes,
@@ -141,7 +141,7 @@ def _print_table(table: Table) -> None:
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
     """Return the tables of the studies that are quick and need no data, by name."""
-    wanted = {claim.config for claim in claims if isinstance(claim, ExactClaim | BoundClaim)}
+    wanted = {claim.config for claim in claims if claim.reads_study}
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
     quick = (config for config in configs if isinstance(config, Study) and config.is_quick)
     return {config.name: config.compute() for config in quick}

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from precbench.claims import load_claims, make_ledger, read_evidence
-from precbench.claims.evidence import WALL_SECONDS
-from precbench.claims.kinds import Claim, ConsistencyClaim, RatioClaim, StatementClaim
+from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.outlook import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
@@ -89,7 +88,7 @@ def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
     """Return the claims to decide, by config, and on which of its data sets."""
-    testable = [c for c in load_claims() if not (c.untested or isinstance(c, StatementClaim))]
+    testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
     data = {name for claim in testable for name in claim.data}
@@ -99,7 +98,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             _refuse(target, data | papers | configs)
         for claim in testable:
             if target in data:
-                about = target in claim.data and not isinstance(claim, ConsistencyClaim)
+                about = claim.is_about(target)
             else:
                 about = target in (claim.paper, claim.config)
             if about:
@@ -141,7 +140,7 @@ def _planned(
     if not available:
         return []
     labels = {label for claim in claims for label in claim.labels}
-    timing = any(_is_timed(claim) for claim in claims)
+    timing = any(claim.is_timed for claim in claims)
     options = replace(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],
@@ -157,7 +156,3 @@ def _planned(
     seconds = expected_seconds(plan, store, trials.values()) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     return [_Run(name, config, claims, options, seconds, len(trials))]
-
-
-def _is_timed(claim: Claim) -> bool:
-    return isinstance(claim, RatioClaim) or getattr(claim, "metric", "") == WALL_SECONDS

@@ -3,18 +3,16 @@
 import importlib
 import json
 from functools import cache
-from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from precbench.claims import Claim, load_claims, make_ledger, read_evidence
+from precbench.claims import KINDS, load_claims, make_ledger, read_evidence
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.results import plain_strings
 
 check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
-KINDS = {get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(Claim)}
 REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}
 HOUSING = "rudin2009-table-5-housing"
 TIMED = {"a": 1.0, "b": 3.0}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from precbench import metrics
-from precbench.claims.kinds import MeanClaim
+from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.ledger import LedgerRow, read_ledger, to_csv
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
 from tests.claims.helpers import (

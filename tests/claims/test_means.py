@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from precbench.claims import load_claims
-from precbench.claims.kinds import MeanClaim
+from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
 from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, judged, mean, normal, write_results
 

@@ -8,17 +8,14 @@ import pytest
 
 from precbench.claims import load_deviations, make_ledger
 from precbench.claims.evidence import WALL_SECONDS, Evidence
-from precbench.claims.kinds import (
-    BoundClaim,
-    ConsistencyClaim,
-    ExactClaim,
-    FactClaim,
-    MeanClaim,
-    OrderClaim,
-    RatioClaim,
-    StatementClaim,
-    VariationClaim,
-)
+from precbench.claims.kinds.bound import BoundClaim
+from precbench.claims.kinds.exact import ExactClaim
+from precbench.claims.kinds.fact import FactClaim
+from precbench.claims.kinds.mean import MeanClaim
+from precbench.claims.kinds.order import OrderClaim
+from precbench.claims.kinds.ratio import RatioClaim
+from precbench.claims.kinds.statement import StatementClaim
+from precbench.claims.kinds.variation import VariationClaim
 from precbench.claims.verdicts import (
     MIN_REPETITIONS,
     MIN_SPLITS,
@@ -28,6 +25,7 @@ from precbench.claims.verdicts import (
 )
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
+from precbench.papers.kar2015_claims import ConsistencyClaim
 from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
 

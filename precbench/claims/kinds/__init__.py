@@ -1,42 +1,36 @@
-"""The kinds of claims: the statement of each, and how it is decided."""
+"""The kinds of claims: a file each, which says how it is written, what it reads, how it judges."""
 
-from precbench.claims.kinds.base import Selection
-from precbench.claims.kinds.measured import (
-    ConsistencyClaim,
-    FactClaim,
-    MeanClaim,
-    OrderClaim,
-    RatioClaim,
-    SpreadClaim,
-    VariationClaim,
-)
-from precbench.claims.kinds.stated import BoundClaim, ExactClaim, Reading, StatementClaim
+from importlib import import_module
 
-__all__ = [
-    "BoundClaim",
-    "Claim",
-    "ConsistencyClaim",
-    "ExactClaim",
-    "FactClaim",
-    "MeanClaim",
-    "OrderClaim",
-    "RatioClaim",
-    "Reading",
-    "Selection",
-    "SpreadClaim",
-    "StatementClaim",
-    "VariationClaim",
-]
+from precbench.claims.kinds.base import Claim
+from precbench.errors import InputError
+from precbench.extensions import Registry
 
-Claim = (
-    ExactClaim
-    | BoundClaim
-    | MeanClaim
-    | SpreadClaim
-    | OrderClaim
-    | ConsistencyClaim
-    | VariationClaim
-    | RatioClaim
-    | FactClaim
-    | StatementClaim
-)
+__all__ = ["KINDS", "Claim"]
+
+_BUILT_IN = {
+    "exact": "ExactClaim",
+    "bound": "BoundClaim",
+    "mean": "MeanClaim",
+    "spread": "SpreadClaim",
+    "order": "OrderClaim",
+    "variation": "VariationClaim",
+    "ratio": "RatioClaim",
+    "fact": "FactClaim",
+    "statement": "StatementClaim",
+}
+
+
+def _built_in(name: str) -> type[Claim]:
+    kind: type[Claim] = getattr(import_module(f"{__name__}.{name}"), _BUILT_IN[name])
+    return kind
+
+
+def _checked(kind: object) -> type[Claim]:
+    if not (isinstance(kind, type) and issubclass(kind, Claim)):
+        raise InputError(f"{kind!r} is no subclass of precbench.claims.kinds.Claim")
+    return kind
+
+
+KINDS = Registry("precbench.claims", _BUILT_IN, _checked, _built_in)
+"""Names, as in the key ``kind`` of a claim, and their classes."""

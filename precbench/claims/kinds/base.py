@@ -1,15 +1,21 @@
 """What all kinds of claims have in common."""
 
-from collections.abc import Iterator
-from typing import Annotated, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
+import numpy as np
+import pandas as pd
 from pydantic import Field, model_validator
 
-from precbench.claims.verdicts import parse_printed
+from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
 from precbench.yaml.models import Section, at, refuse
 
-__all__ = ["BaseClaim", "Selection", "Texts"]
+__all__ = ["Claim", "MeasuredClaim", "Selection", "Texts"]
+
+_Results = TypeVar("_Results")
 
 Selection = dict[str, str | int | float]
 """Rows of a study's ``values.csv``: those that hold these entries in these columns."""
@@ -21,8 +27,11 @@ _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "am
 """Fields that name data sets, and those that name solvers by their labels, of whatever kind."""
 
 
-class BaseClaim(Section):
-    """Fields of every claim.
+class Claim(Section):
+    """A claim: its fields in YAML, what it reads, and how it is judged.
+
+    A kind of claim is a subclass with a field ``kind`` and the method `judge`; `reads_study` says
+    whether it reads the values of a study, and no results of trials.
 
     Attributes
     ----------
@@ -51,6 +60,9 @@ class BaseClaim(Section):
         common where the quotations differ.
     """
 
+    reads_study: ClassVar[bool] = False
+
+    kind: str
     id: ClaimId
     where: str
     printed: str
@@ -103,6 +115,20 @@ class BaseClaim(Section):
         lists = [[names] if isinstance(names, str) else names for names in found if names]
         return tuple(name for names in lists for name in names)
 
+    @property
+    def is_testable(self) -> bool:
+        """Whether a run decides it."""
+        return not self.untested
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether times decide it."""
+        return getattr(self, "metric", "") == WALL_SECONDS
+
+    def is_about(self, dataset: str) -> bool:
+        """Return whether results on one data set can decide it."""
+        return dataset in self.data
+
     def all_deviations(self) -> Iterator[str]:
         """Yield the ids of all deviations that a verdict may name."""
         yield from self.deviations
@@ -116,3 +142,95 @@ class BaseClaim(Section):
                 refuse(at((), [str(error)]))
             refuse(at((), ["should be above 0"] if self.is_positive and value <= 0 else []))
         return self
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Give the claim its verdict.
+
+        Parameters
+        ----------
+        evidence : Evidence
+
+        Returns
+        -------
+        LedgerRow
+            See `ledger_row` and `judged`.
+
+        Raises
+        ------
+        MissingError
+            If nothing was measured that it could be compared with.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
+        """Yield the verdicts on all claims of this kind; a kind may judge them together."""
+        for claim in claims:
+            try:
+                yield claim.judge(evidence)
+            except MissingError as missing:
+                yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
+
+    def results_in(self, results: Mapping[str, _Results]) -> _Results:
+        """Return the results of the claim's experiment."""
+        if self.experiment not in results:
+            raise MissingError(f"not in these results: precbench run {self.config}")
+        return results[self.experiment]
+
+    def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
+        """Return the rows of a study's table that hold these entries."""
+        chosen = np.ones(len(table), dtype=bool)
+        for column, wanted in cell.items():
+            if column not in table:
+                raise InputError(f"{self.id}: {self.experiment} has no column {column}")
+            chosen &= table[column].to_numpy() == wanted
+        return table[chosen]
+
+    def ledger_row(
+        self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
+    ) -> LedgerRow:
+        """Return the row of the ledger; what else is given are fields of the row."""
+        about: dict[str, Any] = {
+            "id": self.id,
+            "paper": self.paper,
+            "where": self.where,
+            "kind": self.kind,
+            "printed": self.printed,
+            "verdict": verdict,
+            "deviation": " ".join(deviations),
+        }
+        return LedgerRow(**about | other)
+
+    def judged(
+        self, holds: bool, trend: bool = False, more: Iterable[str] = ()
+    ) -> tuple[Verdict, list[str]]:
+        """Return the verdict, and the deviations under which it was reached.
+
+        Parameters
+        ----------
+        holds : bool
+        trend : bool, default=False
+            Whether at least the trend is as printed.
+        more : iterable of str
+            Deviations besides those of the claim.
+        """
+        deviations = list(dict.fromkeys([*self.deviations, *more]))
+        if holds:
+            return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
+        return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
+
+
+class MeasuredClaim(Claim):
+    """A claim about a metric.
+
+    Attributes
+    ----------
+    dataset, metric, part : str
+    checkpoint : int or None
+        The checkpoint of the curve to compare; None for the final weights.
+    """
+
+    dataset: str
+    metric: str
+    part: Literal["test", "training"] = "test"
+    checkpoint: int | None = None

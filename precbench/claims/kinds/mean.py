@@ -1,15 +1,15 @@
-"""Verdicts on printed means: alone, or together with all others that are one draw of the data."""
+"""A printed mean: alone, or together with all others that are one draw of the data."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 
 from precbench.claims.evidence import Evidence, MissingError
-from precbench.claims.judge.rows import judged, ledger_row, results_of
-from precbench.claims.kinds import MeanClaim
+from precbench.claims.kinds.base import MeasuredClaim
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
     LEVEL,
@@ -26,10 +26,94 @@ from precbench.claims.verdicts import (
     sign_test,
 )
 
-__all__ = ["Draws", "draws_of", "judge_mean", "judge_rows"]
+__all__ = ["MeanClaim"]
+
+_HIDDEN_BY_A_POWER = math.sqrt(10) - 1
+"""The largest error that is left if the power of ten is chosen by the measured value."""
 
 
-class Draws(NamedTuple):
+class MeanClaim(MeasuredClaim):
+    """A number from one draw of the data; we have many.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    averaged : bool
+        The number is a mean over many draws: ours should agree to half a unit of its last digit.
+    margin : float
+        With `averaged`, a distance that agrees too, where the paper says "approximately".
+    runs : int or None
+        The number is a mean over so few draws: it should lie where the mean of as many of ours
+        would in 95 of 100 cases.
+    power_of_ten : int
+        The power that was dropped in print.
+    logarithm : bool
+        Whether distances are taken between logarithms.
+    row : str
+        Cells with the same one were printed in one row and are judged together.
+    first_solver, first_printed : str
+        Those of the first column of the row: the trend is the difference from it.
+    """
+
+    kind: Literal["mean"]
+    solver: str
+    row: str = ""
+    averaged: bool = False
+    margin: float = 0.0
+    runs: PositiveInt | None = None
+    power_of_ten: int = 0
+    logarithm: bool = False
+    first_solver: str = ""
+    first_printed: str = ""
+
+    @property
+    def is_one_draw(self) -> bool:
+        """Whether the number is no mean over draws of the data."""
+        return self.runs is None and not self.averaged
+
+    @property
+    def in_words(self) -> bool:
+        """A number is printed."""
+        return False
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether its logarithm is taken."""
+        return self.logarithm
+
+    def scaled(self, printed: str) -> float:
+        """Return a printed number on the scale on which distances are taken."""
+        value = parse_printed(printed, self.power_of_ten).value
+        return float(np.log(value)) if self.logarithm else value
+
+    def draws(self, evidence: Evidence) -> "_Draws":
+        """Look up our own draws of it."""
+        outcomes = self.results_in(evidence.outcomes)
+        values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
+        with np.errstate(divide="ignore"):
+            return _Draws(self, np.log(values) if self.logarithm else values)
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge a mean over several draws by its digits, or by what a few draws allow."""
+        cell = self.draws(evidence)
+        return _judge_average(cell) if self.runs is None else _judge_few(cell, self.runs, evidence)
+
+    @classmethod
+    def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
+        """Judge those of one draw of the data by their printed rows, all by one threshold."""
+        yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
+        cells = []
+        for claim in claims:
+            try:
+                if claim.is_one_draw:
+                    cells.append(claim.draws(evidence))
+            except MissingError as missing:
+                yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
+        yield from _judge_rows(cells, evidence)
+
+
+class _Draws(NamedTuple):
     """The claim of a mean with our own draws of it, on the scale on which distances are taken.
 
     Attributes
@@ -49,26 +133,10 @@ class Draws(NamedTuple):
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             about |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
-        return ledger_row(self.claim, verdict, deviations, **about | other)
+        return self.claim.ledger_row(verdict, deviations, **about | other)
 
 
-def draws_of(claim: MeanClaim, evidence: Evidence) -> Draws:
-    """Look up our own draws of a printed mean."""
-    outcomes = results_of(claim, evidence.outcomes)
-    values = outcomes.values(
-        claim.dataset, claim.solver, claim.metric, claim.part, claim.checkpoint
-    )
-    with np.errstate(divide="ignore"):
-        return Draws(claim, np.log(values) if claim.logarithm else values)
-
-
-def judge_mean(claim: MeanClaim, evidence: Evidence) -> LedgerRow:
-    """Judge a printed mean over several draws."""
-    cell = draws_of(claim, evidence)
-    return _judge_average(cell) if claim.runs is None else _judge_few(cell, claim.runs, evidence)
-
-
-def _judge_average(cell: Draws) -> LedgerRow:
+def _judge_average(cell: _Draws) -> LedgerRow:
     """Judge a printed mean over many draws by its digits."""
     claim = cell.claim
     mean = float(cell.draws.mean())
@@ -78,10 +146,10 @@ def _judge_average(cell: Draws) -> LedgerRow:
     printed = parse_printed(claim.printed, claim.power_of_ten)
     near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
     holds = agrees(printed, mean) or bool(near and claim.margin)
-    return cell.row(*judged(claim, holds), **about)
+    return cell.row(*claim.judged(holds), **about)
 
 
-def _judge_few(cell: Draws, runs: int, evidence: Evidence) -> LedgerRow:
+def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:
     """Judge a printed mean over a few draws by the prediction interval of such a mean."""
     claim = cell.claim
     if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
@@ -89,13 +157,13 @@ def _judge_few(cell: Draws, runs: int, evidence: Evidence) -> LedgerRow:
     mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
     about: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
     if abs(claim.scaled(claim.printed) - mean) <= error:
-        return cell.row(*judged(claim, True), **about)
+        return cell.row(*claim.judged(True), **about)
     trend, side = _trend(cell, evidence)
     reason = f"farther than {error:.3g}, which chance allows for means of {runs}; {side}"
-    return cell.row(*judged(claim, False, trend), reason=reason, **about)
+    return cell.row(*claim.judged(False, trend), reason=reason, **about)
 
 
-def judge_rows(cells: Sequence[Draws], evidence: Evidence) -> Iterator[LedgerRow]:
+def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge means of one draw, where ours suffice by their printed rows, all by one threshold."""
     placed = []
     for cell in cells:
@@ -115,7 +183,7 @@ def judge_rows(cells: Sequence[Draws], evidence: Evidence) -> Iterator[LedgerRow
         yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in placed)
         return
     placed = [cell._replace(draws=together.iloc[:, i]) for i, cell in enumerate(placed)]
-    by_row: dict[str, list[Draws]] = {}
+    by_row: dict[str, list[_Draws]] = {}
     for cell in placed:
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     placements = place(
@@ -134,7 +202,7 @@ def judge_rows(cells: Sequence[Draws], evidence: Evidence) -> Iterator[LedgerRow
 
 
 def _judge_cell(
-    cell: Draws, placement: Placement, i: int, beyond: int, evidence: Evidence
+    cell: _Draws, placement: Placement, i: int, beyond: int, evidence: Evidence
 ) -> LedgerRow:
     """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
     claim, error = cell.claim, float(placement.smallest_error[i])
@@ -153,25 +221,21 @@ def _judge_cell(
     if placement.p_of_all <= LEVEL:
         trend, side = _trend(cell, evidence)
         found["reason"] += f"; {side}"
-        return cell.row(*judged(claim, False, trend), **found)
+        return cell.row(*claim.judged(False, trend), **found)
     if claim.power_of_ten and found.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
         times = 1 + found["smallest_error"]
         found["reason"] += f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
         return cell.row(Verdict.NO_POWER, claim.deviations, **found)
-    return cell.row(*judged(claim, True), **found)
+    return cell.row(*claim.judged(True), **found)
 
 
-_HIDDEN_BY_A_POWER = math.sqrt(10) - 1
-"""The largest error that is left if the power of ten is chosen by the measured value."""
-
-
-def _trend(cell: Draws, evidence: Evidence) -> tuple[bool, str]:
+def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     """Return whether the difference from the first column of the row has the printed sign."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
     try:
-        first = draws_of(claim.model_copy(update={"solver": claim.first_solver}), evidence)
+        first = claim.model_copy(update={"solver": claim.first_solver}).draws(evidence)
     except MissingError:
         return False, "the first of its row was not measured"
     ours, others = cell.draws.align(first.draws, join="inner")

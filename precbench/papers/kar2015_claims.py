@@ -1,0 +1,68 @@
+"""Some solvers are near the best on all data sets, others fall behind on some."""
+
+from typing import Any, Literal
+
+import pandas as pd
+
+from precbench.claims.evidence import Evidence
+from precbench.claims.kinds.base import Claim, Texts
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import LEVEL, MIN_SPLITS, Verdict, sign_test
+from precbench.yaml.models import Items
+
+__all__ = ["ConsistencyClaim"]
+
+
+class ConsistencyClaim(Claim):
+    """Some solvers are near the best on all data sets, others fall behind on some.
+
+    Attributes
+    ----------
+    datasets : tuple of str
+    metric : str
+    among : tuple of str
+        The solvers whose best is the measure: how much a solver falls behind on a data set is the
+        fraction of the best value that it lacks; over the data sets its largest share counts.
+    steady : tuple of str
+        Each of them falls less behind than any of `unsteady`; none means that these fall behind by
+        more than `margin`.
+    unsteady : tuple of str
+    margin : float
+    """
+
+    kind: Literal["consistency"]
+    datasets: Items[str]
+    metric: str
+    among: Items[str]
+    steady: Texts = ()
+    unsteady: Items[str]
+    margin: float = 0.0
+
+    def is_about(self, dataset: str) -> bool:
+        """No single data set decides it."""
+        return False
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge by how much solvers fall behind, by a sign test over the splits."""
+        outcomes = self.results_in(evidence.outcomes)
+        behind = []
+        for dataset in self.datasets:
+            columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
+            values = pd.concat(columns, axis=1, join="inner")
+            behind.append(1 - values.div(values.max(axis=1), axis=0))
+        by_split = pd.concat(behind).groupby(level=0)
+        largest = by_split.max()[by_split.size() == len(behind)]
+        unsteady = largest[[*self.unsteady]].min(axis=1)
+        steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
+        wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
+        shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))
+        about: dict[str, Any] = {"runs": len(largest)}
+        about["measured"] = (
+            f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}"
+        )
+        if len(largest) < MIN_SPLITS:
+            return self.ledger_row(
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about
+            )
+        about["reason"] = f"sign test: p = {p:.2g}"
+        return self.ledger_row(*self.judged(p <= LEVEL, trend=wins > losses), **about)
