@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -68,6 +69,24 @@ def misplaced(figure):
     names = [(text.get_text(), box.padded(-1)) for text, box in boxes if text.get_gid() == "name"]
     both = combinations(names, 2)
     return beyond + [f"{one} on {other}" for (one, a), (other, b) in both if a.overlaps(b)]
+
+
+def entry_point(file):
+    """Return what `write_metadata` takes of a ``pyproject.toml`` with one entry point."""
+    project = tomllib.loads(file.read_text())["project"]
+    [(group, entries)] = project["entry-points"].items()
+    [(entry, value)] = entries.items()
+    about = {"package": project["name"], "version": project["version"]}
+    return about | {"group": group, "entry": entry, "value": value}
+
+
+def write_metadata(folder, package, version, group, entry, value):
+    """Write the metadata of an installed package with one entry point."""
+    metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
+    metadata.mkdir()
+    about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+    (metadata / "METADATA").write_text(about)
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value}\n")
 
 
 def invoke(*arguments):

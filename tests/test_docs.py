@@ -1,14 +1,11 @@
 """The pages: what is made stays made, links lead somewhere, commands and programs run."""
 
-import importlib
 import re
-import runpy
 import shlex
 import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +18,11 @@ import yaml
 
 from precbench import __version__, contest
 from precbench.experiment import list_configs
-from precbench.papers import STUDIES
-from precbench.report.studies import PRESENTATIONS
+from precbench.extensions import find_entry_points
+from precbench.studies import STUDIES
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
-from tests.helpers import ROOT, invoke
+from tests.helpers import ROOT, entry_point, invoke, write_metadata
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -172,22 +169,6 @@ def test_page_does_what_it_shows(name, desk, computed, monkeypatch):
                 assert done.exit_code == 0, (words, done.output)
 
 
-def edited(edit):
-    """Apply a diff of a page to a copy of the file that it names; return the copy."""
-    head, *hunks = edit.split("@@\n")
-    file = Path(head.removeprefix("--- ").strip())
-    text = (ROOT / file).read_text()
-    for hunk in hunks:
-        lines = hunk.splitlines(keepends=True)
-        before, after = (
-            "".join(line[1:] for line in lines if line[0] in of) for of in (" -", " +")
-        )
-        assert text.count(before) == 1, before
-        text = text.replace(before, after)
-    file.write_text(text)
-    return file
-
-
 def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     """Follow docs/add-a-study.md in a copy of the folders that the package reads."""
     for folder in ("configs", "results/reference"):
@@ -199,17 +180,10 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
         if block.file:
             (desk / block.file).parent.mkdir(parents=True, exist_ok=True)
             (desk / block.file).write_text(block.code)
-    edits = [block.code for block in shown if block.language == "diff"]
-    for edit, name, registry in zip(
-        edits, ("STUDIES", "PRESENTATIONS"), (STUDIES, PRESENTATIONS), strict=True
-    ):
-        file = edited(edit)
-        package = importlib.import_module(".".join(file.parent.parts))
-        module = SimpleNamespace(**runpy.run_path(file.with_name("tightness.py")))
-        monkeypatch.setattr(package, "tightness", module, raising=False)
-        members = runpy.run_path(file)[name]
-        assert set(members) - set(registry) == {"tightness"}
-        monkeypatch.setitem(registry, "tightness", members["tightness"])
+    write_metadata(desk, **entry_point(desk / "pyproject.toml"))
+    monkeypatch.syspath_prepend(desk)
+    entries = {entry.name: entry for entry in find_entry_points("precbench.studies")}
+    monkeypatch.setitem(STUDIES.__dict__, "_added", entries)
     lines = [words for block in shown if block.language == "sh" for words in commands(block.code)]
     for words in lines:
         done = invoke(*words[1:])

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from functools import partial
 
 import pandas as pd
@@ -18,7 +17,7 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS, check_metric
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
 from precbench.store import Store
-from tests.helpers import ROOT, invoke, refused, run
+from tests.helpers import ROOT, entry_point, invoke, refused, run, write_metadata
 
 RANKER = """
 from precbench.solvers import LinearRanker
@@ -44,15 +43,6 @@ class Demanding(Mine):
 
 number = 3
 """
-
-
-def write_metadata(folder, package, version, group, entry, value):
-    """Write the metadata of an installed package with one entry point."""
-    metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
-    metadata.mkdir()
-    about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
-    (metadata / "METADATA").write_text(about)
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value}\n")
 
 
 @pytest.fixture
@@ -260,10 +250,7 @@ def written(page, folder):
     files = {name: text for text, name in shown}
     for name, text in files.items():
         (folder / name).write_text(text)
-    project = tomllib.loads(files["pyproject.toml"])["project"]
-    [(group, entries)] = project["entry-points"].items()
-    [(entry, value)] = entries.items()
-    write_metadata(folder, project["name"], project["version"], group, entry, value)
+    write_metadata(folder, **entry_point(folder / "pyproject.toml"))
     return folder
 
 

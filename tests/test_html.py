@@ -68,7 +68,7 @@ def sketched(monkeypatch, request):
 
     if "drawn" not in request.fixturenames:
         monkeypatch.setattr("precbench.report.figures.save_figure", save)
-        monkeypatch.setattr("precbench.report.studies.save_figure", save)
+        monkeypatch.setattr("precbench.report.study.save_figure", save)
 
 
 @pytest.fixture

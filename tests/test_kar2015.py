@@ -12,8 +12,9 @@ from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.losses import SURROGATES, margins
 from precbench.metrics import precision_at_k
-from precbench.papers import kar2015, kar2015_laws
-from precbench.papers.kar2015_minima import is_least_at_zero
+from precbench.papers.kar2015 import bounds as kar2015
+from precbench.papers.kar2015 import laws as kar2015_laws
+from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 from tests.helpers import run, shipped_config, smoke_table

@@ -14,14 +14,11 @@ from scipy.stats import multivariate_normal, norm, ortho_group
 from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.metrics import auc
-from precbench.papers import STUDIES
-from precbench.papers.gultekin_bounds import _coins, _Sample, bounds_of
-from precbench.papers.mixtures import MixturePair, draw_mixture_pair
-from precbench.papers.types import MixtureProblem
-from precbench.report.studies import PRESENTATIONS
-from precbench.report.studies.result import Result
+from precbench.papers.gultekin.bounds import _coins, _Sample, bounds_of
+from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.ball import minimise_over_ball
+from precbench.studies import STUDIES, Result
 from tests.helpers import smoke_table
 
 # --- the distribution ---
@@ -223,7 +220,7 @@ def test_equal_seeds_give_equal_values_but_for_times(figure):
     )
     assert not figure.duplicated(list(figure.columns[:-1])).any()
     other = load_config("gultekin/fig1").smoke_size()
-    changed = STUDIES["gaussian-mixtures"](**{**other.arguments(), "seed": 1})
+    changed = STUDIES["gaussian-mixtures"].function(**{**other.arguments(), "seed": 1})
     assert not np.allclose(without_times(changed)["value"], without_times(figure)["value"])
 
 
@@ -231,7 +228,7 @@ def test_sizes_do_not_affect_other_values(figure):
     """Values belong to what they are of, not to the order in which they were found."""
     config = load_config("gultekin/fig1").smoke_size()
     fewer = {"pairs": [500], "problems": config.arguments()["problems"][1:]}
-    table = STUDIES["gaussian-mixtures"](**{**config.arguments(), **fewer})
+    table = STUDIES["gaussian-mixtures"].function(**{**config.arguments(), **fewer})
     keys = list(figure.columns[:-1])
     both = without_times(table).merge(without_times(figure), on=keys)
     assert len(both) == len(without_times(table))
@@ -286,9 +283,7 @@ def test_unmeasurable_time_leaves_no_row(figure):
         pd.concat([table, one.assign(statistic="accumulation", value=170.0)]),
         *("", "", None, "gaussian-mixtures", {}, True),
     )
-    [speed] = [
-        t for t in PRESENTATIONS["gaussian-mixtures"].tables(result) if "times as fast" in t.title
-    ]
+    [speed] = [t for t in STUDIES["gaussian-mixtures"].tables(result) if "times as fast" in t.title]
     cells = {tuple(c.text for c in row) for row in speed.rows}
     assert ("bbr", "speed-up", "accumulation", "170", "–", "–") in cells
 
@@ -326,7 +321,7 @@ def test_speed_ups_are_ratios_of_seconds(figure):
 def test_incompatible_parameters_are_reported(changes, says):
     config = load_config("gultekin/fig1").smoke_size()
     with pytest.raises(InputError, match=says):
-        STUDIES["gaussian-mixtures"](**{**config.arguments(), **changes})
+        STUDIES["gaussian-mixtures"].function(**{**config.arguments(), **changes})
 
 
 # --- bounds ---
@@ -456,4 +451,4 @@ def test_the_printed_vector_bound_is_false(bounds):
 def test_odd_size_is_reported():
     config = load_config("gultekin/bound").smoke_size()
     with pytest.raises(InputError, match="half of 21 rows cannot be positive"):
-        STUDIES["pair-bounds"](**{**config.arguments(), "rows": [20, 21]})
+        STUDIES["pair-bounds"].function(**{**config.arguments(), "rows": [20, 21]})

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
 from precbench.metrics import pnorm_risk, r_max
-from precbench.papers.rudin2009 import ir_shares, pnorm_shares
+from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.solvers import IRPush, PNormPush, RankBoost, push_risks
 from precbench.solvers.push_risks import (
     Classes,

@@ -50,6 +50,7 @@ from tests.helpers import (
     shipped_config,
     shipped_configs,
     wait_until,
+    write_metadata,
 )
 
 
@@ -119,10 +120,14 @@ def test_a_run_that_would_find_the_same_shows_it_again(small, tmp_path):
 def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path, monkeypatch):
     places = ("code/new.py", "out/small/trials/a.json", "out/small/trials/a.npz")
     places += ("mine.csv", "out/small/results.csv", "out/small/figures/roc.png")
+    places += ("plugin.py", "plugins/__init__.py", "plugins/more.py")
     files = [tmp_path / place for place in places]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("content")
+    write_metadata(tmp_path, "one", "1", "precbench.solvers", "a", "plugin:A")
+    write_metadata(tmp_path, "other", "1", "precbench.metrics", "b", "plugins.more:b")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("precbench.cli.kept._CODE", (tmp_path / "code",))
     monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
     rows = "rows"
@@ -153,7 +158,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
         file.write_text("contemt")  # of the same size and, as it says, as old
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert not found().shown()
-        if file.name != "mine.csv":
+        if file.name not in ("mine.csv", "plugin.py", "__init__.py"):
             keep()
             file.unlink()
             assert not found().shown()

@@ -9,9 +9,11 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,21 +79,17 @@ class Kept:
 
     @classmethod
     def find(cls, config: str, options: "RunOptions") -> "Kept | None":
-        """Return where a run of a config keeps what it shows, None if it keeps nothing.
-
-        Packages that add solvers or metrics may change without a sign.
-        """
+        """Return where a run of a config keeps what it shows, None if it keeps nothing."""
         document, home = read_config(config)
         about = extended(document, home).data
         name = about.get("name") if isinstance(about, dict) else None
-        added = any(group.startswith("precbench.") for group in entry_points().groups)
-        if not isinstance(name, str) or added:
+        if not isinstance(name, str):
             return None
         asked = {k: v for k, v in asdict(options).items() if k not in _NO_MATTER | _ONCE}
         state = [_state(folder) for folder in _CODE]
         versions = [sys.version, package_versions()]
         own = [_of_file(path) for path in _own_files(about, home)]
-        begun = _digest([about, own, asked, state, versions])
+        begun = _digest([about, own, asked, state, versions, list(_additions())])
         return cls(Store(options.out / (name + "-smoke" * options.smoke)), options, begun)
 
     def shown(self) -> Shown | None:
@@ -127,6 +125,18 @@ class Kept:
         }
         left = _state(self.store.folder, _ELSEWHERE)
         return _digest([self.begun, hashes, records, left])
+
+
+def _additions() -> Iterator[Any]:
+    """Yield the entry points of other packages, and the state of these packages."""
+    groups = (group for group in entry_points().groups if group.startswith("precbench."))
+    for entry in chain.from_iterable(entry_points(group=group) for group in sorted(groups)):
+        package = entry.module.partition(".")[0]
+        spec = None if package == "precbench" else find_spec(package)
+        if spec is not None and spec.origin is not None:
+            origin = Path(spec.origin)
+            state = _state(origin.parent) if origin.stem == "__init__" else _of_file(origin)
+            yield [entry.group, entry.name, entry.value, state]
 
 
 def _own_files(about: dict[str, Any], home: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""A config without trials: a function of `precbench.papers` with its parameters."""
+"""A config without trials: a kind of `precbench.studies` with its parameters."""
 
 import inspect
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from pydantic import (
 
 from precbench.experiment.sections import MetricEntry
 from precbench.metrics import Metric
+from precbench.studies import STUDIES, Measures
 from precbench.yaml.models import Items, Line, Name, Section, at, refuse, unknown
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Study(Section):
     source : str or None
         The figure, table or section of a paper.
     kind : str
-        A key of `precbench.papers.STUDIES`; the value of ``study`` in the file.
+        A key of `precbench.studies.STUDIES`; the value of ``study`` in the file.
     parameters : dict
         All arguments of its function, as the file gives them.
     smoke : dict
@@ -52,8 +53,6 @@ class Study(Section):
     @field_validator("kind")
     @classmethod
     def _exists(cls, kind: str) -> str:
-        from precbench.papers import STUDIES
-
         refuse(at((), unknown("study", kind, STUDIES)))
         return kind
 
@@ -92,15 +91,11 @@ class Study(Section):
     @property
     def is_quick(self) -> bool:
         """Whether it needs no data and a few seconds at most."""
-        from precbench.papers import QUICK
-
-        return self.kind in QUICK
+        return STUDIES[self.kind].quick
 
     def compute(self) -> "pd.DataFrame":
         """Return the table of this study."""
-        from precbench.papers import STUDIES
-
-        return STUDIES[self.kind](**self.arguments())
+        return STUDIES[self.kind].function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the function, converted to the annotated types."""
@@ -119,10 +114,7 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 @cache
 def _parameters_of(kind: str) -> type[Section]:
     """Return the section of a config that the signature of a study asks for."""
-    from precbench.papers import STUDIES
-    from precbench.papers.types import Measures
-
-    function = STUDIES[kind]
+    function = STUDIES[kind].function
     # A config names metrics, as an experiment does; the function takes callables.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[Items[MetricEntry], AfterValidator(_functions)]

@@ -14,7 +14,7 @@ from precbench.claims.evidence import Outcomes
 from precbench.files import write_whole
 from precbench.report.figures import write_figures
 from precbench.report.html import Page, experiment_page, ledger_about, study_page
-from precbench.report.studies import draw_study, is_study, study_tables, write_study_tables
+from precbench.report.study import draw_study, is_study, study_tables, write_study_tables
 from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
 from precbench.results import plain_strings, read_run, read_values

@@ -25,7 +25,7 @@ from precbench.claims.verdicts import (
 )
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
-from precbench.papers.kar2015_claims import ConsistencyClaim
+from precbench.papers.kar2015.claims import ConsistencyClaim
 from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
 

@@ -18,12 +18,12 @@ from pydantic import Field, PositiveFloat
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.losses import F1, PartialAUC, struct
-from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
 from precbench.solvers import FTRL, OnePMB
 from precbench.solvers.ftrl import Leader
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
 from precbench.topk import resolve_k
 
-__all__ = ["STUDIES", "error_bounds", "regret", "uniform_convergence"]
+__all__ = ["error_bounds", "regret", "uniform_convergence"]
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 Converging = Annotated[
@@ -620,10 +620,4 @@ _MEASURES: dict[str, Callable[[float, float], _Measure]] = {
     "pauc, logistic": lambda top, beta: _logistic_pauc(beta),
     "f1": lambda top, beta: lambda scores, positive: F1().evaluate(scores, positive)[0],
     "g-mean": lambda top, beta: _g_mean,
-}
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "error-bounds": error_bounds,
-    "regret": regret,
-    "uniform-convergence": uniform_convergence,
 }

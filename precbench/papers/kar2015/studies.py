@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.studies.drawing import draw_curves, name_curves, side_by_side
-from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.panels import draw_curves, name_curves, side_by_side
+from precbench.report.study import value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
+from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["PRESENTATIONS"]
+__all__ = [
+    "APPENDIX_A",
+    "PRECISION_BOUNDS",
+    "PRECISION_LAWS",
+    "PRECISION_RATES",
+    "SURROGATE_MINIMA",
+]
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
 _MISTAKES = ["measured", "bound", "trivial"]
@@ -207,56 +214,64 @@ def _draw_rates(figure: "SubFigure", result: Result) -> None:
     name_curves(axes, 2.7)
 
 
-PRESENTATIONS = {
-    "precision-rates": Presentation(
-        text=("theorem", "solver", "quantity"),
-        numbers=("batch_size",),
-        tables=_rate_tables,
-        draw=_draw_rates,
-        size=(6.4, 3.6),
-        caption="Each bound has a factor that the paper leaves open. The smallest with which the "
-        "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
-        "should not grow with b.",
-    ),
-    "precision-laws": Presentation(
-        text=("place", "law", "scores", "quantity"),
-        numbers=(),
-        tables=_law_tables,
-        draw=_draw_laws,
-        size=(7.0, 3.6),
-        caption="The largest excess of the left side of each law over its right side, over "
-        "{vectors} random score vectors of each of three sorts and {starts} searches of {steps} "
-        "moves, in units of the largest score; crosses: the control, which is no law.",
-    ),
-    "appendix-a": Presentation(
-        text=("quantity", "weight"),
-        numbers=(),
-        tables=_appendix_tables,
-        draw=_draw_appendix,
-        size=(5.0, 3.4),
-        caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "
-        "negative weights, at which the loss prec@1 is 1.",
-    ),
-    "surrogate-minima": Presentation(
-        text=("dataset", "rows", "surrogate", "quantity"),
-        numbers=("eta0",),
-        tables=_tables_of_minima,
-        draw=_draw_minima,
-        size=(9.0, 3.8),
-        caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
-        "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
-        "was minimised.",
-    ),
-    "precision-bounds": Presentation(
-        text=("theorem", "measure", "solver", "dataset", "quantity"),
-        numbers=("split", "batch_size"),
-        tables=_tables,
-        draw=_draw,
-        size=(10.0, 5.2),
-        caption="Left: mistakes of one pass as a fraction of their bounds; above 1 a theorem would "
-        "fail. Middle: the largest deviation of a sample of b rows from all rows, over {weights} w "
-        "near the optimum: its 95 % quantile over {samples} samples. Right: the bounds of Theorems "
-        "13 and 15 have a factor that the paper leaves open; the smallest with which they hold, "
-        "where it is not 0. Means over {splits} splits; k is {k} of the positives of a batch.",
-    ),
-}
+PRECISION_RATES = StudyKind(
+    compute="precbench.papers.kar2015.bounds:precision_rates",
+    text=("theorem", "solver", "quantity"),
+    numbers=("batch_size",),
+    tables=_rate_tables,
+    draw=_draw_rates,
+    size=(6.4, 3.6),
+    caption="Each bound has a factor that the paper leaves open. The smallest with which the "
+    "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
+    "should not grow with b.",
+)
+
+PRECISION_LAWS = StudyKind(
+    compute="precbench.papers.kar2015.laws:precision_laws",
+    text=("place", "law", "scores", "quantity"),
+    numbers=(),
+    tables=_law_tables,
+    draw=_draw_laws,
+    size=(7.0, 3.6),
+    caption="The largest excess of the left side of each law over its right side, over "
+    "{vectors} random score vectors of each of three sorts and {starts} searches of {steps} "
+    "moves, in units of the largest score; crosses: the control, which is no law.",
+)
+
+APPENDIX_A = StudyKind(
+    compute="precbench.papers.kar2015.laws:appendix_a",
+    text=("quantity", "weight"),
+    numbers=(),
+    tables=_appendix_tables,
+    draw=_draw_appendix,
+    size=(5.0, 3.4),
+    caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "
+    "negative weights, at which the loss prec@1 is 1.",
+    quick=True,
+)
+
+SURROGATE_MINIMA = StudyKind(
+    compute="precbench.papers.kar2015.minima:surrogate_minima",
+    text=("dataset", "rows", "surrogate", "quantity"),
+    numbers=("eta0",),
+    tables=_tables_of_minima,
+    draw=_draw_minima,
+    size=(9.0, 3.8),
+    caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
+    "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
+    "was minimised.",
+)
+
+PRECISION_BOUNDS = StudyKind(
+    compute="precbench.papers.kar2015.bounds:precision_bounds",
+    text=("theorem", "measure", "solver", "dataset", "quantity"),
+    numbers=("split", "batch_size"),
+    tables=_tables,
+    draw=_draw,
+    size=(10.0, 5.2),
+    caption="Left: mistakes of one pass as a fraction of their bounds; above 1 a theorem would "
+    "fail. Middle: the largest deviation of a sample of b rows from all rows, over {weights} w "
+    "near the optimum: its 95 % quantile over {samples} samples. Right: the bounds of Theorems "
+    "13 and 15 have a factor that the paper leaves open; the smallest with which they hold, "
+    "where it is not 0. Means over {splits} splits; k is {k} of the positives of a batch.",
+)

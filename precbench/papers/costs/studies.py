@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from precbench.report.studies.drawing import name_curves, side_by_side
-from precbench.report.studies.result import Presentation, Result
+from precbench.report.panels import name_curves, side_by_side
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
+from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-__all__ = ["PRESENTATIONS"]
+__all__ = ["GROWING_COSTS"]
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -52,15 +52,14 @@ def _draw(figure: "SubFigure", result: Result) -> None:
         name_curves(axes, 2.7)
 
 
-PRESENTATIONS = {
-    "growing-costs": Presentation(
-        text=("curve", "quantity"),
-        numbers=("size",),
-        tables=_tables,
-        draw=_draw,
-        size=(8.4, 3.6),
-        caption="Cost of a fit against the size of what grows, the least of {repetitions} fits. "
-        "Dashed: the stated power, from the last point. Seconds are those of the CPU on one "
-        "thread, without the check of the input.",
-    ),
-}
+GROWING_COSTS = StudyKind(
+    compute="precbench.papers.costs.growth:growing_costs",
+    text=("curve", "quantity"),
+    numbers=("size",),
+    tables=_tables,
+    draw=_draw,
+    size=(8.4, 3.6),
+    caption="Cost of a fit against the size of what grows, the least of {repetitions} fits. "
+    "Dashed: the stated power, from the last point. Seconds are those of the CPU on one "
+    "thread, without the check of the input.",
+)

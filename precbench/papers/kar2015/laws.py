@@ -21,9 +21,9 @@ from pydantic import Field, PositiveFloat
 from scipy.optimize import brentq
 
 from precbench.losses import SURROGATES, margins, prec_loss
-from precbench.papers.types import Count, Seed
+from precbench.studies import Count, Seed
 
-__all__ = ["QUICK", "STUDIES", "appendix_a", "precision_laws"]
+__all__ = ["appendix_a", "precision_laws"]
 
 
 class _Case(NamedTuple):
@@ -271,10 +271,3 @@ def _first(holds: Callable[[float], bool], largest: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "precision-laws": precision_laws,
-    "appendix-a": appendix_a,
-}
-QUICK = frozenset({"appendix-a"})

@@ -7,7 +7,7 @@ rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that conc
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,13 +19,11 @@ from scipy import sparse
 from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.metrics import auc, check_ranking, pnorm_risk, r_max
-from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
 from precbench.solvers import PNormPush
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
 from precbench.yaml.models import Name, Section
 
 __all__ = [
-    "QUICK",
-    "STUDIES",
     "RankedList",
     "Rows",
     "discount_factors",
@@ -571,14 +569,3 @@ def _compared_pushes(
         for measure, of in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
             chosen = np.concatenate([of, negatives])
             yield name, "training", measure, auc(y[chosen], scores[chosen])
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "push-variants": push_variants,
-    "ranked-lists": ranked_lists,
-    "pair-contributions": pair_shares,
-    "discount-factors": discount_factors,
-    "lemma-7": lemma_7,
-    "one-dimensional": one_dimensional,
-}
-QUICK = frozenset(STUDIES) - {"push-variants"}

@@ -12,7 +12,6 @@ kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision a
     ICML 2015, (6) and (7).
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,12 +23,12 @@ from scipy import sparse
 from precbench.data import DATASETS, load_dataset
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.losses import SURROGATES
-from precbench.papers.types import Count, DatasetNames, Seed
 from precbench.seeds import trial_seed
 from precbench.solvers import SGDAtK, as_rows, linear_scores
+from precbench.studies import Count, DatasetNames, Seed
 from precbench.topk import resolve_k
 
-__all__ = ["STUDIES", "is_least_at_zero", "surrogate_minima"]
+__all__ = ["is_least_at_zero", "surrogate_minima"]
 
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
@@ -129,6 +128,3 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     result = linprog(nothing, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm")
     assert result.status in (0, 2), result.message  # feasible or not
     return bool(result.status == 0)
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"surrogate-minima": surrogate_minima}

@@ -10,30 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.errors import InputError
 from precbench.files import write_whole
-from precbench.report.studies import costs, gultekin, kar2014, kar2015, rudin2009
-from precbench.report.studies.result import Result
 from precbench.report.style import mark_smoke, save_figure, wrapped
-from precbench.report.table import Table
-from precbench.report.tables import markdown_page
+from precbench.report.table import Table, text_table
+from precbench.report.tables import markdown_page, three_digits
 from precbench.results import read_csv, read_description
 from precbench.store import SCHEMA
+from precbench.studies import STUDIES, Result
 from precbench.text import one_line
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = [
-    "PRESENTATIONS",
     "draw_study",
     "is_study",
     "study_tables",
+    "value_table",
     "write_study_tables",
 ]
 
 _LINE = 0.14  # inches
-
-_PAPERS = (rudin2009, kar2014, kar2015, gultekin, costs)
-PRESENTATIONS = {kind: p for paper in _PAPERS for kind, p in paper.PRESENTATIONS.items()}
 
 
 def is_study(folder: str | os.PathLike[str]) -> bool:
@@ -60,7 +57,7 @@ def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
     """
     result = _read(folder)
     with _showing(folder):
-        return list(PRESENTATIONS[result.kind].tables(result))
+        return list(STUDIES[result.kind].tables(result))
 
 
 def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
@@ -112,6 +109,15 @@ def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
     return paths
 
 
+def value_table(result: Result, rows: "pd.DataFrame", columns: list[str], note: str = "") -> Table:
+    """Lay out values below each other."""
+    texts = [rows[column].map(str) for column in columns]
+    values = rows["value"].map(three_digits)
+    header = ["", *columns[1:], "value"]
+    notes = [note] if note else []
+    return text_table(result.title, header, zip(*texts, values, strict=True), *notes)
+
+
 @contextmanager
 def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Report numbers and parameters that the study's own table or figure cannot show."""
@@ -126,13 +132,13 @@ def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 def _read(folder: str | os.PathLike[str]) -> Result:
     about = read_description(folder)
-    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in PRESENTATIONS:
+    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in STUDIES:
         raise InputError(
             f"{Path(folder) / 'illustration.json'} was written by a newer precbench (schema "
             f"{about['schema']}, kind {about['kind']}): update precbench, or write elsewhere with "
             "--out"
         )
-    kind = PRESENTATIONS[about["kind"]]
+    kind = STUDIES[about["kind"]]
     values = read_csv(Path(folder) / "values.csv", kind.text, (*kind.numbers, "value"))
     if about["smoke"]:
         about["title"] += ", smoke size"
@@ -143,7 +149,7 @@ def _drawn(result: Result) -> "Figure":
     """Draw the title, the panels and the caption below each other."""
     from matplotlib.figure import Figure
 
-    kind = PRESENTATIONS[result.kind]
+    kind = STUDIES[result.kind]
     width, height = kind.size
     caption = wrapped(kind.caption.format(**result.parameters), width - 0.16)
     foot = _LINE * (len(caption) + 0.5)

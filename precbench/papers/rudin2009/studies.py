@@ -8,16 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from precbench.metrics import Metric
-from precbench.report.studies.drawing import draw_beside, side_by_side
-from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.panels import draw_beside, side_by_side
+from precbench.report.study import value_table
 from precbench.report.style import solver_styles
 from precbench.report.table import Cell, Table, text_table
+from precbench.studies import STUDIES, Result, StudyKind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["PRESENTATIONS"]
+__all__ = [
+    "DISCOUNT_FACTORS",
+    "LEMMA_7",
+    "ONE_DIMENSIONAL",
+    "PAIR_CONTRIBUTIONS",
+    "PUSH_OBJECTIVES",
+    "PUSH_THEOREMS",
+    "PUSH_VARIANTS",
+    "RANKED_LISTS",
+]
 
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
@@ -159,7 +169,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
 
 
 def _curve_tables(result: Result) -> Iterator[Table]:
-    [x] = PRESENTATIONS[result.kind].numbers
+    [x] = STUDIES[result.kind].numbers
     yield value_table(result, result.values[result.values[x].isna()], ["curve"])
 
 
@@ -383,81 +393,99 @@ def _draw_objectives(figure: "SubFigure", result: Result) -> None:
         panels[0].set_ylabel(dataset)
 
 
-PRESENTATIONS = {
-    "push-theorems": Presentation(
-        text=("statement", "quantity"),
-        numbers=("p", "size"),
-        tables=_theorem_tables,
-        draw=_draw_theorems,
-        size=(8.4, 3.2),
-        caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of "
-        "a class of {rankers} functions (Lemma 9: of one); dots and lines: measured (no dot where "
-        "it is 0), dashed: the bounds. Grey: 1, which no deviation exceeds.",
-    ),
-    "push-objectives": Presentation(
-        text=("dataset", "fit", "rows", "measure", "statistic"),
-        numbers=(),
-        tables=_objective_tables,
-        draw=_draw_objectives,
-        size=(10.0, 4.6),
-        caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
-        "are norms of the heights as shares of the positives; smaller is better, but for the AUC.",
-    ),
-    "push-variants": Presentation(
-        text=("dataset", "fit", "rows", "measure", "statistic"),
-        numbers=(),
-        tables=_push_tables,
-        draw=_draw_pushes,
-        size=(10.0, 3.0),
-        caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Left: the p-norm "
-        "of the heights of the negatives, which the push at the top minimises; then that of the "
-        "positives, which the push at the bottom minimises; smaller is better. Right: the crucial "
-        "pairs are those of the {crucial} positives that the push at the top ranks lowest.",
-    ),
-    "ranked-lists": Presentation(
-        text=("list", "measure"),
-        numbers=("scale",),
-        tables=_ranked_tables,
-        draw=_draw_ranked,
-        size=(6.4, 5.8),
-        caption="The p-th root of each risk of a list, divided by that of the first list with as "
-        "many positives and negatives, whose scores are multiplied by the same factor (no factor "
-        "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
-    ),
-    "pair-contributions": Presentation(
-        text=("objective", "positive", "negative"),
-        numbers=(),
-        tables=_pair_tables,
-        draw=_draw_pairs,
-        size=(6.4, 6.0),
-        caption="Fraction of the objective due to each pair, with the exponential loss. Lighter is "
-        "larger: black is 0, and white the largest fraction of each panel.",
-    ),
-    "discount-factors": Presentation(
-        text=("curve",),
-        numbers=("z",),
-        tables=_curve_tables,
-        draw=_draw_discounts,
-        size=(6.4, 3.6),
-        caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
-    ),
-    "lemma-7": Presentation(
-        text=("curve",),
-        numbers=("b",),
-        tables=_curve_tables,
-        draw=_draw_lemma,
-        size=(6.4, 3.6),
-        caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
-    ),
-    "one-dimensional": Presentation(
-        text=("part", "function", "quantity"),
-        numbers=(),
-        tables=_one_dimensional_tables,
-        draw=_draw_one_dimensional,
-        size=(8.4, 3.2),
-        caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
-        "an increasing and a decreasing function has the smaller R_max. Middle: training sets of m "
-        "= {m} rows that miss it, and that choose the increasing function. Right: training sets "
-        "that miss it, and the test set; I is the number of positives.",
-    ),
-}
+PUSH_THEOREMS = StudyKind(
+    compute="precbench.papers.rudin2009.theorems:push_theorems",
+    text=("statement", "quantity"),
+    numbers=("p", "size"),
+    tables=_theorem_tables,
+    draw=_draw_theorems,
+    size=(8.4, 3.2),
+    caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of "
+    "a class of {rankers} functions (Lemma 9: of one); dots and lines: measured (no dot where "
+    "it is 0), dashed: the bounds. Grey: 1, which no deviation exceeds.",
+)
+
+PUSH_OBJECTIVES = StudyKind(
+    compute="precbench.papers.rudin2009.theorems:push_objectives",
+    text=("dataset", "fit", "rows", "measure", "statistic"),
+    numbers=(),
+    tables=_objective_tables,
+    draw=_draw_objectives,
+    size=(10.0, 4.6),
+    caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
+    "are norms of the heights as shares of the positives; smaller is better, but for the AUC.",
+)
+
+PUSH_VARIANTS = StudyKind(
+    compute="precbench.papers.rudin2009.lists:push_variants",
+    text=("dataset", "fit", "rows", "measure", "statistic"),
+    numbers=(),
+    tables=_push_tables,
+    draw=_draw_pushes,
+    size=(10.0, 3.0),
+    caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Left: the p-norm "
+    "of the heights of the negatives, which the push at the top minimises; then that of the "
+    "positives, which the push at the bottom minimises; smaller is better. Right: the crucial "
+    "pairs are those of the {crucial} positives that the push at the top ranks lowest.",
+)
+
+RANKED_LISTS = StudyKind(
+    compute="precbench.papers.rudin2009.lists:ranked_lists",
+    text=("list", "measure"),
+    numbers=("scale",),
+    tables=_ranked_tables,
+    draw=_draw_ranked,
+    size=(6.4, 5.8),
+    caption="The p-th root of each risk of a list, divided by that of the first list with as "
+    "many positives and negatives, whose scores are multiplied by the same factor (no factor "
+    "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
+    quick=True,
+)
+
+PAIR_CONTRIBUTIONS = StudyKind(
+    compute="precbench.papers.rudin2009.lists:pair_shares",
+    text=("objective", "positive", "negative"),
+    numbers=(),
+    tables=_pair_tables,
+    draw=_draw_pairs,
+    size=(6.4, 6.0),
+    caption="Fraction of the objective due to each pair, with the exponential loss. Lighter is "
+    "larger: black is 0, and white the largest fraction of each panel.",
+    quick=True,
+)
+
+DISCOUNT_FACTORS = StudyKind(
+    compute="precbench.papers.rudin2009.lists:discount_factors",
+    text=("curve",),
+    numbers=("z",),
+    tables=_curve_tables,
+    draw=_draw_discounts,
+    size=(6.4, 3.6),
+    caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
+    quick=True,
+)
+
+LEMMA_7 = StudyKind(
+    compute="precbench.papers.rudin2009.lists:lemma_7",
+    text=("curve",),
+    numbers=("b",),
+    tables=_curve_tables,
+    draw=_draw_lemma,
+    size=(6.4, 3.6),
+    caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
+    quick=True,
+)
+
+ONE_DIMENSIONAL = StudyKind(
+    compute="precbench.papers.rudin2009.lists:one_dimensional",
+    text=("part", "function", "quantity"),
+    numbers=(),
+    tables=_one_dimensional_tables,
+    draw=_draw_one_dimensional,
+    size=(8.4, 3.2),
+    caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
+    "an increasing and a decreasing function has the smaller R_max. Middle: training sets of m "
+    "= {m} rows that miss it, and that choose the increasing function. Right: training sets "
+    "that miss it, and the test set; I is the number of positives.",
+    quick=True,
+)

@@ -20,11 +20,11 @@ from scipy.special import logsumexp, ndtr, softmax
 from threadpoolctl import threadpool_limits
 
 from precbench.metrics import auc, pnorm_risk, r_max
-from precbench.papers.rudin2009 import Rows, means_of_fits, training_sets
-from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Sizes
+from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
 from precbench.solvers import PNormPush
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
-__all__ = ["STUDIES", "push_objectives", "push_theorems"]
+__all__ = ["push_objectives", "push_theorems"]
 
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
@@ -404,9 +404,3 @@ def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tupl
     for p in powers:
         yield f"R_{p:g},1^(1/{p:g})", (pnorm_risk(y, scores, p) / n_neg) ** (1 / p) / n_pos
     yield "R_max", r_max(y, scores) / n_pos
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "push-theorems": push_theorems,
-    "push-objectives": push_objectives,
-}

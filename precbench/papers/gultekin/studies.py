@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.study import value_table
 from precbench.report.style import solver_styles
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
+from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["PRESENTATIONS"]
+__all__ = ["GAUSSIAN_MIXTURES", "PAIR_BOUNDS"]
 
 
 # Gaussian mixtures
@@ -196,30 +197,31 @@ def _draw_quantities(
     axes.set_yscale("log")
 
 
-PRESENTATIONS = {
-    "gaussian-mixtures": Presentation(
-        text=("part", "method", "measure", "statistic"),
-        numbers=("components", "pairs", "share"),
-        tables=_mixture_tables,
-        draw=_draw_mixtures,
-        size=(8.4, 9.0),
-        caption="Mixtures of K Gaussians in {features} dimensions. Means over {repetitions} "
-        "experiments, each with a new mixture, {rows} rows and new pairs; risk (with its 1/2) and "
-        "AUC are those of the distribution. BBR takes all pairs, and its seconds are those of its "
-        "moments where no loop is named; seconds are the least of the experiments, from the first "
-        "call of the trace. Last panel: {skewed_pairs} pairs for LCBR.",
-    ),
-    "pair-bounds": Presentation(
-        text=("what", "statement", "quantity"),
-        numbers=("rows", "pairs", "epsilon"),
-        tables=_bound_tables,
-        draw=_draw_bounds,
-        size=(10.0, 5.2),
-        caption="Deviations that are exceeded with probability {delta}, over {draws} draws, and "
-        "their bounds by lemmas and theorems; with S pairs, of the largest sample. Grey: the "
-        "excess of w = 0, which has learned nothing, over the optimum. Last two panels: the "
-        "probability that a deviation reaches ε, in the last one exact, for a sample on a line "
-        "with half of each class at 1 and half at -1. Balls of radius W = {radius}, {features} "
-        "features.",
-    ),
-}
+GAUSSIAN_MIXTURES = StudyKind(
+    compute="precbench.papers.gultekin.gaussians:gaussian_mixtures",
+    text=("part", "method", "measure", "statistic"),
+    numbers=("components", "pairs", "share"),
+    tables=_mixture_tables,
+    draw=_draw_mixtures,
+    size=(8.4, 9.0),
+    caption="Mixtures of K Gaussians in {features} dimensions. Means over {repetitions} "
+    "experiments, each with a new mixture, {rows} rows and new pairs; risk (with its 1/2) and "
+    "AUC are those of the distribution. BBR takes all pairs, and its seconds are those of its "
+    "moments where no loop is named; seconds are the least of the experiments, from the first "
+    "call of the trace. Last panel: {skewed_pairs} pairs for LCBR.",
+)
+
+PAIR_BOUNDS = StudyKind(
+    compute="precbench.papers.gultekin.bounds:pair_bounds",
+    text=("what", "statement", "quantity"),
+    numbers=("rows", "pairs", "epsilon"),
+    tables=_bound_tables,
+    draw=_draw_bounds,
+    size=(10.0, 5.2),
+    caption="Deviations that are exceeded with probability {delta}, over {draws} draws, and "
+    "their bounds by lemmas and theorems; with S pairs, of the largest sample. Grey: the "
+    "excess of w = 0, which has learned nothing, over the optimum. Last two panels: the "
+    "probability that a deviation reaches ε, in the last one exact, for a sample on a line "
+    "with half of each class at 1 and half at -1. Balls of radius W = {radius}, {features} "
+    "features.",
+)

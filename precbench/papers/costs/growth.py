@@ -2,7 +2,6 @@
 
 import time
 import tracemalloc
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -10,12 +9,12 @@ import pandas as pd
 from pydantic import Field, PositiveFloat, model_validator
 from threadpoolctl import threadpool_limits
 
-from precbench.papers.types import AtLeastTwo, Count, Seed, Sizes
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import untraced
+from precbench.studies import AtLeastTwo, Count, Seed, Sizes
 from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
-__all__ = ["STUDIES", "CostCurve", "growing_costs"]
+__all__ = ["CostCurve", "growing_costs"]
 
 _ROWS, _FEATURES = "rows", "features"
 
@@ -126,6 +125,3 @@ def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
         return float(tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {"growing-costs": growing_costs}

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from pydantic import PositiveFloat
 
 from precbench.errors import InputError
-from precbench.papers.mixtures import draw_mixture_pair
-from precbench.papers.types import AtLeastTwo, Count, MixtureProblem, Seed, Share, Sizes
+from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.ball import minimise_over_ball
+from precbench.studies import AtLeastTwo, Count, Seed, Share, Sizes
 
 __all__ = ["Bounds", "pair_bounds"]
 

@@ -5,12 +5,22 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import PositiveFloat
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp, ndtr
 
 from precbench.errors import InputError
+from precbench.studies import Count
+from precbench.yaml.models import Section
 
-__all__ = ["MixturePair", "draw_mixture_pair"]
+__all__ = ["MixturePair", "MixtureProblem", "draw_mixture_pair"]
+
+
+class MixtureProblem(Section):
+    """Two classes of Gaussian mixtures; each component has the covariance ``sigma**2 I``."""
+
+    components: Count
+    sigma: PositiveFloat
 
 
 @dataclass(frozen=True, eq=False)

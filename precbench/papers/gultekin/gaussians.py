@@ -1,4 +1,4 @@
-"""Figure 1 of gultekin; its bounds are in `precbench.papers.gultekin_bounds`.
+"""Figure 1 of gultekin; its bounds are in `precbench.papers.gultekin.bounds`.
 
 References
 ----------
@@ -17,13 +17,12 @@ from pydantic import Field, PositiveFloat
 from threadpoolctl import threadpool_limits
 
 from precbench.errors import InputError
-from precbench.papers.gultekin_bounds import pair_bounds
-from precbench.papers.mixtures import MixturePair, draw_mixture_pair
-from precbench.papers.types import AtLeastTwo, Count, MixtureProblem, Seed, Share
+from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
+from precbench.studies import AtLeastTwo, Count, Seed, Share
 
-__all__ = ["STUDIES", "gaussian_mixtures"]
+__all__ = ["gaussian_mixtures"]
 
 Counts = Annotated[list[Count], Field(min_length=1)]
 
@@ -276,9 +275,3 @@ def _ends(
         larger = float(ends.loc[ends["method"] == method, "value"].max())
         name = "larger mean of both ends"
         yield "skew", skewed.components, method, s, np.nan, "auc", name, larger
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "gaussian-mixtures": gaussian_mixtures,
-    "pair-bounds": pair_bounds,
-}

@@ -27,12 +27,12 @@ from precbench.data import Dataset, load_dataset
 from precbench.data.splits import split_rows, validation_split
 from precbench.errors import InputError
 from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
-from precbench.papers.types import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.seeds import trial_seed
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.topk import resolve_k
 
-__all__ = ["STUDIES", "precision_bounds", "precision_rates"]
+__all__ = ["precision_bounds", "precision_rates"]
 
 DELTA = 0.05
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
@@ -513,9 +513,3 @@ def _bootstrapped_slope(
 
     resampled = [rng.choice(found, (_RESAMPLES, len(found))) for found in deviations]
     return float(fitted(deviations)), fitted(resampled)
-
-
-STUDIES: dict[str, Callable[..., pd.DataFrame]] = {
-    "precision-bounds": precision_bounds,
-    "precision-rates": precision_rates,
-}

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.studies.drawing import name_curves, side_by_side
-from precbench.report.studies.result import Presentation, Result, value_table
+from precbench.report.panels import name_curves, side_by_side
+from precbench.report.study import value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
+from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["PRESENTATIONS"]
+__all__ = ["ERROR_BOUNDS", "REGRET", "UNIFORM_CONVERGENCE"]
 
 _NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC", "pauc, logistic": "pAUC, logistic"}
 _NAMES |= {"f1": "F1", "g-mean": "G-mean"}
@@ -163,37 +164,40 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
         name_curves(axes, 3.4)
 
 
-PRESENTATIONS = {
-    "error-bounds": Presentation(
-        text=("theorem", "dataset", "objective", "quantity"),
-        numbers=("size",),
-        tables=_error_tables,
-        draw=_draw_errors,
-        size=(8.4, 4.6),
-        caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "
-        "constant 1 where it is open. Left: of the mean w of follow the regularised leader on "
-        "streams of T rows, less the regret; right: of one pass of 1PMB over {rows} rows with "
-        "buffers of s.",
-    ),
-    "regret": Presentation(
-        text=("dataset", "objective", "rows", "quantity"),
-        numbers=("horizon",),
-        tables=_regret_tables,
-        draw=_draw_regret,
-        size=(7.6, 6.4),
-        caption="Regret of follow the regularised leader in a ball of radius {radius}, an upper "
-        "bound by the certified gaps, and the bound of Theorem 1; grey: the regret of w = 0, "
-        "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
-        "rows, pAUC the share {beta} of the negatives.",
-    ),
-    "uniform-convergence": Presentation(
-        text=("dataset", "objective", "quantity"),
-        numbers=("size",),
-        tables=_convergence_tables,
-        draw=_draw_convergence,
-        size=(7.6, 6.4),
-        caption="Largest deviation of the surrogate on a sample from that on all rows, over "
-        "{weights} weights in a ball of radius {radius}: the 95 % quantile over {samples} samples. "
-        "Prec@k takes the share {top} of the rows, pAUC the share {beta} of the negatives.",
-    ),
-}
+ERROR_BOUNDS = StudyKind(
+    compute="precbench.papers.kar2014.theory:error_bounds",
+    text=("theorem", "dataset", "objective", "quantity"),
+    numbers=("size",),
+    tables=_error_tables,
+    draw=_draw_errors,
+    size=(8.4, 4.6),
+    caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "
+    "constant 1 where it is open. Left: of the mean w of follow the regularised leader on "
+    "streams of T rows, less the regret; right: of one pass of 1PMB over {rows} rows with "
+    "buffers of s.",
+)
+
+REGRET = StudyKind(
+    compute="precbench.papers.kar2014.theory:regret",
+    text=("dataset", "objective", "rows", "quantity"),
+    numbers=("horizon",),
+    tables=_regret_tables,
+    draw=_draw_regret,
+    size=(7.6, 6.4),
+    caption="Regret of follow the regularised leader in a ball of radius {radius}, an upper "
+    "bound by the certified gaps, and the bound of Theorem 1; grey: the regret of w = 0, "
+    "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
+    "rows, pAUC the share {beta} of the negatives.",
+)
+
+UNIFORM_CONVERGENCE = StudyKind(
+    compute="precbench.papers.kar2014.theory:uniform_convergence",
+    text=("dataset", "objective", "quantity"),
+    numbers=("size",),
+    tables=_convergence_tables,
+    draw=_draw_convergence,
+    size=(7.6, 6.4),
+    caption="Largest deviation of the surrogate on a sample from that on all rows, over "
+    "{weights} weights in a ball of radius {radius}: the 95 % quantile over {samples} samples. "
+    "Prec@k takes the share {top} of the rows, pAUC the share {beta} of the negatives.",
+)

@@ -1,0 +1,1 @@
+"""Costs of solvers, which several papers state."""

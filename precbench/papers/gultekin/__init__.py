@@ -1,0 +1,1 @@
+"""Gultekin and Paisley (UAI 2020), BBR and LCBR."""

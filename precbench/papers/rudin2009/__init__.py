@@ -1,0 +1,1 @@
+"""Rudin (JMLR 2009), the P-Norm Push."""

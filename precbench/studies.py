@@ -1,0 +1,95 @@
+"""Studies: figures, tables, lemmas and theorems that are computed, without training.
+
+A study is a function that returns a tidy table with one number per row, in the last column
+``value``; the other columns say which number it is. Equal arguments give equal tables, except for
+times. The parameters in a config are checked against the annotations of the function. Papers and
+other packages add theirs through entry points of the group ``precbench.studies``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from precbench.errors import InputError
+from precbench.extensions import Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import SubFigure
+
+Count = Annotated[int, Field(ge=1)]
+AtLeastTwo = Annotated[int, Field(ge=2)]
+Seed = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+DatasetNames = Annotated[list[str], Field(min_length=1)]
+Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
+
+Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+"""Functions of labels and scores, by label; a config lists metrics as an experiment does."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The files of a study: its numbers and their description."""
+
+    values: "pd.DataFrame"
+    name: str
+    title: str
+    source: str | None
+    kind: str
+    parameters: dict[str, Any]
+    smoke: bool
+
+
+@dataclass(frozen=True)
+class StudyKind:
+    """A kind of study: what it computes, how ``values.csv`` is read, tabulated and drawn.
+
+    Attributes
+    ----------
+    compute : callable or str
+        The function, or ``module:function``, which is imported to compute it: showing a study
+        needs no solver and no data.
+    text, numbers : tuple of str
+        Columns other than ``value``.
+    tables, draw : callable
+        They take a `Result`; ``draw`` takes the part of a figure before it.
+    size : tuple of float
+        Width and height of the figure in inches, without its caption.
+    caption : str
+        With names of parameters in braces.
+    quick : bool
+        Whether it needs no data and a few seconds at most: every check computes it anew.
+    """
+
+    compute: "Callable[..., pd.DataFrame] | str"
+    text: tuple[str, ...]
+    numbers: tuple[str, ...]
+    tables: Callable[[Result], Iterator[Any]]
+    draw: Callable[["SubFigure", Result], None]
+    size: tuple[float, float]
+    caption: str
+    quick: bool = False
+
+    @property
+    def function(self) -> "Callable[..., pd.DataFrame]":
+        """The function that computes it."""
+        if callable(self.compute):
+            return self.compute
+        module, _, name = self.compute.partition(":")
+        function: Callable[..., pd.DataFrame] = getattr(import_module(module), name)
+        return function
+
+
+def _checked(kind: object) -> StudyKind:
+    if not isinstance(kind, StudyKind):
+        raise InputError("is no precbench.studies.StudyKind")
+    return kind
+
+
+STUDIES = Registry[StudyKind]("precbench.studies", {}, _checked)
+"""Names, as in the key ``study`` of a config, and kinds of studies."""
