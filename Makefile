@@ -92,6 +92,7 @@ KERNEL_TEST = $(BIN)/python -m pytest --import-mode=append --capture=sys -q $(KE
 
 sanitize: $(VENV)/.dev  ## Test kernels and readers under sanitizers, with CASES=5000 mutated files.
 	for build in checked sanitize; do \
+	    rm -rf build/$$build/lib* build/$$build/site; \
 	    PRECBENCH_BUILD=$$build $(INSTALL) $(ALONE) --no-deps --upgrade \
 	        --target build/$$build/site . || exit; \
 	done
