@@ -231,7 +231,8 @@ def api() -> str:
             value = getattr(module, member)
             home = getattr(value, "__module__", "")
             if isinstance(value, Mapping):
-                listed = ", ".join(f"`{key}`" for key in value)
+                built_in = getattr(value, "built_in", value)  # whatever else is installed
+                listed = ", ".join(f"`{key}`" for key in built_in)
                 parts.append(f"\n### {member}\n\n{listed}.\n")
             elif home.startswith("precbench") and (name != "precbench" or home.count(".") == 1):
                 parts.append(f"\n{documented(member, value)}")

@@ -83,10 +83,22 @@ def entry_point(file):
 def write_metadata(folder, package, version, group, entry, value):
     """Write the metadata of an installed package with one entry point."""
     metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
-    metadata.mkdir()
+    metadata.mkdir(exist_ok=True)
     about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
     (metadata / "METADATA").write_text(about)
     (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value}\n")
+
+
+def written(page, folder):
+    """Write the files of a page, and the metadata that pip would make of its pyproject.toml."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = (ROOT / "docs" / page).read_text()
+    shown = re.findall(r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    files = {name: text for text, name in shown}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    write_metadata(folder, **entry_point(folder / "pyproject.toml"))
+    return folder
 
 
 def invoke(*arguments):

@@ -15,7 +15,7 @@ from precbench.data.cards.registry import find_card
 from precbench.data.cards.synthetic import generate
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
-from tests.test_laws import LINEAR, MEMBERS
+from tests.test_laws import LINEAR, MEMBERS, OWN
 
 LAPACK = {
     *("ir-push", "pnorm-push-newton", "bbr", "bbr-pairs", "lcbr"),
@@ -75,7 +75,7 @@ def fingerprints(stored=np.float64):
     X = X.astype(stored)
     y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
     thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
-    solvers = {name: MEMBERS[name]() for name in LINEAR if name not in LAPACK}
+    solvers = {name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK}
     solvers |= {f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()}
     solvers |= {f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")}
     found = {}

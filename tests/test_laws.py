@@ -43,6 +43,7 @@ MEMBERS = {
     "adaoam-ball": partial(AdaOAM, eta0=2.0, reg=6.0),
     "spam-l1": partial(SPAM, l1_reg=0.001),
 }
+OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
 IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassRanker)]
 INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
