@@ -42,7 +42,7 @@ def linear_scores(
     cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
     cdef Py_ssize_t j, n
     cdef int[AT_ONCE] listed
-    cdef const double* weights = &w[0]
+    cdef const double* weights = &w[0] if w.shape[0] else NULL
     cdef double* out
     with nogil:
         while start < stop:
