@@ -201,11 +201,12 @@ def describe_quality(found: Quality) -> list[str]:
     """
     n, k = found.splits, found.k
     if found.split == "time":
-        rows = f"{n} periods of some" if n > 1 else "the latest"
+        rows = f"{n} periods of about" if n > 1 else "the latest"
         rows += f" {found.held_out_rows:,} rows"
+    elif n > 1:
+        rows = f"{n} splits, about {found.held_out_rows:,} held-out rows each"
     else:
-        rows = f"{n} splits, some" if n > 1 else "1 split,"
-        rows += f" {found.held_out_rows:,} held-out rows" + " each" * (n > 1)
+        rows = f"1 split, {found.held_out_rows:,} held-out rows"
     lines = [
         f"{rows}, {found.held_out_positives:,} positive: "
         f"prec@{k} {_written(found.precision_at_k, found.precision_at_k_interval)} (by chance "

@@ -79,7 +79,7 @@ def write_results(
     plan : Plan
     store : Store
     advance : callable, optional
-        Told of how many more trials have been measured.
+        Called with the number of trials measured since the last call.
     config : str, default=""
         Name or path of the config, which the command that repeats a trial needs.
 

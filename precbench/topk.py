@@ -52,7 +52,7 @@ def check_k(k: TopK) -> TopK:
     Raises
     ------
     InputError
-        If it is none of these.
+        For any other value.
     """
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
@@ -234,7 +234,9 @@ def check_beta(beta: float) -> float:
         If it is not a number in (0, 1].
     """
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
-        raise InputError(f"beta = {beta} is no fraction of the negatives; give a number in (0, 1]")
+        raise InputError(
+            f"beta = {beta} is not a fraction of the negatives: give a number in (0, 1]"
+        )
     return float(beta)
 
 

@@ -302,7 +302,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
     number = r"[01]\.\d{3} ± 0\.\d{3}"
     assert re.fullmatch(
-        rf"5 splits, some \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
+        rf"5 splits, about \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
         rf"\(by chance 0\.\d{{3}}\), AUC {number}",
         second,
     )
@@ -386,7 +386,7 @@ def test_splits_without_a_positive_are_left_out(files):
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     about = json.loads(invoke("fit", "late.csv", *options, "--json").stdout)
     assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
-    assert "quality: 2 periods of some 20 rows, " in invoke("show", "top.npz").stdout
+    assert "quality: 2 periods of about 20 rows, " in invoke("show", "top.npz").stdout
 
 
 def test_a_count_may_exceed_the_positives(files, table):
@@ -472,7 +472,7 @@ def test_score_names_columns_without_information(files, table):
     assert result.stdout.startswith("rank,row,score\n1,")
     filled, unknown, some, summary = result.stderr.splitlines()
     assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
-    assert unknown.endswith("that the training rows had in city: all count as none")
+    assert unknown.endswith("none of the values in city: all are treated as unknown")
     n_missing = table[["b", "c"]].isna().sum()
     assert some.endswith(": {b} values filled in b, {c} values filled in c".format(**n_missing))
     assert summary == "300 rows ranked, 1 listed"
@@ -684,7 +684,7 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "mine.csv", "--out", "none/out.csv"], "there is no folder none"),
         (["top.npz", "mine.csv", "--out", "mine.csv"], "is the file of the rows: give the ranking"),
         (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "give one of the two"),
-        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv: this is no file"),
+        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv is not a regular file"),
         (["top.npz", "text.csv", "--out", "out.csv"], "'x' is not a number"),
     ]:
         assert what in refused(["score", *arguments])

@@ -69,6 +69,14 @@ def test_a_changed_number_is_found_with_its_paired_interval(results):
     assert "7 numbers are the same in both, 1 differ" in said and "1 of 2" in said
 
 
+def test_numbers_within_the_tolerance_are_equal(results):
+    other = copied(results)
+    edited(other, lambda table: table.assign(value=table["value"] * (1 + 1e-6)))
+    assert "8 differ" in diff(results, other, code=1)
+    assert "8 differ" in diff(results, other, "--tolerance", "5e-7", code=1)
+    assert "8 numbers are the same" in diff(results, other, "--tolerance", "2e-6")
+
+
 def test_what_only_one_folder_has_is_counted(results):
     other = copied(results)
     edited(other, lambda table: table[table["solver"] == "sgd-avg"])

@@ -495,13 +495,20 @@ def merge(
 def diff(
     first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
     second: Annotated[Path, typer.Argument(help="Another one, of the same experiments.")],
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Count numbers as equal that differ by no more than this share of the larger.",
+        ),
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Compare two folders of results, cell by cell.
 
-    Counts the final numbers that are bitwise identical, and for the others shows the means, their
-    difference and its paired interval. Times are compared only for trials that ran alone, on the
-    same kind of machine.
+    Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the others
+    shows the means, their difference and its paired interval. Times are compared only for
+    trials that ran alone, on the same kind of machine.
 
     Exit code 1: the numbers differ, or one folder has some that the other lacks.
 
@@ -509,10 +516,11 @@ def diff(
     Examples:
       precbench diff results other-machine/results
       precbench diff results/letter before/letter --json
+      precbench diff results other-blas/results --tolerance 1e-9
     """
     from precbench.cli.diff import compare_results
 
-    raise typer.Exit(compare_results(first, second, as_json))
+    raise typer.Exit(compare_results(first, second, tolerance, as_json))
 
 
 @app.command(short_help="Check configs without running anything.")

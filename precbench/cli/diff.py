@@ -30,7 +30,7 @@ class Difference:
     ----------
     experiment : str
     equal, differing : int
-        Final values of trials that both have, bit for bit or not.
+        Final values of trials that both have, to within the tolerance or not.
     only_first, only_second : int
         Values that one folder has alone.
     cells : list of dict
@@ -55,10 +55,10 @@ class Difference:
         return not self.differing + self.only_first + self.only_second
 
 
-def compare_results(first: Path, second: Path, as_json: bool) -> int:
+def compare_results(first: Path, second: Path, tolerance: float, as_json: bool) -> int:
     """Compare two folders of results and return the exit code."""
     pairs, alone = _pairs(first, second)
-    found = [_difference(read_run(one), read_run(other)) for one, other in pairs]
+    found = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     if as_json:
         about = {"same": _same(found, alone), "only_one": alone}
         print(json.dumps({**about, "experiments": [asdict(of) for of in found]}, indent=1))
@@ -96,11 +96,13 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
 
 
-def _difference(first: Run, second: Run) -> Difference:
+def _difference(first: Run, second: Run, tolerance: float) -> Difference:
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
-    both["differs"] = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    with np.errstate(invalid="ignore"):  # of equal infinities
+        near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
+    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
         for cell, rows in both.groupby(level=_CELL, sort=False)

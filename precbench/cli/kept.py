@@ -90,7 +90,7 @@ class Kept:
         versions = [sys.version, package_versions()]
         own = [_of_file(path) for path in _own_files(about, home)]
         begun = _digest([about, own, asked, state, versions, list(_additions())])
-        return cls(Store(options.out / (name + "-smoke" * options.smoke)), options, begun)
+        return cls(Store(options.folder(name)), options, begun)
 
     def shown(self) -> Shown | None:
         """Return what this run would show, None if it has to find out."""

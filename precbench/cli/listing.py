@@ -147,7 +147,8 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 def _preset(solver: Callable[..., Any]) -> str:
     changed = getattr(solver, "keywords", {})
-    return f" ({', '.join(f'{name}: {value}' for name, value in changed.items())})" * bool(changed)
+    listed = ", ".join(f"{name}: {value}" for name, value in changed.items())
+    return f" ({listed})" if listed else ""
 
 
 def _origin(package: str) -> str:

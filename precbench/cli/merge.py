@@ -54,7 +54,7 @@ def merge_results(options: MergeOptions) -> None:
         compared = [merger.compared() for merger in mergers]
         if conflicts := [conflict for _, found in compared for conflict in found]:
             texts = [f"{trial}: {', '.join(places)}" for trial, places in conflicts[:_MOST_TOLD]]
-            more = "; ..." * (len(conflicts) > _MOST_TOLD)
+            more = "; ..." if len(conflicts) > _MOST_TOLD else ""
             raise PrecbenchError(
                 f"{count(len(conflicts), 'trial')} with other numbers in another folder "
                 f"({one_line('; '.join(texts))}{more}): nothing was written; name the folder whose "

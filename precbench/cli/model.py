@@ -165,7 +165,7 @@ def _check_out(out: Path, others: dict[str, Path], as_json: bool) -> None:
     if not out.parent.is_dir():
         raise InputError(f"--out {out}: there is no folder {out.parent}")
     if out.exists() and not out.is_file():
-        raise InputError(f"--out {out}: this is no file, and cannot be replaced by one")
+        raise InputError(f"--out {out} is not a regular file: name another")
     if out.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(f"--out {out}: Parquet files need pyarrow; install precbench[parquet]")
     for what, path in others.items():

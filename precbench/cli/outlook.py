@@ -77,7 +77,7 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 def show_fetching(
     part: Experiment, lacking: dict[str, int], store: Store, console: Console
 ) -> dict[str, Any]:
-    """Print what a run would fetch, without which nobody knows what has been done already."""
+    """Print what a run would fetch; what is done already is known only once the data are there."""
     for name, size in lacking.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())

@@ -80,6 +80,10 @@ class RunOptions:
         """The folder of the results, for a shard one of its own."""
         return self.out if self.shard is None else self.shard.folder(self.out)
 
+    def folder(self, name: str) -> Path:
+        """Return the folder of the results of a config."""
+        return self.results / (f"{name}-smoke" if self.smoke else name)
+
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise InputError(f"--jobs is {self.jobs}: at least one trial must run at a time")
@@ -199,7 +203,7 @@ def _run(
     from precbench.runner import to_do
 
     console = screen(quiet=options.as_json or options.quiet)
-    store = Store(options.results / (experiment.name + "-smoke" * options.smoke))
+    store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
     if options.dry_run and (lacking := to_fetch(part)):
         return show_fetching(part, lacking, store, console)
@@ -286,7 +290,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     from precbench.runner.study import run_study
 
     console = screen(quiet=options.as_json or options.quiet)
-    store = Store(options.out / (study.name + "-smoke" * options.smoke))
+    store = Store(options.folder(study.name))
     console.print(f"{study.title} (a study)")
     summary = {
         "experiment": study.name,
@@ -452,7 +456,7 @@ def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
         n, d = dataset.X.shape
         share = dataset.n_pos / n
         text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
-        yield text, "bold" * dataset.stand_in
+        yield text, "bold" if dataset.stand_in else ""
         if dataset.stand_in:
             yield (
                 f"{dataset.name} is not available: SYNTHETIC data stand in for it, and the results "

@@ -169,7 +169,7 @@ class Progress:
         left = (time.monotonic() - self._started) / self._done * (self._total - self._done)
         parts = [count(self._workers(), "worker")] if self._workers else []
         parts += [f"{self._failed} failed"] * bool(self._failed)
-        parts += [f"some {duration(left)} left"] * (left > 1)
+        parts += [f"about {duration(left)} left"] * (left > 1)
         return ", ".join(parts)
 
     def _follow(self) -> None:

@@ -71,7 +71,7 @@ def show_status(results: Path, as_json: bool) -> None:
     console.print(OnScreen(_table(results, found)))
     for of in found:
         if of.process is not None:
-            left = "" if of.seconds_left is None else f", some {duration(of.seconds_left)} left"
+            left = "" if of.seconds_left is None else f", about {duration(of.seconds_left)} left"
             console.say(f"{of.experiment} is running (process {of.process}){left}")
         for running in of.running:
             share = "" if running["share"] is None else f", {running['share']:.0%} of its rows"

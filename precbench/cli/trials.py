@@ -88,7 +88,9 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
         )
     if len(found) > 1:
         listed = [f"{store.folder}: {record.key[:12]}" for store, record in found]
-        shown = ", ".join(listed[:_MOST_LISTED]) + ", ..." * (len(listed) > _MOST_LISTED)
+        shown = ", ".join(
+            [*listed[:_MOST_LISTED], *(["..."] if len(listed) > _MOST_LISTED else [])]
+        )
         raise InputError(
             f"{len(found)} trials match {what} ({shown}): give a longer key, or the folder of one "
             "experiment (--results)"
@@ -159,9 +161,10 @@ def _command(store: Store, trial: Record, config: str | None) -> str:
 
 
 def _outcome(trial: Record) -> str:
-    because = f": {trial.reason}" if trial.reason else ""
-    stopped = f", {_STOPPED.get(trial.stopped, f'stopped: {trial.stopped}')}" * bool(trial.stopped)
-    return f"{trial.status}{because}{stopped}"
+    outcome = f"{trial.status}: {trial.reason}" if trial.reason else str(trial.status)
+    if trial.stopped:
+        outcome += f", {_STOPPED.get(trial.stopped, f'stopped: {trial.stopped}')}"
+    return outcome
 
 
 def _time(trial: Record) -> str:

@@ -61,7 +61,7 @@ class Plan:
                 sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
             return f"{sizes}, {n} split{'s' * (n != 1)}"
         if protocol.split == "kfold":
-            kind = "stratified " * protocol.stratified
+            kind = "stratified " if protocol.stratified else ""
             times = f", {protocol.repetitions} repetitions" if protocol.repetitions > 1 else ""
             return f"{kind}{protocol.n_splits}-fold cross-validation{times}"
         if protocol.split == "time":

@@ -18,7 +18,7 @@ __all__ = ["Shard"]
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """One of so many shares of the trials of an experiment.
+    """One of N shares of the trials of an experiment.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Shard:
         Raises
         ------
         InputError
-            If it is none.
+            If the text is not a shard.
         """
         found = re.fullmatch(SHARD, text)
         shard = cls(*map(int, found.groups())) if found else cls(0, 0)

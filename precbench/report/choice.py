@@ -209,7 +209,7 @@ def _paragraph(choice: Choice) -> str:
 
 
 def _splits(choice: Choice) -> str:
-    some = f"{choice.splits} of " * (choice.splits < choice.splits_asked)
+    some = f"{choice.splits} of " if choice.splits < choice.splits_asked else ""
     return f"{some}{choice.splits_asked} split{'s' * (choice.splits_asked != 1)}"
 
 
@@ -247,8 +247,11 @@ def choice_table(choice: Choice, title: str) -> Table:
             rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
             continue
         is_best = solver == choice.best
-        hits = _hits(choice, of["mean"]) + " ≈" * (of["tied"] and not is_best)
-        hits += " †" * (solver in choice.incomplete)
+        hits = _hits(choice, of["mean"])
+        if of["tied"] and not is_best:
+            hits += " ≈"
+        if solver in choice.incomplete:
+            hits += " †"
         behind = ["", ""]
         if not is_best:
             behind = [_hits(choice, of["behind"], False)]

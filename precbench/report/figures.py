@@ -691,6 +691,6 @@ def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"
-    marks = "‡" * bool((rows["stopped"] > 0).any())
-    marks += "†" * bool(timed and (rows["timing"] == "parallel").any())
+    marks = "‡" if (rows["stopped"] > 0).any() else ""
+    marks += "†" if timed and (rows["timing"] == "parallel").any() else ""
     return f"{name} {marks}".rstrip()

@@ -104,7 +104,10 @@ def change_table(changes: Iterable[Change]) -> Table:
     -------
     Table
     """
-    rows = [[change.id, change.before, change.after, "worse" * change.worse] for change in changes]
+    rows = [
+        [change.id, change.before, change.after, "worse" if change.worse else ""]
+        for change in changes
+    ]
     return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
 
 

@@ -460,7 +460,7 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
     for (_, row), mean in zip(rows.iterrows(), means, strict=True):
         bold = bool(contested and mean == best)
         tied = bool(contested and not bold and row["p_best"] > LEVEL)
-        cells.append(Cell(_mean(row) + " ≈" * tied, bold))
+        cells.append(Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold))
     return cells
 
 
@@ -495,7 +495,8 @@ def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
 def _time(row: pd.Series, column: str) -> str:
     if np.isnan(row[column]):
         return _EMPTY
-    marks = "‡" * (row["stopped"] > 0) + "†" * (row["timing"] == "parallel")
+    marks = "‡" if row["stopped"] > 0 else ""
+    marks += "†" if row["timing"] == "parallel" else ""
     return f"{three_digits(row[column])} {marks}".rstrip()
 
 

@@ -46,7 +46,7 @@ _SELDOM = {  # what Dask does 10 to 100 times a second, 5 % of a core
     "distributed.worker.profile.enabled": False,
 }
 
-normalize_token.register(Job, lambda job: job.key)  # its other hash of a job is dear
+normalize_token.register(Job, lambda job: job.key)  # Dask would pickle and hash the whole job
 
 
 @dataclass

@@ -186,7 +186,7 @@ def _measured(trial: Trial, dataset: Dataset, rows: Training, part: str) -> InMe
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Add the scores at the checkpoints, of which so many are kept as the bound allows."""
+    """Add the scores at the checkpoints, as many as the memory limit allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     kept = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]

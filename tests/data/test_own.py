@@ -342,7 +342,7 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         "1 unseen category in b (S)",
     ]
     assert warned(",1,R,S\n3,2,T,U\n4,,R,V\n") == [
-        "no row has a value that the training rows had in a, b: all count as none",
+        "the training rows had none of the values in a, b: all are treated as unknown",
         "1 value filled in x, 1 value filled in z",
     ]
     assert warned("1,,r,S\n2,1,r,S\n3,,,T\n4,1,r,s\n") == [

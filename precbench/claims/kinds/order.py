@@ -100,7 +100,7 @@ class OrderClaim(MeasuredClaim):
         if p <= level and compatible:
             return self.ledger_row(*self.judged(True), **about)
         if self.one_draw and compatible:
-            about["reason"] += "; the paper's one draw may be such a one, and the contrary, too"
+            about["reason"] += "; the paper's single draw could have come out either way"
             return self.ledger_row(Verdict.NO_POWER, self.deviations, **about)
         ahead = wins > self.chance * (wins + losses)
         return self.ledger_row(*self.judged(False, trend=ahead), **about)

@@ -91,8 +91,8 @@ class Gaps:
             found.append(f"no row has a value in {listed(empty)}: all are filled in alike")
         if unknown:
             found.append(
-                f"no row has a value that the training rows had in {listed(unknown)}: all count as "
-                "none"
+                f"the training rows had none of the values in {listed(unknown)}: all are treated "
+                "as unknown"
             )
         return found + [listed(counts)] * bool(counts)
 

@@ -235,7 +235,7 @@ PRECISION_LAWS = StudyKind(
     size=(7.0, 3.6),
     caption="The largest excess of the left side of each law over its right side, over "
     "{vectors} random score vectors of each of three sorts and {starts} searches of {steps} "
-    "moves, in units of the largest score; crosses: the control, which is no law.",
+    "moves, in units of the largest score; crosses: the control, a statement that does not hold.",
 )
 
 APPENDIX_A = StudyKind(

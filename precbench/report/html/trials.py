@@ -162,7 +162,7 @@ def machines(folder: Path, trials: list[Trial]) -> Table:
         memory = "" if of.memory_gib is None else f"{of.memory_gib:g} GiB"
         cores = "" if of.cores is None else f"{of.cores}"
         packages = ", ".join(f"{package} {version}" for package, version in of.packages.items())
-        commit = (of.commit or "")[:12] + ", changed" * bool(of.dirty)
+        commit = (of.commit or "")[:12] + (", changed" if of.dirty else "")
         rows.append(
             [name, str(n), of.cpu, cores, memory, f"{of.os}, {of.machine}",
              ", ".join(filter(None, [of.python, packages])), commit]
