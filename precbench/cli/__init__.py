@@ -506,8 +506,8 @@ def diff(
 ) -> None:
     """Compare two folders of results, cell by cell.
 
-    Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the others
-    shows the means, their difference and its paired interval. Times are compared only for
+    Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the
+    others shows the means, their difference and its paired interval. Times are compared only for
     trials that ran alone, on the same kind of machine.
 
     Exit code 1: the numbers differ, or one folder has some that the other lacks.
