@@ -107,7 +107,7 @@ def test_changed_code_of_the_same_versions_trains_nothing_unless_asked(finished)
     before = records(out / "small")
     kept = run(config, out, "--no-plots").output
     assert "6 trials, 6 of them done already" in kept
-    assert "3 finished trials of other code with the same versions kept" in kept
+    assert "3 finished trials kept that other code of the same versions trained" in kept
     assert records(out / "small") == before
     again = run(config, out, "--rerun", "changed-code", "--no-plots").output
     assert "6 trials, 3 of them to run again" in again

@@ -337,8 +337,8 @@ def _to_do(
         console.print(f"{len(wanted)} trials, {len(done)} of them done already")
     if others := of_other_code(plan, store, done):
         console.print(
-            f"{count(len(others), 'finished trial')} of other code with the same versions kept; "
-            f"--rerun {_CHANGED_CODE} trains again"
+            f"{count(len(others), 'finished trial')} kept that other code of the same versions "
+            f"trained; --rerun {_CHANGED_CODE} trains them again"
         )
     return trials
 
