@@ -75,7 +75,10 @@ def changed_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
     """Change values, the type or the shape."""
     changed = np.array(array)
     kinds = ["f4", "f2", "i8", "u1", "c16", "?", "M8[ns]", "U5", "S3", ">f8", "O"]
-    with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError, IndexError):
+    with (
+        np.errstate(all="ignore"),
+        contextlib.suppress(ValueError, TypeError, IndexError, RuntimeError),
+    ):
         match rng.randrange(7):
             case 0:
                 changed = changed.astype(rng.choice(kinds))

@@ -112,6 +112,15 @@ def ranked(*arguments):
 # --- help ---
 
 
+def test_options_of_run_are_shown_in_groups():
+    groups = re.findall(
+        r"^(\w[\w ]*):\n((?:  .*\n)+)", invoke("run", "--help").stdout, re.MULTILINE
+    )
+    titles = ["Arguments", "What to run", "How to run", "Data and results", "What to show"]
+    assert [title for title, _ in groups] == [*titles, "Options"]
+    assert re.findall(r"--[\w-]+", dict(groups)["Options"]) == ["--help"]
+
+
 @pytest.mark.promise("R30")
 def test_help_imports_nothing_heavy():
     code = (

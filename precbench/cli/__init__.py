@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from precbench.cli import completion
 from precbench.cli.streams import harmless_streams
@@ -47,6 +47,21 @@ class _Group(TyperGroup):
             raise typer.Exit(2) from None
 
 
+class _InGroups(TyperCommand):
+    """Shows the options in groups, those of one panel under its title."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if (shown := param.get_help_record(ctx)) is not None:
+                is_argument = param.param_type_name == "argument"
+                panel = getattr(param, "rich_help_panel", None) or "Options"
+                groups.setdefault("Arguments" if is_argument else panel, []).append(shown)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
@@ -60,14 +75,13 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Mirror = Annotated[
-    str | None,
-    typer.Option(
-        help="Folder or http address to try before the official addresses of the data "
-        "[default: $PRECBENCH_MIRROR]."
-    ),
-]
+JSON = "Print JSON instead of text."
+MIRROR = (
+    "Folder or http address to try before the official addresses of the data "
+    "[default: $PRECBENCH_MIRROR]."
+)
+Json = Annotated[bool, typer.Option("--json", help=JSON)]
+Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 Form = Annotated[
     str | None,
     typer.Option("--format", help="svmlight, csv, tsv, parquet or npz [default: from the suffix]."),
@@ -137,7 +151,11 @@ def about(
     """
 
 
-@app.command(short_help="Run experiments.")
+_CHOICE, _WORKERS = "What to run", "How to run"
+_FILES, _SCREEN = "Data and results", "What to show"
+
+
+@app.command(cls=_InGroups, short_help="Run experiments.")
 def run(
     configs: Annotated[
         list[str],
@@ -152,6 +170,7 @@ def run(
         typer.Option(
             help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
             autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
         ),
     ] = None,
     skip: Annotated[
@@ -159,6 +178,7 @@ def run(
         typer.Option(
             help="Leave these solvers out, likewise; repeatable.",
             autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
         ),
     ] = None,
     dataset: Annotated[
@@ -166,31 +186,31 @@ def run(
         typer.Option(
             help="Run only these data sets, likewise; repeatable.",
             autocompletion=completion.datasets,
+            rich_help_panel=_CHOICE,
         ),
     ] = None,
     splits: Annotated[
         str | None,
-        typer.Option("--splits", "--seeds", help="Run only these splits, for example 0,2 or 0-4."),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of trials to run at a time.")
-    ] = 1,
-    cluster: Annotated[
-        str | None,
         typer.Option(
-            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
+            "--splits",
+            "--seeds",
+            help="Run only these splits, for example 0,2 or 0-4.",
+            rich_help_panel=_CHOICE,
         ),
     ] = None,
-    cluster_wait: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds to wait for the scheduler and for workers."),
-    ] = 30.0,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Run at the smoke size of the config.")
-    ] = False,
-    dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="List what would run, how long, and what data to fetch."),
+        typer.Option(
+            "--smoke", help="Run at the smoke size of the config.", rich_help_panel=_CHOICE
+        ),
     ] = False,
     rerun: Annotated[
         list[str] | None,
@@ -199,45 +219,88 @@ def run(
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
             "failed (which includes these three), diverged or skipped; with "
             "changed-code also what other code of the same versions has trained; repeatable.",
+            rich_help_panel=_CHOICE,
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Repeat finished trials.", rich_help_panel=_CHOICE)
+    ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time.", rich_help_panel=_WORKERS
+        ),
+    ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = None,
+    cluster_wait: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds to wait for the scheduler and for workers.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = 30.0,
     timing: Annotated[
         bool,
         typer.Option(
             "--timing",
             help="Run one trial at a time; repeat trials that ran in parallel, or on another "
             "machine than others of their split.",
+            rich_help_panel=_WORKERS,
         ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    force: Annotated[bool, typer.Option("--force", help="Repeat finished trials.")] = False,
-    mirror: Mirror = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="List what would run, how long, and what data to fetch.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)
+    ] = Path("results"),
+    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None,
     no_stand_in: Annotated[
         bool,
         typer.Option(
             "--no-stand-in",
             help="Fail if data are missing; never leave them out or use synthetic data instead.",
+            rich_help_panel=_FILES,
         ),
     ] = False,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
+    no_plots: Annotated[
+        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
+    ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print trials that are not ok, and nothing else.")
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print trials that are not ok, and nothing else.",
+            rich_help_panel=_SCREEN,
+        ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")
-    ] = False,
-    shard: Annotated[
-        str | None,
+        bool,
         typer.Option(
-            metavar="I/N",
-            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
+            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
         ),
-    ] = None,
+    ] = False,
     events: Annotated[
         Path | None,
-        typer.Option(help="File to which a line of JSON is added at each step of the run."),
+        typer.Option(
+            help="File to which a line of JSON is added at each step of the run.",
+            rich_help_panel=_SCREEN,
+        ),
     ] = None,
-    as_json: Json = False,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False,
 ) -> None:
     """Run experiments: train the missing trials, then write tables and figures.
 
