@@ -16,7 +16,7 @@ from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
 from precbench.report.folder import PAGE
 from precbench.results import read_run
-from precbench.text import one_line
+from precbench.text import count, one_line
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     console.print(
         f"{one_line(Path(data['file']).name)}: {contest.rows:,} rows, {contest.features:,} "
         f"features, {contest.positives:,} positive ({contest.positives / contest.rows:.2%}); "
-        f"{n_methods} method{'s' * (n_methods != 1)} on {n_splits} split{'s' * (n_splits != 1)}"
+        f"{count(n_methods, 'method')} on {count(n_splits, 'split')}"
     )
     run = RunOptions(jobs=options.jobs, out=options.out, mirror=None, as_json=True)
     summary = prepared(experiment, run, name=str(options.config or ""))()

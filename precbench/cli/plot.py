@@ -54,7 +54,9 @@ def _refuse_unfinished(results: Path) -> None:
     folder = found[0].folder
     name = folder.name.removesuffix("-smoke")
     command = ["precbench", "run", shipped_config(name) or "CONFIG"]
-    command += ["--smoke"] * (name != folder.name) + ["--out", str(folder.parent)]
+    if name != folder.name:
+        command.append("--smoke")
+    command += ["--out", str(folder.parent)]
     n_trials = count(sum(len(store.keys()) for store in found), "trial")
     raise InputError(
         f"{results} holds {n_trials} of a run that has not ended, and no tables: run the same "

@@ -20,7 +20,7 @@ from precbench.experiment.plan import make_plan
 from precbench.report.ledger import claims_table
 from precbench.runner import to_do
 from precbench.store import Store
-from precbench.text import duration, one_line
+from precbench.text import count, duration, one_line
 
 _REGRESSED = 4
 
@@ -39,13 +39,13 @@ class _Run:
     @property
     def about(self) -> str:
         """What will run, and about how long."""
-        claims = f"{len(self.claims)} claim{'s' * (len(self.claims) != 1)}"
+        claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
         data = ", ".join(self.options.datasets or ())
         how = "one at a time, as times are compared" if self.options.timing else ""
         parts = (
-            f"{self.n_trials} trial{'s' * (self.n_trials != 1)} to run",
+            f"{count(self.n_trials, 'trial')} to run",
             f"about {duration(self.seconds)}",
             how,
         )

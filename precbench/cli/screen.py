@@ -168,8 +168,10 @@ class Progress:
         """Return how many workers there are and trials failed, and how long the others take."""
         left = (time.monotonic() - self._started) / self._done * (self._total - self._done)
         parts = [count(self._workers(), "worker")] if self._workers else []
-        parts += [f"{self._failed} failed"] * bool(self._failed)
-        parts += [f"about {duration(left)} left"] * (left > 1)
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if left > 1:
+            parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
 
     def _follow(self) -> None:

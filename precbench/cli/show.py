@@ -15,7 +15,7 @@ from precbench.errors import InputError
 from precbench.model import Model
 from precbench.quality import Quality, describe_quality
 from precbench.strict_json import Count, Fields, Text, checked
-from precbench.text import one_line
+from precbench.text import count, one_line
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
@@ -72,13 +72,13 @@ def _print_line(text: str, indent: str) -> None:
 
 
 def _kind(model: Model) -> str:
-    features = f"{model.n_features:,} feature{'s' * (model.n_features != 1)}"
+    features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
     if model.trees is None:
         return f"weights of {features}"
     n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
-    return f"{n_trees:,} tree{'s' * (n_trees != 1)} with {n_nodes:,} nodes on {features}"
+    return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 
 def _made(making: _Making) -> str:

@@ -51,7 +51,8 @@ class OnScreen:
             yield Text(STAND_IN, style="bold yellow")
         blocks = _blocks(names, others, width)
         for i, block in enumerate(blocks):
-            yield from [Text()] * (i > 0)
+            if i > 0:
+                yield Text()
             yield _grid(names, block, width)
         if not blocks:
             yield from _paragraphs(names, others, width)

@@ -9,7 +9,7 @@ from typing import Any
 from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
-from precbench.text import one_line
+from precbench.text import count, one_line
 
 
 def validate_configs(names: Sequence[str], as_json: bool) -> int:
@@ -41,13 +41,13 @@ def _checked(name: str) -> dict[str, Any]:
         "split": len(config.protocol.indices),
         "point": len(config.sweep_points()),
     }
-    counted = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in sizes.items() if n > 1)
+    counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
     n_trials = len(config.trials())
-    says = f"{n_trials:,} trial{'s' * (n_trials != 1)}{f' ({counted})' if counted else ''}"
+    says = count(n_trials, "trial") + (f" ({counted})" if counted else "")
     return {"config": name, "says": says, "mistakes": []}
 
 
 def _claims_in(path: Path) -> str:
     is_claims = path.name != DEVIATIONS
     n = len(read_claims(path) if is_claims else load_deviations(path))
-    return f"{n:,} {'claim' if is_claims else 'deviation'}{'s' * (n != 1)}"
+    return count(n, "claim" if is_claims else "deviation")

@@ -11,6 +11,7 @@ from precbench.experiment.division import check_division, part_sizes, smallest_p
 from precbench.experiment.trial import Trial
 from precbench.metrics import Metric
 from precbench.store import key_of
+from precbench.text import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Plan:
             sizes = f"{train}/{100 - train} {kind} split"
             if protocol.train_size is not None:
                 sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
-            return f"{sizes}, {n} split{'s' * (n != 1)}"
+            return f"{sizes}, {count(n, 'split')}"
         if protocol.split == "kfold":
             kind = "stratified " if protocol.stratified else ""
             times = f", {protocol.repetitions} repetitions" if protocol.repetitions > 1 else ""
@@ -68,7 +69,7 @@ class Plan:
             share = f"{100 * protocol.test_size:.3g} %"
             if protocol.n_splits == 1:
                 return f"trained on the past, measured on the latest {share}"
-            return f"trained on the past, measured on the next {share}, {n} split{'s' * (n != 1)}"
+            return f"trained on the past, measured on the next {share}, {count(n, 'split')}"
         if protocol.split == "provided":
             return "the provided training and test sets"
         return "trained and measured on all rows"

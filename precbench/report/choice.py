@@ -11,6 +11,7 @@ from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_test
+from precbench.text import count
 from precbench.topk import resolve_k
 
 __all__ = ["Choice", "choice_table", "choose_method"]
@@ -210,7 +211,7 @@ def _paragraph(choice: Choice) -> str:
 
 def _splits(choice: Choice) -> str:
     some = f"{choice.splits} of " if choice.splits < choice.splits_asked else ""
-    return f"{some}{choice.splits_asked} split{'s' * (choice.splits_asked != 1)}"
+    return f"{some}{count(choice.splits_asked, 'split')}"
 
 
 def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:

@@ -74,7 +74,9 @@ class Document:
         lines = [_complaint(*problem) for problem in placed]
         lines = list(dict.fromkeys(lines))
         more = len(lines) - MAX_MISTAKES
-        shown = lines[:MAX_MISTAKES] + [f"{self.file}: and {more:,} more"] * (more > 0)
+        shown = lines[:MAX_MISTAKES]
+        if more > 0:
+            shown.append(f"{self.file}: and {more:,} more")
         return InputError("\n".join(shown))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:

@@ -12,6 +12,7 @@ from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outc
 from precbench.claims.kinds.base import MeasuredClaim, Texts
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import LEVEL, MIN_REPETITIONS, MIN_SPLITS, Verdict, sign_test
+from precbench.text import count
 from precbench.yaml.models import Items
 
 __all__ = ["OrderClaim"]
@@ -87,7 +88,7 @@ class OrderClaim(MeasuredClaim):
         needed = MIN_REPETITIONS if self.one_draw else MIN_SPLITS
         needed = 1 if self.deterministic else needed
         if len(better) < needed:
-            reason = f"needs {needed} split{'s' * (needed > 1)}"
+            reason = f"needs {count(needed, 'split')}"
             return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **about)
         if self.deterministic:
             holds = wins == len(better)

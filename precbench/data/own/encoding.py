@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.errors import InputError, did_you_mean
+from precbench.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ class Gaps:
             for name, texts in self.unseen.items()
             if name not in unknown
         ] + [
-            f"{n:,} value{'s' * (n > 1)} filled in {name}"
+            f"{count(n, 'value')} filled in {name}"
             for name, n in self.filled.items()
             if name not in empty
         ]
@@ -94,7 +95,7 @@ class Gaps:
                 f"the training rows had none of the values in {listed(unknown)}: all are treated "
                 "as unknown"
             )
-        return found + [listed(counts)] * bool(counts)
+        return [*found, listed(counts)] if counts else found
 
 
 def _many(n_categories: int) -> str:

@@ -21,6 +21,7 @@ from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
 from precbench.results import Run
+from precbench.text import count
 
 __all__ = ["Page", "experiment_page", "ledger_about", "study_page"]
 
@@ -146,7 +147,7 @@ def experiment_page(
         machines=machines(run.folder, trials),
     )
     n = len(run.solvers)
-    facts = [f"{n} method{'s' * (n != 1)} on {', '.join(run.datasets)}"]
+    facts = [f"{count(n, 'method')} on {', '.join(run.datasets)}"]
     facts += [f"{dataset}: best {best}" for dataset, best in _best(run, summary).items()]
     return Page(html, run.folder.name, run.title, run.source, facts, marks, _counted(ledger))
 
