@@ -40,7 +40,8 @@ from tests.helpers import invoke, refused, run
 def registered(group, *path):
     """Return all commands of a group and of the groups in it, by what one types."""
     found = {}
-    for name, command in group.commands.items():
+    for name in group.commands:
+        _, command, _ = group.resolve_command(typer.Context(group), [name])
         found |= {" ".join([*path, name]): command}
         found |= registered(command, *path, name) if hasattr(command, "commands") else {}
     return found

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
@@ -20,6 +22,7 @@ from precbench.claims.ledger import (
     updated,
 )
 from precbench.claims.verdicts import Verdict
+from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
@@ -145,3 +148,56 @@ def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
     quick = (config for config in configs if isinstance(config, Study) and config.is_quick)
     return {config.name: config.compute() for config in quick}
+
+
+def check(
+    results: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+    ],
+    update_reference: Annotated[
+        bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
+    ] = False,
+    reference: Annotated[
+        Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
+    ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
+    ] = False,
+    paper: Annotated[
+        str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Report for each published number whether the results reproduce it.
+
+    Lists the claims that these results bear on, best verdicts last; the ledger files contain all
+    claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
+    results do not cover or cannot decide (stand-in data, smoke size, too few runs) are not
+    compared.
+
+    Exit code 4: a verdict is worse than in the reference, or there are no results.
+
+    \b
+    Examples:
+      precbench check results/
+      precbench check results/ --paper kar2015 --verdict "trend only"
+      precbench list claims --paper rudin2009 --verdict "not reproduced"
+    """
+    options = CheckOptions(
+        out=out,
+        reference=reference,
+        update_reference=update_reference,
+        as_json=as_json,
+        show_all=show_all,
+        paper=paper,
+        verdict=verdict,
+    )
+    return check_results(results, options)

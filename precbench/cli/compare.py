@@ -4,9 +4,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from precbench.cli import completion
 from precbench.cli.model import check_target, plain_value
+from precbench.cli.options import (
+    Categorical,
+    Drop,
+    Form,
+    Groups,
+    Json,
+    K,
+    Label,
+    Missing,
+    OwnFile,
+    Positive,
+    Time,
+)
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
@@ -78,3 +94,86 @@ def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
         about = {"folder": summary["folder"], "model": options.save and str(options.save)}
         print(json.dumps({**about, **choice.to_dict()}, indent=1))
     return int(has_failed(summary))
+
+
+def compare(
+    file: OwnFile,
+    label: Label = None,
+    k: K = "0.25",
+    positive: Positive = None,
+    groups: Groups = None,
+    time: Time = None,
+    drop: Drop = None,
+    categorical: Categorical = "error",
+    missing: Missing = "error",
+    form: Form = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare this method; repeatable [default: those of configs/compare.yaml].",
+            autocompletion=completion.solvers,
+        ),
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Number of trials to run at a time [default: all cores]."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    config: Annotated[
+        Path | None, typer.Option(help="Also write the config that repeats the comparison.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Fit the best method to all rows, and write the model to this file."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compare methods for the top of your own list, and recommend one.
+
+    Linear methods, random features and boosted trees are trained on 70 % of the rows, with
+    parameters chosen on some of them, and ranked by the hits among the first k of the other
+    rows; this is repeated on several random splits, or on the latest rows with --time. Differences
+    within the noise of the splits are called ties. An interrupted comparison resumes where it left
+    off.
+
+    \b
+    Examples:
+      precbench compare customers.csv --label churned --positive yes --k 100 \\
+          --save top.npz
+      precbench compare visits.parquet --label ill --groups patient \\
+          --k "1 %" --missing median
+    """
+    from precbench.contest import cores
+
+    data = {
+        "file": file,
+        "format": form,
+        "label": label,
+        "positive": positive,
+        "groups": groups,
+        "time": time,
+        "drop": drop,
+        "categorical": None if categorical == "error" else categorical,
+        "missing": None if missing == "error" else missing,
+    }
+    options = CompareOptions(
+        k=k,
+        solvers=solver or [],
+        n_splits=splits,
+        seed=seed,
+        jobs=jobs or cores(),
+        out=out,
+        config=config,
+        save=save,
+        as_json=as_json,
+    )
+    return compare_methods(data, options)

@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
+from typing import Annotated
 
+import typer
+
+from precbench.cli import completion
+from precbench.cli.options import Json, Mirror
 from precbench.data import DATASETS, find_card, load_dataset
 from precbench.data.cards.clean import clean
 from precbench.data.cards.fetch import FileReport, add_files, info
@@ -13,8 +18,25 @@ from precbench.data.cards.fetch import FileReport, add_files, info
 _WIDTH = 80
 
 
-def fetch_data(names: Sequence[str], mirror: str | None, as_json: bool) -> None:
-    """Download data sets and check their rows against the cards."""
+def fetch_data(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Data sets, see list datasets.", autocompletion=completion.datasets),
+    ],
+    mirror: Mirror = None,
+    as_json: Json = False,
+) -> None:
+    """Download data sets from the mirror or the official addresses into the cache.
+
+    Checksums are verified, and the rows are compared with the card. The cache is the folder
+    $PRECBENCH_CACHE, by default one in the user's cache folder. Exit code 3: no source has the
+    files.
+
+    \b
+    Examples:
+      precbench data fetch letter adult
+      precbench data fetch letter --mirror ~/mirror
+    """
     for name in names:
         find_card(name)
     found = []
@@ -30,13 +52,46 @@ def fetch_data(names: Sequence[str], mirror: str | None, as_json: bool) -> None:
         print(json.dumps(found))
 
 
-def add_data(name: str, files: Sequence[Path], as_json: bool) -> None:
-    """Copy files into the cache."""
+def add_data(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Data set that the files belong to.", autocompletion=completion.datasets
+        ),
+    ],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files that you obtained yourself; data info lists them.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Copy files that cannot be downloaded (kdd08, ppi) into the cache.
+
+    A file with a wrong checksum is refused: it is kept in the cache as NAME.rejected and
+    overwrites nothing.
+
+    \b
+    Example:
+      precbench data add kdd08 training_data.zip
+    """
     _print_reports({name: add_files(name, files)}, as_json)
 
 
-def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
-    """Check cached files; return exit code 2 if one is damaged, 3 if a named data set lacks one."""
+def verify_data(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Check the cached files of data sets against their checksums.
+
+    Exit code 2: a file is damaged. Exit code 3: a named data set lacks a file.
+
+    \b
+    Examples:
+      precbench data verify
+      precbench data verify letter --json
+    """
     reports = {name: info(name, anew=True) for name in names or DATASETS}
     _print_reports(reports, as_json)
     statuses = {file.status for files in reports.values() for file in files}
@@ -45,11 +100,27 @@ def verify_data(names: Sequence[str] | None, as_json: bool) -> int:
     return 3 if names and "missing" in statuses else 0
 
 
-def clean_cache(names: Sequence[str], dry_run: bool, as_json: bool) -> None:
-    """Remove what can be made again from the cache, and all files of these data sets."""
-    for name in names:
+def clean_cache(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data sets whose files are removed, too [default: none]."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove prepared arrays, rejected files and unfinished downloads from the cache.
+
+    Everything removed can be rebuilt or downloaded again, except files you added yourself.
+    Downloaded and added files are removed only for data sets you name.
+
+    \b
+    Examples:
+      precbench data clean --dry-run
+      precbench data clean covtype
+    """
+    for name in names or ():
         find_card(name)
-    removed = clean(names, dry_run=dry_run)
+    removed = clean(names or (), dry_run=dry_run)
     total = sum(removed.values())
     if as_json:
         print(json.dumps({"removed": removed, "bytes": total, "dry_run": dry_run}))
@@ -59,8 +130,18 @@ def clean_cache(names: Sequence[str], dry_run: bool, as_json: bool) -> None:
     print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
-def describe_data(name: str, as_json: bool) -> None:
-    """Print a card and the state of its files."""
+def describe_data(
+    name: Annotated[
+        str, typer.Argument(help="Data set, see list datasets.", autocompletion=completion.datasets)
+    ],
+    as_json: Json = False,
+) -> None:
+    """Describe a data set: its card, and which of its files are in the cache.
+
+    \b
+    Example:
+      precbench data info kdd08
+    """
     card, files = find_card(name), info(name)
     if as_json:
         print(json.dumps({**card.model_dump(mode="json"), "cached": list(map(asdict, files))}))

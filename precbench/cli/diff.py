@@ -3,11 +3,13 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import typer
 
+from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
@@ -55,8 +57,32 @@ class Difference:
         return not self.differing + self.only_first + self.only_second
 
 
-def compare_results(first: Path, second: Path, tolerance: float, as_json: bool) -> int:
-    """Compare two folders of results and return the exit code."""
+def compare_results(
+    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    second: Annotated[Path, typer.Argument(help="Another one, of the same experiments.")],
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Count numbers as equal that differ by no more than this share of the larger.",
+        ),
+    ] = 0.0,
+    as_json: Json = False,
+) -> int:
+    """Compare two folders of results, cell by cell.
+
+    Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the
+    others shows the means, their difference and its paired interval. Times are compared only for
+    trials that ran alone, on the same kind of machine.
+
+    Exit code 1: the numbers differ, or one folder has some that the other lacks.
+
+    \b
+    Examples:
+      precbench diff results other-machine/results
+      precbench diff results/letter before/letter --json
+      precbench diff results other-blas/results --tolerance 1e-9
+    """
     pairs, alone = _pairs(first, second)
     found = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     if as_json:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.filesize import decimal
 
+from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.locations import cache_folder
 
@@ -18,8 +19,18 @@ _KERNELS = Path(__file__).parents[1] / "kernels"
 _EXTRAS = {"cluster": "distributed", "parquet": "pyarrow", "trees": "lightgbm"}
 
 
-def examine(as_json: bool) -> int:
-    """Print what works here and what does not, and return the exit code."""
+def examine(as_json: Json = False) -> int:
+    """Check the installation; paste the output into bug reports.
+
+    Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk space.
+    No user name, host name or address is printed.
+
+    Exit code 1: something is missing.
+
+    \b
+    Example:
+      precbench doctor
+    """
     found: dict[str, Any] = {}
     wrong: list[str] = []
     for name, part in _PARTS.items():

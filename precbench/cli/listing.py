@@ -3,8 +3,11 @@
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.errors import InputError, did_you_mean
 
@@ -157,3 +160,38 @@ def _origin(package: str) -> str:
 
 def _first_line(documented: object) -> str:
     return (inspect.getdoc(documented) or "").partition("\n")[0]
+
+
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="solvers, datasets, metrics, configs, claims or deviations.")
+    ],
+    paper: Annotated[
+        str | None, typer.Option(help="Only claims of this paper, for example rudin2009.")
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(help="Only claims at this place, for example table-3 or section-8."),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(help='Only claims with this verdict, for example "not reproduced".'),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List solvers, data sets, metrics, configs, claims or deviations, one line for each.
+
+    Claims are published numbers and sentences, listed with their verdicts in the committed
+    reference. Deviations are the places where an implementation deliberately differs from its
+    paper, each with the command that shows why.
+
+    With --json the list includes the parameters of solvers (with defaults) and metrics, the
+    sizes of data sets, and all details of claims.
+
+    \b
+    Examples:
+      precbench list configs
+      precbench list solvers --json
+      precbench list claims --paper rudin2009 --verdict "not reproduced"
+    """
+    list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from precbench.cli.options import Json, Mirror
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
@@ -154,3 +157,48 @@ def _write_tables(
     )
     if len(write_results(plan, store, config=name)):
         write_report(store.folder, options.figures)
+
+
+def merge(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="The folder whose records are kept in case of conflict."),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="Config of an experiment that is not shipped; repeatable."),
+    ] = None,
+    mirror: Mirror = None,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Merge results of shards, or of several machines, and make tables and figures.
+
+    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
+    first folder. A result replaces a trial that was skipped or failed, and nothing else is
+    overwritten. Folders may be merged in any order, before or after they are complete, and more
+    than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
+    out.
+
+    Exit code 1: a trial has different numbers in two folders, and nothing was written.
+
+    \b
+    Examples:
+      precbench merge results/shards/* --out results
+      precbench merge one/results another/results --out all --keep one/results
+    """
+    merge_results(
+        MergeOptions(
+            folders=folders,
+            out=out,
+            keep=keep,
+            configs=config or [],
+            mirror=mirror,
+            plots=not no_plots,
+            as_json=as_json,
+        )
+    )

@@ -3,7 +3,11 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from precbench.cli.options import Json
 from precbench.errors import InputError
 from precbench.report.folder import write_report
 from precbench.report.repeat import shipped_config
@@ -13,8 +17,17 @@ from precbench.text import count
 _MARKS = ("results.csv", "illustration.json")
 
 
-def plot_results(results: Path, as_json: bool) -> None:
-    """Draw the tables and figures of one folder of results, or of every such folder in it."""
+def plot_results(
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    as_json: Json = False,
+) -> None:
+    """Redraw the tables and figures of finished runs from their CSV files.
+
+    \b
+    Examples:
+      precbench plot results/letter
+      precbench plot results/
+    """
     folders = result_folders(results)
     for folder in folders:
         Store(folder).refuse_newer()

@@ -2,8 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from precbench.claims import read_evidence
+from precbench.cli.options import Json
 from precbench.cli.plot import result_folders
 from precbench.files import write_whole
 from precbench.report.folder import PAGE, write_report
@@ -11,8 +15,21 @@ from precbench.report.html import index_page, ledger_about
 from precbench.store import Store
 
 
-def write_pages(results: Path, as_json: bool) -> None:
-    """Write the page of one folder of results, or of every such folder in it with an index."""
+def write_pages(
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    as_json: Json = False,
+) -> None:
+    """Write finished runs as HTML pages, to read or to mail.
+
+    report.html in each folder of results holds tables, figures, protocol, verdicts on the published
+    numbers, and the trials behind each number with the command that repeats it. It is one file that
+    loads nothing. A folder of several gets an index.html.
+
+    \b
+    Examples:
+      precbench report results/letter
+      precbench report results/
+    """
     folders = result_folders(results)
     for folder in folders:
         Store(folder).refuse_newer()

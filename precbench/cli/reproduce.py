@@ -5,10 +5,15 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
+from precbench.cli.options import Json, Mirror
 from precbench.cli.outlook import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
@@ -156,3 +161,43 @@ def _planned(
     seconds = expected_seconds(plan, store, trials.values()) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     return [_Run(name, config, claims, options, seconds, len(trials))]
+
+
+def reproduce(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET",
+            help="Data sets, papers (for example kar2015) or configs; see list claims.",
+        ),
+    ],
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
+        ),
+    ] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    mirror: Mirror = None,
+    as_json: Json = False,
+) -> int:
+    """Decide the published claims about a data set, a paper or a config.
+
+    Prints which parts of which configs will run and how long they will take, runs the missing
+    trials, and then prints the verdict on each of the claims. Only real data are used: data sets
+    that cannot be obtained are left out, with a note on how to provide them.
+
+    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
+
+    \b
+    Examples:
+      precbench data add kdd08 training_data.zip
+      precbench reproduce kdd08 --dry-run
+      precbench reproduce kdd08 --jobs 2
+      precbench reproduce kar2015/counterexample
+    """
+    options = RunOptions(jobs=jobs, out=out, dry_run=dry_run, mirror=mirror, as_json=as_json)
+    return reproduce_claims(targets, options)

@@ -12,11 +12,14 @@ from fnmatch import fnmatchcase
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
 
+from precbench.cli import completion
 from precbench.cli.kept import Kept, Shown
+from precbench.cli.options import JSON, MIRROR
 from precbench.cli.screen import Progress, Screen, measuring, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
@@ -492,3 +495,196 @@ def _present(
     console.print(f"tables and records: {store.folder}")
     for kind, place in files:
         console.print(f"{kind}: {store.folder / place}")
+
+
+_CHOICE, _WORKERS = "What to run", "How to run"
+_FILES, _SCREEN = "Data and results", "What to show"
+
+
+def run(
+    configs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CONFIG",
+            help="Names (see list configs) or files.",
+            autocompletion=completion.configs,
+        ),
+    ],
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
+            autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave these solvers out, likewise; repeatable.",
+            autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only these data sets, likewise; repeatable.",
+            autocompletion=completion.datasets,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    splits: Annotated[
+        str | None,
+        typer.Option(
+            "--splits",
+            "--seeds",
+            help="Run only these splits, for example 0,2 or 0-4.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke", help="Run at the smoke size of the config.", rich_help_panel=_CHOICE
+        ),
+    ] = False,
+    rerun: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATUS",
+            help="Run again only the trials with this status: timeout, crashed, interrupted, "
+            "failed (which includes these three), diverged or skipped; with "
+            "changed-code also what other code of the same versions has trained; repeatable.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Repeat finished trials.", rich_help_panel=_CHOICE)
+    ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time.", rich_help_panel=_WORKERS
+        ),
+    ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = None,
+    cluster_wait: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds to wait for the scheduler and for workers.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = 30.0,
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing",
+            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
+            "machine than others of their split.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="List what would run, how long, and what data to fetch.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)
+    ] = Path("results"),
+    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None,
+    no_stand_in: Annotated[
+        bool,
+        typer.Option(
+            "--no-stand-in",
+            help="Fail if data are missing; never leave them out or use synthetic data instead.",
+            rich_help_panel=_FILES,
+        ),
+    ] = False,
+    no_plots: Annotated[
+        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print trials that are not ok, and nothing else.",
+            rich_help_panel=_SCREEN,
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
+        ),
+    ] = False,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to which a line of JSON is added at each step of the run.",
+            rich_help_panel=_SCREEN,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False,
+) -> int:
+    """Run experiments: train the missing trials, then write tables and figures.
+
+    A run that was stopped resumes; after a change to a config only the affected trials run again.
+    Figures are drawn again only if the results have changed; plot draws them in any case. If
+    nothing has changed since the last run, its tables are shown again.
+
+    With --json the final values are printed, means over the splits.
+
+    \b
+    Examples:
+      precbench run configs/letter.yaml --jobs 2
+      precbench run letter --solver 'sgd-*' --splits 0-1
+      precbench run kdd08 --timing --mirror ~/mirror
+      precbench run letter --rerun timeout --rerun crashed
+    """
+    from precbench.experiment.shard import Shard
+
+    options = RunOptions(
+        solvers=solver,
+        datasets=dataset,
+        skip=skip or [],
+        splits=split_numbers(splits),
+        rerun=rerun_statuses(rerun or []),
+        jobs=jobs,
+        cluster=cluster,
+        cluster_wait=cluster_wait,
+        smoke=smoke,
+        dry_run=dry_run,
+        timing=timing,
+        out=out,
+        force=force,
+        mirror=mirror,
+        stand_ins=not no_stand_in,
+        plots=not no_plots,
+        quiet=quiet,
+        verbose=verbose,
+        events=events,
+        shard=None if shard is None else Shard.parse(shard),
+        as_json=as_json,
+    )
+    return run_configs(configs, options)

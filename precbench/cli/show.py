@@ -4,11 +4,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from pydantic import Field
 
+from precbench.cli.options import Json
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
@@ -30,8 +32,34 @@ class _Making(Fields):
     versions: dict[Text, Text] = Field(default_factory=dict)
 
 
-def show(what: str, results: Path, as_json: bool) -> None:
-    """Describe the model or the trial that an argument names."""
+def show(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="Model file (see fit), key of a trial or its beginning, or DATASET/SOLVER/SPLIT.",
+        ),
+    ],
+    results: Annotated[
+        Path, typer.Option(help="Folder of results, or of one experiment, with the trial.")
+    ] = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Describe a saved model, or a trial behind a number of a table.
+
+    For a model: its solver, rows, columns and measured quality. Weights are those of the scaled
+    features. With --json all columns are listed.
+
+    For a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
+    machine, whether it would run again, and the command that repeats it. Keys are in the `key`
+    column of results.csv.
+
+    \b
+    Examples:
+      precbench show top.npz
+      precbench show letter/sgd-avg/0
+      precbench show 000bda98 --results results/letter
+    """
     if Path(what).exists():
         _show_model(what, as_json)
     elif Path(what).suffix == ".npz":

@@ -5,8 +5,11 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.report.table import Cell, Table
@@ -61,8 +64,22 @@ class Status:
     seconds_left: float | None
 
 
-def show_status(results: Path, as_json: bool) -> None:
-    """Show what is done, running, failed and pending."""
+def show_status(
+    results: Annotated[
+        Path, typer.Argument(help="Folder of results, or of one experiment.")
+    ] = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Show which trials are done, running, failed or pending, also during a run.
+
+    Counts the trials requested by the last run of each experiment. The remaining time is estimated
+    from the trials that this run has finished.
+
+    \b
+    Examples:
+      precbench status
+      precbench status results/letter --json
+    """
     found = [_status(store) for store in stores(results)]
     if as_json:
         print(json.dumps([asdict(of) for of in found], indent=1))

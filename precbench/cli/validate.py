@@ -2,19 +2,42 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
+from precbench.cli import completion
+from precbench.cli.options import Json
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
 from precbench.text import count, one_line
 
 
-def validate_configs(names: Sequence[str], as_json: bool) -> int:
-    """Check configs, print what they would run or their mistakes, and return the exit code."""
-    found = [_checked(name) for name in names]
+def validate_configs(
+    configs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CONFIG",
+            help="Names (see list configs) or files.",
+            autocompletion=completion.configs,
+        ),
+    ],
+    as_json: Json = False,
+) -> int:
+    """Check configs, or files of claims, without running anything, and without their data.
+
+    Every mistake of every config is reported with its line, and what may have been meant.
+
+    Exit code 2: there is a mistake.
+
+    \b
+    Examples:
+      precbench validate churn.yaml
+      precbench validate configs/*.yaml --json
+    """
+    found = [_checked(name) for name in configs]
     if as_json:
         print(json.dumps(found, indent=1))
     else:

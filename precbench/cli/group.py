@@ -1,0 +1,97 @@
+"""Groups of commands, which are imported when they are given."""
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from precbench.cli.streams import harmless_streams
+from precbench.errors import PrecbenchError
+from precbench.files import disk_full, is_full
+from precbench.interrupts import INTERRUPTED, interruptible
+
+
+class InGroups(TyperCommand):
+    """Shows the options in groups, those of one panel under its title."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if (shown := param.get_help_record(ctx)) is not None:
+                is_argument = param.param_type_name == "argument"
+                panel = getattr(param, "rich_help_panel", None) or "Options"
+                groups.setdefault("Arguments" if is_argument else panel, []).append(shown)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands by name; the module of one is imported when the command is given.
+
+    Attributes
+    ----------
+    listed : dict of str to tuple of str
+        By name of the command: ``module:function``, and what the list of commands says of it.
+    """
+
+    listed: ClassVar[Mapping[str, tuple[str, str]]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        shown = {
+            name: TyperCommand(name, short_help=about) for name, (_, about) in self.listed.items()
+        }
+        self.commands = {**shown, **self.commands}
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        """Return name, command and the other arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, self._loaded(name) if name in self.listed else command, rest
+
+    def _loaded(self, name: Any) -> Any:
+        """Import a command, with its options."""
+        place, about = self.listed[name]
+        module, function = place.split(":")
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        found = getattr(import_module(f"precbench.cli.{module}"), function)
+        alone.command(name, cls=InGroups, short_help=about)(found)
+        return typer.main.get_command(alone)
+
+
+class MainGroup(LazyGroup):
+    """Reports an error in one line and ends with the documented exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Write nothing that could control a terminal."""
+        with harmless_streams():
+            return super().main(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and end with the exit code that it returns."""
+        try:
+            with interruptible():
+                code = super().invoke(ctx)
+        except (PrecbenchError, KeyboardInterrupt, OSError) as error:
+            text, code = _reported(error)
+            print(f"precbench: {text}", file=sys.stderr)
+            raise typer.Exit(code) from None
+        raise typer.Exit(code or 0)
+
+
+def _reported(error: BaseException) -> tuple[str, int]:
+    """Return what is said of an error, and the exit code; raise one that is no user's."""
+    match error:
+        case PrecbenchError():
+            return str(error), error.exit_code
+        case KeyboardInterrupt():
+            return "interrupted", INTERRUPTED
+        case OSError() if is_full(error):
+            return disk_full(error.filename or "a file"), 1
+        case OSError() if error.filename is not None:
+            return f"{error.filename}: {error.strerror}", 2
+    raise error
