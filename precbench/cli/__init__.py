@@ -1,6 +1,6 @@
 """The command line; a command imports what it needs when it is run."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -19,13 +19,13 @@ class _Precbench(MainGroup):
         "run": ("run:run", "Run experiments."),
         "plot": ("plot:plot_results", "Redraw the tables and figures of finished runs."),
         "report": ("report:write_pages", "Write finished runs as HTML pages, to read or to mail."),
-        "check": ("check:check", "Compare results with the published numbers."),
+        "check": ("check:check_results", "Compare results with the published numbers."),
         "reproduce": (
             "reproduce:reproduce",
             "Decide the published claims about a data set, a paper or a config.",
         ),
         "status": ("status:show_status", "Show which trials are done, running, failed or pending."),
-        "merge": ("merge:merge", "Merge results of shards, or of several machines."),
+        "merge": ("merge:merge_results", "Merge results of shards, or of several machines."),
         "diff": ("diff:compare_results", "Compare two folders of results, cell by cell."),
         "validate": ("validate:validate_configs", "Check configs without running anything."),
         "schema": ("schema:print_schema", "Print a JSON Schema of configs, for editors."),
@@ -35,7 +35,7 @@ class _Precbench(MainGroup):
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
-        "fit": ("model:fit", "Fit a ranking model to your own file and save it."),
+        "fit": ("model:fit_model", "Fit a ranking model to your own file and save it."),
         "score": ("model:score_rows", "Rank the rows of a file with a model and list the top."),
         "show": ("show:show", "Describe a saved model, or a trial behind a number."),
     }

@@ -22,7 +22,7 @@ from precbench.claims.ledger import (
     updated,
 )
 from precbench.claims.verdicts import Verdict
-from precbench.cli.options import Json
+from precbench.cli.options import Json, takes
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
@@ -46,25 +46,57 @@ _REGRESSED = 4
 class CheckOptions:
     """The options of the command."""
 
-    out: Path | None
-    reference: Path | None
-    update_reference: bool
-    as_json: bool
-    show_all: bool = False
-    paper: str | None = None
-    verdict: str | None = None
+    results: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+    ]
+    update_reference: Annotated[
+        bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
+    ] = False
+    reference: Annotated[
+        Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
+    ] = None
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
+    ] = False
+    paper: Annotated[
+        str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
+    ] = None
+    verdict: Annotated[
+        str | None,
+        typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
+    ] = None
+    as_json: Json = False
 
 
+@takes(CheckOptions)
 @plain_strings
-def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
-    """Judge the results in these folders, compare with the reference, return the exit code."""
+def check_results(options: CheckOptions) -> int:
+    """Report for each published number whether the results reproduce it.
+
+    Lists the claims that these results bear on, best verdicts last; the ledger files contain all
+    claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
+    results do not cover or cannot decide (stand-in data, smoke size, too few runs) are not
+    compared.
+
+    Exit code 4: a verdict is worse than in the reference, or there are no results.
+
+    \b
+    Examples:
+      precbench check results/
+      precbench check results/ --paper kar2015 --verdict "trend only"
+      precbench list claims --paper rudin2009 --verdict "not reproduced"
+    """
     claims = load_claims()
     _refuse_unknown(options, claims)
     path = options.reference or reference_path()
     if not path.exists() and not options.update_reference:
         raise InputError(f"there is no reference {path}: --update-reference creates one")
     reference = read_ledger(path) if path.exists() else []
-    evidence = read_evidence(folders)
+    evidence = read_evidence(options.results)
     measured = {*evidence.outcomes, *evidence.values}
     evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
@@ -74,7 +106,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
     else:
         changed = changes(ledger, reference)
 
-    out = Store(options.out or folders[0])
+    out = Store(options.out or options.results[0])
     out.folder.mkdir(parents=True, exist_ok=True)
     texts = {"csv": to_csv(ledger), "json": to_json(ledger), "md": ledger_markdown(ledger)}
     for suffix, text in texts.items():
@@ -92,7 +124,7 @@ def check_results(folders: Sequence[Path], options: CheckOptions) -> int:
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.found:
-        names = ", ".join(map(str, folders))
+        names = ", ".join(map(str, options.results))
         print(f"precbench: nothing was measured: {names} holds no results", file=sys.stderr)
         return _REGRESSED
     worse = [change for change in changed if change.worse]
@@ -148,56 +180,3 @@ def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
     quick = (config for config in configs if isinstance(config, Study) and config.is_quick)
     return {config.name: config.compute() for config in quick}
-
-
-def check(
-    results: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
-    ],
-    update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
-    ] = False,
-    reference: Annotated[
-        Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
-    ] = None,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
-    ] = False,
-    paper: Annotated[
-        str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
-    ] = None,
-    verdict: Annotated[
-        str | None,
-        typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Report for each published number whether the results reproduce it.
-
-    Lists the claims that these results bear on, best verdicts last; the ledger files contain all
-    claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
-    results do not cover or cannot decide (stand-in data, smoke size, too few runs) are not
-    compared.
-
-    Exit code 4: a verdict is worse than in the reference, or there are no results.
-
-    \b
-    Examples:
-      precbench check results/
-      precbench check results/ --paper kar2015 --verdict "trend only"
-      precbench list claims --paper rudin2009 --verdict "not reproduced"
-    """
-    options = CheckOptions(
-        out=out,
-        reference=reference,
-        update_reference=update_reference,
-        as_json=as_json,
-        show_all=show_all,
-        paper=paper,
-        verdict=verdict,
-    )
-    return check_results(results, options)

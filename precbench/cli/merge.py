@@ -1,7 +1,7 @@
 """``precbench merge``."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from precbench.cli.options import Json, Mirror
+from precbench.cli.options import Json, Mirror, takes
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
@@ -29,23 +29,46 @@ _MOST_TOLD = 8
 class MergeOptions:
     """Which folders are put together, and where."""
 
-    folders: Sequence[Path]
-    out: Path
-    keep: Path | None
-    configs: Sequence[str]
-    mirror: str | None
-    plots: bool
-    as_json: bool
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+    ]
+    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")]
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="The folder whose records are kept in case of conflict."),
+    ] = None
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="Config of an experiment that is not shipped; repeatable."),
+    ] = None
+    mirror: Mirror = None
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False
+    as_json: Json = False
 
     @property
     def figures(self) -> Figures:
         """Which figures to draw."""
-        return "changed" if self.plots else "none"
+        return "none" if self.no_plots else "changed"
 
 
+@takes(MergeOptions)
 def merge_results(options: MergeOptions) -> None:
-    """Put the records of folders together and write the tables of each experiment once."""
-    configs = [(load_config(name), name) for name in options.configs]
+    """Merge results of shards, or of several machines, and make tables and figures.
+
+    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
+    first folder. A result replaces a trial that was skipped or failed, and nothing else is
+    overwritten. Folders may be merged in any order, before or after they are complete, and more
+    than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
+    out.
+
+    Exit code 1: a trial has different numbers in two folders, and nothing was written.
+
+    \b
+    Examples:
+      precbench merge results/shards/* --out results
+      precbench merge one/results another/results --out all --keep one/results
+    """
+    configs = [(load_config(name), name) for name in options.config or ()]
     known = {config.name: (config, name) for config, name in configs}
     mergers = _mergers(options)
     console = screen(quiet=options.as_json)
@@ -157,48 +180,3 @@ def _write_tables(
     )
     if len(write_results(plan, store, config=name)):
         write_report(store.folder, options.figures)
-
-
-def merge(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
-    keep: Annotated[
-        Path | None,
-        typer.Option(help="The folder whose records are kept in case of conflict."),
-    ] = None,
-    config: Annotated[
-        list[str] | None,
-        typer.Option(help="Config of an experiment that is not shipped; repeatable."),
-    ] = None,
-    mirror: Mirror = None,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Merge results of shards, or of several machines, and make tables and figures.
-
-    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
-    first folder. A result replaces a trial that was skipped or failed, and nothing else is
-    overwritten. Folders may be merged in any order, before or after they are complete, and more
-    than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
-    out.
-
-    Exit code 1: a trial has different numbers in two folders, and nothing was written.
-
-    \b
-    Examples:
-      precbench merge results/shards/* --out results
-      precbench merge one/results another/results --out all --keep one/results
-    """
-    merge_results(
-        MergeOptions(
-            folders=folders,
-            out=out,
-            keep=keep,
-            configs=config or [],
-            mirror=mirror,
-            plots=not no_plots,
-            as_json=as_json,
-        )
-    )

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -30,10 +30,10 @@ from precbench.cli.options import (
     OwnFile,
     Positive,
     Time,
+    takes,
 )
 from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import is_table, read_new_blocks, read_new_rows, read_own_file
-from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.files import replacing
 from precbench.model import Model, make_solver
@@ -49,47 +49,113 @@ _WORDS = {"true": True, "false": False, "none": None, "null": None}
 class FitOptions:
     """Options of the command."""
 
-    format: Any
-    label: str | None
-    positive: str | None
-    groups: str | None
-    time: str | None
-    weight: str | None
-    drop: Sequence[str]
-    categorical: Any
-    missing: Any
-    solver: str
-    params: Sequence[str]
-    k: str
-    scaling: Any
-    fourier: int | None
-    splits: int
-    seed: int
+    file: OwnFile
+    save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")]
+    label: Label = None
+    positive: Positive = None
+    groups: Groups = None
+    time: Time = None
+    drop: Drop = None
+    categorical: Categorical = "error"
+    missing: Missing = "error"
+    form: Form = None
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="Name of the solver, see list solvers.", autocompletion=completion.solvers
+        ),
+    ] = "sgd-avg"
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Parameter of the solver, for example epochs=50; repeatable. "
+            "See list solvers --json.",
+        ),
+    ] = None
+    k: K = "0.25"
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            help="standardise, unit, unit-norm, standardise-unit-norm or none "
+            "[default: standardise; none for sparse rows and for trees]."
+        ),
+    ] = None
+    fourier: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of random Fourier features to use instead of the features, so that a "
+            "linear solver can learn a nonlinear ranking.",
+        ),
+    ] = None
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of weights of the rows, for logistic-regression, linear-svm, "
+            "hist-gradient-boosting and lightgbm (tables)."
+        ),
+    ] = None
+    splits: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
+    ] = 5
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0
+    as_json: Json = False
 
 
-def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> None:
-    """Measure a solver on splits of the rows, fit it to all rows, and save the model."""
+@takes(FitOptions)
+def fit_model(options: FitOptions) -> None:
+    """Fit a ranking model to your own file, estimate its quality, and save it.
+
+    The quality is that of models fitted to 70 % of the rows and measured on the others, where
+    k rows are the top; with --time, fitted to all earlier rows and measured on the period that
+    follows, a tenth of the rows by default.
+    It is a mean over several such splits, ± half the length of its 95 % interval, which takes
+    into account that splits share rows. Boosted trees are measured for comparison, if that is
+    quick. The saved model is fitted to all rows. During training, solvers cap k at the number of
+    positives, with a warning. The columns of label, groups, time and weight are not features;
+    other dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest one.
+
+    \b
+    Examples:
+      precbench fit mine.csv --label churned --positive yes --drop id \\
+          --categorical one-hot --missing median --save top.npz
+      precbench fit payments.parquet --label fraud --time when --k 50 \\
+          --save top.npz
+      precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
+      precbench fit mine.csv --label churned --solver hist-gradient-boosting \\
+          --save top.npz
+
+    \b
+    Formats, recognised by the suffix or given by --format:
+      .csv .tsv .parquet             the first line has the column names
+      .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
+      .npz                           arrays X and y, or data, indices, indptr,
+                                     shape (CSR) and y
+    """
     k = check_k(plain_value(options.k))
     params = _params(options, k)
+    file, save = options.file, options.save
+    form: Any = options.form  # checked as the file is read, as what follows
+    treatment: dict[str, Any] = {"categorical": options.categorical, "missing": options.missing}
     check_target(save, file)
-    if options.weight is not None and not is_table(file, options.format):
+    if options.weight is not None and not is_table(file, form):
         raise InputError(f"{file}: --weight names a column of a table, and this file has none")
     dataset, encoding = read_own_file(
         file,
-        format=options.format,
+        format=form,
         label=options.label,
         positive=options.positive,
         groups=options.groups,
         time=options.time,
-        drop=[*options.drop, *([options.weight] if options.weight else [])],
-        categorical=options.categorical,
-        missing=options.missing,
+        drop=[*(options.drop or ()), *([options.weight] if options.weight else [])],
+        **treatment,
     )
     X, y = dataset.X, dataset.y
     resolve_k(k, dataset.n_pos, len(y))
     is_linear = isinstance(make_solver(options.solver, {}), LinearRanker)
     scales = not issparse(X) and (is_linear or options.fourier is not None)
-    scaling: Scaling = options.scaling or ("standardise" if scales else "none")
+    scaling: Any = options.scaling or ("standardise" if scales else "none")
     how: dict[str, Any] = {"solver": options.solver, "scaling": scaling, **params}
     if options.fourier is not None:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
@@ -108,7 +174,7 @@ def fit_model(file: Path, save: Path, options: FitOptions, as_json: bool) -> Non
     fitted.about.update(quality.to_dict() | {"weight": options.weight})
     fitted.save(save)
     about = fitted.about
-    if as_json:
+    if options.as_json:
         print(json.dumps({"model": str(save), "solver": options.solver, **about}))
         return
     print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
@@ -230,7 +296,7 @@ def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
 
 def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    for given in options.params:
+    for given in options.param or ():
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
@@ -265,106 +331,3 @@ def _plain_warnings() -> Iterator[None]:
         yield
     for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
         print(f"precbench: warning: {text}", file=sys.stderr)
-
-
-def fit(
-    file: OwnFile,
-    save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")],
-    label: Label = None,
-    positive: Positive = None,
-    groups: Groups = None,
-    time: Time = None,
-    drop: Drop = None,
-    categorical: Categorical = "error",
-    missing: Missing = "error",
-    form: Form = None,
-    solver: Annotated[
-        str,
-        typer.Option(
-            help="Name of the solver, see list solvers.", autocompletion=completion.solvers
-        ),
-    ] = "sgd-avg",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Parameter of the solver, for example epochs=50; repeatable. "
-            "See list solvers --json.",
-        ),
-    ] = None,
-    k: K = "0.25",
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            help="standardise, unit, unit-norm, standardise-unit-norm or none "
-            "[default: standardise; none for sparse rows and for trees]."
-        ),
-    ] = None,
-    fourier: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of random Fourier features to use instead of the features, so that a "
-            "linear solver can learn a nonlinear ranking.",
-        ),
-    ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of weights of the rows, for logistic-regression, linear-svm, "
-            "hist-gradient-boosting and lightgbm (tables)."
-        ),
-    ] = None,
-    splits: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
-    ] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0,
-    as_json: Json = False,
-) -> None:
-    """Fit a ranking model to your own file, estimate its quality, and save it.
-
-    The quality is that of models fitted to 70 % of the rows and measured on the others, where
-    k rows are the top; with --time, fitted to all earlier rows and measured on the period that
-    follows, a tenth of the rows by default.
-    It is a mean over several such splits, ± half the length of its 95 % interval, which takes
-    into account that splits share rows. Boosted trees are measured for comparison, if that is
-    quick. The saved model is fitted to all rows. During training, solvers cap k at the number of
-    positives, with a warning. The columns of label, groups, time and weight are not features;
-    other dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest one.
-
-    \b
-    Examples:
-      precbench fit mine.csv --label churned --positive yes --drop id \\
-          --categorical one-hot --missing median --save top.npz
-      precbench fit payments.parquet --label fraud --time when --k 50 \\
-          --save top.npz
-      precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
-      precbench fit mine.csv --label churned --solver hist-gradient-boosting \\
-          --save top.npz
-
-    \b
-    Formats, recognised by the suffix or given by --format:
-      .csv .tsv .parquet             the first line has the column names
-      .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
-      .npz                           arrays X and y, or data, indices, indptr,
-                                     shape (CSR) and y
-    """
-    options = FitOptions(
-        format=form,
-        label=label,
-        positive=positive,
-        groups=groups,
-        time=time,
-        weight=weight,
-        drop=drop or [],
-        categorical=categorical,
-        missing=missing,
-        solver=solver,
-        params=param or [],
-        k=k,
-        scaling=scaling,
-        fourier=fourier,
-        splits=splits,
-        seed=seed,
-    )
-    fit_model(file, save, options, as_json)

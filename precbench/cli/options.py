@@ -1,7 +1,10 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands have, and commands that take them as one object."""
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,3 +50,19 @@ K = Annotated[
         '(0.25), or a fraction of the rows ("1 %").',
     ),
 ]
+
+
+def takes(options: Callable[..., Any]) -> Callable[[Callable[[Any], Any]], Callable[..., Any]]:
+    """Make a function of a dataclass a command, whose arguments and options are the fields."""
+
+    def decorated(function: Callable[[Any], Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(**values: Any) -> Any:
+            return function(options(**values))
+
+        fields = signature(options)
+        command.__signature__ = fields  # type: ignore[attr-defined]
+        command.__annotations__ = {name: of.annotation for name, of in fields.parameters.items()}
+        return command
+
+    return decorated
