@@ -26,7 +26,6 @@ from precbench.cli.options import (
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
-from precbench.contest import fit_best, prepare
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
@@ -52,6 +51,8 @@ class CompareOptions:
 
 def compare_methods(data: Mapping[str, Any], options: CompareOptions) -> int:
     """Compare methods on a file, print which is recommended, and return the exit code."""
+    from precbench.contest import fit_best, prepare
+
     console = screen(quiet=options.as_json)
     folder = options.config.parent if options.config else Path()
     if not folder.is_dir():

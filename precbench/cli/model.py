@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import typer
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from precbench.cli import completion
 from precbench.cli.options import (
@@ -36,9 +35,6 @@ from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import is_table, read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError
 from precbench.files import replacing
-from precbench.model import Model, make_solver
-from precbench.quality import describe_quality, held_out_quality, held_out_splits
-from precbench.solvers import LinearRanker
 from precbench.text import without_formula
 from precbench.topk import TopK, check_k, resolve_k
 
@@ -133,6 +129,12 @@ def fit_model(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
+    from scipy.sparse import issparse
+
+    from precbench.model import Model, make_solver
+    from precbench.quality import describe_quality, held_out_quality, held_out_splits
+    from precbench.solvers import LinearRanker
+
     k = check_k(plain_value(options.k))
     params = _params(options, k)
     file, save = options.file, options.save
@@ -247,6 +249,8 @@ def score_rows(
     """
     if out is not None:
         _check_out(out, {"the model": model, "the file of the rows": file}, as_json)
+    from precbench.model import Model  # which takes long to import
+
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
@@ -303,6 +307,8 @@ def _params(options: FitOptions, k: TopK) -> dict[str, Any]:
         if name in params:
             raise InputError(f"--param {name} is given twice")
         params[name] = plain_value(text)
+    from precbench.model import make_solver
+
     known = make_solver(options.solver, params).get_params()
     own_options = {"k": ("--k", k), "random_state": ("--seed", options.seed)}
     for name, (option, value) in own_options.items():

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -14,10 +14,12 @@ from precbench.cli.options import Json
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
-from precbench.model import Model
-from precbench.quality import Quality, describe_quality
 from precbench.strict_json import Count, Fields, Text, checked
 from precbench.text import count, one_line
+
+if TYPE_CHECKING:
+    from precbench.model import Model
+    from precbench.quality import Quality
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
@@ -69,6 +71,9 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
+    from precbench.model import Model
+    from precbench.quality import Quality, describe_quality
+
     model = Model.load(path)
     try:
         making = checked(model.about, _Making)
@@ -99,7 +104,7 @@ def _print_line(text: str, indent: str) -> None:
     print(fill(one_line(text), _WIDTH, initial_indent=indent, subsequent_indent="      "))
 
 
-def _kind(model: Model) -> str:
+def _kind(model: "Model") -> str:
     features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
@@ -121,7 +126,7 @@ def _counted(making: _Making) -> str:
     return f"to {making.rows:,} rows, {making.positives:,} positive{weighted}"
 
 
-def _columns(model: Model) -> list[str]:
+def _columns(model: "Model") -> list[str]:
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -144,7 +149,7 @@ def _column(column: Column) -> str:
     return f"{column.name}: {said}{filled}"
 
 
-def _most_used(model: Model) -> str:
+def _most_used(model: "Model") -> str:
     """Return the features with the largest weights, or with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.random_features is not None:
@@ -159,7 +164,7 @@ def _most_used(model: Model) -> str:
     return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
 
 
-def _facts(path: str, model: Model, making: _Making, quality: Quality | None) -> dict[str, Any]:
+def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None") -> dict[str, Any]:
     features, trees = model.random_features, model.trees
     return {
         "model": path,
