@@ -1,6 +1,7 @@
 """What is done, running and left; two folders of results, cell by cell."""
 
 import json
+import os
 import shutil
 
 import pandas as pd
@@ -140,6 +141,19 @@ def test_a_run_at_work_says_how_far_it_is(results):
     assert found["seconds_left"] > 0 and found["process"] > 0
     for text in ("2 of 4", "1 failed", "running (process", " left", "mine/sgd-avg/1: 2.0 s, 25%"):
         assert text in said
+
+
+def test_no_time_left_is_negative_after_the_clock_was_set_back(results, monkeypatch):
+    store = Store(results / "small")
+    store.note_asked(store.keys())
+    first, second, *_ = store.keys()
+    store.remove(first)
+    started = store.asked().started
+    os.utime(store.folder / "trials" / f"{second}.json", (started + 1, started + 1))
+    monkeypatch.setattr("time.time", lambda: started - 3600)
+    with store.lock():
+        assert status(results)["seconds_left"] is None
+        assert " s left" not in invoke("status", results).stdout
 
 
 def test_an_untrusted_key_leads_to_no_other_file(results):

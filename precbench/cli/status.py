@@ -50,7 +50,8 @@ class Status:
         What workers are at: ``trial``, ``share`` of its rows (None if unknown), ``seconds``, and
         whether it is ``tuning``.
     seconds_left : float or None
-        Estimate from the trials that this run has finished; None before the first.
+        Estimate from the trials that this run has finished; None before the first, and when the
+        clock was set back to before the run.
     """
 
     experiment: str
@@ -138,7 +139,7 @@ def _seconds_left(store: Store, asked: Asked | None, left: int) -> float | None:
         return None
     finished = sum(moment >= asked.started for moment in store.moments(asked.keys))
     elapsed = time.time() - asked.started
-    return elapsed / finished * left if finished else None
+    return elapsed / finished * left if finished and elapsed > 0 else None  # else a clock was set
 
 
 def _table(results: Path, found: list[Status]) -> Table:
