@@ -77,4 +77,4 @@ def duration(seconds: float) -> str:
 
 def count(n: int, what: str) -> str:
     """Return a number of things, as ``1 worker`` or ``2 workers``."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -160,9 +160,8 @@ class Progress:
             if is_told:
                 self._bars.console.print(f"{name}: {status}: {outcome}")
         elif is_told or not (self._quiet or self._done % (1 + self._total // _MOST_LINES)):
-            outlook = self._outlook()
-            text = f"[{self._done}/{self._total}{', ' * bool(outlook)}{outlook}] {name}: {status}"
-            print(f"{text}: {outcome}", file=sys.stderr, flush=True)
+            place = ", ".join(filter(None, (f"{self._done}/{self._total}", self._outlook())))
+            print(f"[{place}] {name}: {status}: {outcome}", file=sys.stderr, flush=True)
 
     def _outlook(self) -> str:
         """Return how many workers there are and trials failed, and how long the others take."""

@@ -40,5 +40,7 @@ def repeat_command(
     if config == "":
         return None
     parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
-    parts += ["--solver", solver, "--dataset", dataset, *["--smoke"] * smoke]
+    parts += ["--solver", solver, "--dataset", dataset]
+    if smoke:
+        parts.append("--smoke")
     return f"{shlex.join(parts)} --splits ", " --force"

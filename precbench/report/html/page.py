@@ -117,7 +117,7 @@ def experiment_page(
     Page
     """
     trials = trials_of(run)
-    marks = ["smoke size: says nothing about the methods"] * run.smoke
+    marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
         for dataset in run.datasets
@@ -175,7 +175,7 @@ def study_page(
     -------
     Page
     """
-    marks = ["smoke size"] * about["smoke"]
+    marks = ["smoke size"] if about["smoke"] else []
     rows = [(name, str(value)) for name, value in about["parameters"].items()]
     html = render(
         "study.html.j2",
@@ -265,8 +265,8 @@ def _figures(paths: Iterable[Path], run: Run | None = None) -> list[_Figure]:
 def _name(stem: str, run: Run | None) -> str:
     for kind in sorted(_KINDS, key=len, reverse=True):
         if run is not None and stem.startswith(kind):
-            of = stem.removeprefix(kind).strip("-")
-            return f"{_KINDS[kind]}{': ' * bool(of)}{of}"
+            part = stem.removeprefix(kind).strip("-")
+            return f"{_KINDS[kind]}: {part}" if part else _KINDS[kind]
     return stem
 
 
