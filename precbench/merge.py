@@ -82,11 +82,12 @@ class Merger:
 
     def take(self, taken: dict[str, Store]) -> None:
         """Write records of the sources to the target, each after the machine that it names."""
+        machines = {store: store.environments() for store in dict.fromkeys(taken.values())}
         for key, store in taken.items():
-            record, machines = store.read(key), store.environments()
+            record = store.read(key)
             if record is None:  # removed meanwhile
                 continue
-            content, machine = record.to_dict(), machines.get(record.environment)
+            content, machine = record.to_dict(), machines[store].get(record.environment)
             if machine is not None:
                 content["environment"] = self.target.add_environment(machine)
             self.target.write(content, store.arrays(key))

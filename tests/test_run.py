@@ -369,6 +369,21 @@ def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
     assert passes == {8 * 5 / row_cost}
 
 
+def test_limits_of_many_trials_go_through_the_trials_once(small):
+    class Counted(tuple):
+        n = 0
+
+        def __iter__(self):
+            self.n += 1
+            return super().__iter__()
+
+    plan = make_plan(load_config(small(solvers="{sgd-avg: {limit: {times_slowest: 8}}}")))
+    trials = Counted(plan.trials)
+    counted = replace(plan, trials=trials)
+    assert len({_limits(counted, trial) for trial, _ in plan.trials}) == 1 < len(plan.trials)
+    assert trials.n == 1
+
+
 def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     config = small(
         common="{k: 0.5, epochs: 2, batch_size: 16}",

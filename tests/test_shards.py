@@ -16,6 +16,7 @@ from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.experiment.plan import Plan
 from precbench.experiment.shard import Shard
+from precbench.merge import Merger
 from precbench.store import Store, key_of
 from tests.conftest import mirror_folder
 from tests.helpers import (
@@ -207,6 +208,16 @@ def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
     merge(other, "--out", tmp_path / "r2")
     merge(shards[0], "--out", tmp_path / "r2")
     assert Store(tmp_path / "r2" / "small").read(key).status == "ok"
+
+
+def test_machines_are_read_once_a_folder(shards, tmp_path, monkeypatch):
+    read, folders = Store.environments, []
+    monkeypatch.setattr(Store, "environments", lambda of: folders.append(of.folder) or read(of))
+    sources = [Store(shard / "small") for shard in shards]
+    merger = Merger(Store(tmp_path / "r" / "small"), sources)
+    taken = {key: store for store in sources for key in [*store.keys()]}
+    merger.take(taken)
+    assert folders == [store.folder for store in sources] and len(taken) > len(folders)
 
 
 def test_a_killed_merge_can_be_repeated(shards, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from precbench.data import Dataset
@@ -42,6 +43,17 @@ class Plan:
         """Return the keys of a part of the experiment, see `Experiment.select`."""
         trials = (trial for trial in part.trials() if trial.dataset.name in self.datasets)
         return {_key(trial, self.datasets) for trial in trials}
+
+    @cached_property
+    def most_epochs(self) -> Mapping[tuple[str, Any], int]:
+        """The most epochs of a solver, by data set and point of the sweep; none without any."""
+        most: dict[tuple[str, Any], int] = {}
+        for trial, _ in self.trials:
+            if "epochs" in trial.params:
+                at = trial.dataset.name, trial.sweep
+                here = trial.candidates.get("epochs", [trial.params["epochs"]])
+                most[at] = max(most.get(at, 0), *here)
+        return most
 
     @property
     def protocol(self) -> str:

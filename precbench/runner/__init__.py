@@ -225,12 +225,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
     if trial.limit is not None:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
-            epochs = [
-                max(other.candidates.get("epochs", [other.params["epochs"]]))
-                for other, _ in plan.trials
-                if "epochs" in other.params
-                and (other.dataset, other.sweep) == (trial.dataset, trial.sweep)
-            ]
-            cost = SOLVERS[trial.solver]().row_cost
-            passes = trial.limit.times_slowest * max(epochs, default=inf) / cost
+            epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
+            passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes
