@@ -248,6 +248,20 @@ def test_a_machine_that_goes_away_is_reported(small, tmp_path, no_trials, monkey
     )
 
 
+def test_a_clock_that_is_set_back_ends_the_run(small, tmp_path, no_trials, monkeypatch):
+    """Dask would stand still for an hour."""
+    send = Cluster._send
+
+    def late(*where):
+        monkeypatch.setattr("precbench.runner.cluster._clock", lambda: -time.monotonic())
+        return send(*where)
+
+    monkeypatch.setattr(Cluster, "_send", late)
+    monkeypatch.setattr("precbench.runner.cluster._LOOK_SECONDS", 0)
+    command = ["run", small(), "--cluster", "local:1", "--out", tmp_path]
+    assert "the clock of this machine was set back by" in refused(command, 1)
+
+
 def test_a_trial_killing_two_workers_is_marked_crashed(small, tmp_path, monkeypatch):
     """Dask gives a trial up with its worker, though it may only have waited there."""
     killed = KilledWorker("task", SimpleNamespace(address="there"), 1)

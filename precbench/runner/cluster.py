@@ -20,6 +20,7 @@ from precbench.experiment.trial import Trial
 from precbench.runner.dispatch import no_interrupt
 from precbench.runner.worker import Job, base_record
 from precbench.store import Store
+from precbench.text import duration
 
 try:
     import dask
@@ -84,6 +85,7 @@ class Cluster:
         self._sending = threading.Lock()
         self._seen: dict[str | None, float] = {}
         self._next_look = 0.0
+        self._clock = _clock()
         with ExitStack() as opened:
             options = self._scheduler(opened)
             _silence()
@@ -376,10 +378,18 @@ class Cluster:
         Raises
         ------
         PrecbenchError
-            If the scheduler is gone, or there have been no workers for too long.
+            If the scheduler is gone, there have been no workers for too long, or the clock was set
+            back by as much: Dask sends nothing until it shows the former time again.
         """
         if time.monotonic() < self._next_look:
             return
+        before, self._clock = self._clock, _clock()
+        if (seconds := before - self._clock) > self._wait:
+            raise PrecbenchError(
+                f"the clock of this machine was set back by {duration(seconds)}, for which Dask "
+                "would stand still: what is finished is kept, and the same command resumes from "
+                "there"
+            )
         self._workers = self._asked()
         present = {None, *map(_host, self._workers)} if self._workers else set()
         now = time.monotonic()
@@ -422,6 +432,11 @@ class Cluster:
             f"the scheduler at {self._where} has gone: what is finished is kept, and the same "
             "command resumes from there"
         )
+
+
+def _clock() -> float:
+    """Return by how much the clock of this machine is ahead of one that cannot be set."""
+    return time.time() - time.monotonic()
 
 
 def _host(worker: str) -> str:
