@@ -12,15 +12,15 @@ __all__ = ["code_of"]
 
 
 @cache
-def code_of(package: str, parts: Collection[str] = ()) -> str:
+def code_of(package: str, without: Collection[str] = ()) -> str:
     """Hash the source of a package, compiled modules included.
 
     Parameters
     ----------
     package : str
         Name of a package, or of a single module.
-    parts : collection of str
-        Its modules and packages that count; all without any.
+    without : collection of str
+        Its modules and packages that do not count.
 
     Returns
     -------
@@ -30,21 +30,18 @@ def code_of(package: str, parts: Collection[str] = ()) -> str:
     """
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
-    folder = Path(spec.origin).parent
     if not spec.submodule_search_locations:
         return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:12]
+    folder = Path(spec.origin).parent
     digest = hashlib.sha256()
-    for path in sorted(
-        path for kind in ("*.py", f"*{EXTENSION_SUFFIXES[0]}") for path in folder.rglob(kind)
-    ):
-        place = path.relative_to(folder)
-        if parts and place.parts[0].partition(".")[0] not in parts:
-            continue
-        name = ".".join((package, *place.parts[:-1], path.name.partition(".")[0]))
-        content = (
-            path.read_bytes()
-            if path.suffix == ".py"
-            else getattr(import_module(name), "SOURCE", "").encode()
-        )
-        digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")]):
+        *rooms, file = path.relative_to(folder).parts
+        name = ".".join([*rooms, file.partition(".")[0]])
+        if name.partition(".")[0] not in without:
+            content = path.read_bytes() if path.suffix == ".py" else _source(f"{package}.{name}")
+            digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]
+
+
+def _source(module: str) -> bytes:
+    return str(getattr(import_module(module), "SOURCE", "")).encode()

@@ -200,6 +200,22 @@ def test_pages_of_several_folders_have_an_index(past, tmp_path):
     assert [path.read_bytes() for path in pages] == before
 
 
+@pytest.mark.parametrize("command", ["report", "plot"])
+def test_what_is_drawn_is_said_before_the_next(past, command, monkeypatch):
+    """Many folders take minutes: whoever waits sees how far it is."""
+    other = shutil.copytree(past, past.parent / "z")
+    about = json.loads((other / "experiment.json").read_text())
+    (other / "experiment.json").write_text(json.dumps({**about, "name": "z"}))
+
+    def write(folder, *options):
+        assert folder != other, "only the first is drawn"
+        return write_report(folder, *options)
+
+    monkeypatch.setattr(f"precbench.cli.{command}.write_report", write)
+    result = invoke(command, past.parent)
+    assert result.exception and past.name in result.stdout
+
+
 def test_verdicts_stand_on_the_page_they_are_about(past):
     claim = next(claim for claim in load_claims() if claim.experiment == "letter")
     about = past / "experiment.json"

@@ -1,7 +1,9 @@
 """Keys of trials hold versions, no source: edited code trains nothing, a number that moves does."""
 
 import json
+import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,12 +12,12 @@ from precbench import sources
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import sample, training
-from precbench.experiment.trial import PREPARATION_VERSION, TUNING_VERSION
+from precbench.experiment.trial import NO_NUMBERS, PREPARATION_VERSION, TUNING_VERSION
 from precbench.solvers import CuttingPlane
 from precbench.sources import code_of
 from precbench.store import Store, key_of
 from tests import laws
-from tests.helpers import ROOT, records, run
+from tests.helpers import ROOT, invoke, records, run
 from tests.test_laws import MEMBERS, OWN
 
 pytestmark = pytest.mark.promise("R41")
@@ -139,6 +141,8 @@ def test_records_whose_keys_held_source_code_are_taken_over(finished):
         path.with_suffix(".npz").rename(trials / f"{key}.npz")
         (trials / f"{key}.json").write_text(json.dumps(record | {"key": key, "description": about}))
         path.unlink()
+    said = invoke("show", "mine/sgd-avg/0", "--results", out).stdout
+    assert "the next run takes the record over" in said
     output = run(config, out, "--no-plots").output
     assert "6 trials, 6 of them done already" in output
     assert {path.name for path in records(out / "small")} == {path.name for path in before}
@@ -159,22 +163,39 @@ def package(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("edited", "parts", "is_seen"),
+    ("edited", "without", "is_seen"),
     [
         ("a", (), True),
-        ("a", ("a", "c"), True),
-        ("b", ("a", "c"), False),
-        ("c/d", ("a", "c"), True),
+        ("a", ("b", "c"), True),
+        ("b", ("b", "c"), False),
+        ("c/d", ("b",), True),
+        ("c/d", ("b", "c"), False),
     ],
 )
-def test_an_edit_changes_the_hash_of_what_holds_it(edited, parts, is_seen, package):
-    before = code_of("toy", parts)
+def test_an_edit_changes_the_hash_of_what_holds_it(edited, without, is_seen, package):
+    before = code_of("toy", without)
     (package / f"{edited}.py").write_text("x = 2\n")
     code_of.cache_clear()
-    assert (code_of("toy", parts) != before) == is_seen
+    assert (code_of("toy", without) != before) == is_seen
+
+
+def test_every_module_behind_a_number_counts():
+    """What is left out exists, and none of it is imported where a trial is trained."""
+    program = (
+        "import sys, precbench.runner.worker, precbench.experiment.tuning\n"
+        "from precbench.solvers import SOLVERS\n"
+        "print([SOLVERS[name]() for name in SOLVERS] and ' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("precbench.")}
+    assert {"statistics", "metrics", "losses", "seeds"} <= rooms
+    assert not rooms & set(NO_NUMBERS)
+    assert all(find_spec(f"precbench.{part}") for part in NO_NUMBERS)
 
 
 def test_a_compiled_module_counts_with_what_it_was_compiled_from(monkeypatch):
-    before = sources.code_of.__wrapped__("precbench", ("kernels",))
+    before = sources.code_of.__wrapped__("precbench")
     monkeypatch.setattr("precbench.kernels.push.SOURCE", "edited")
-    assert sources.code_of.__wrapped__("precbench", ("kernels",)) != before
+    assert sources.code_of.__wrapped__("precbench") != before

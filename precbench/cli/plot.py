@@ -31,13 +31,14 @@ def plot_results(
     folders = result_folders(results)
     for folder in folders:
         Store(folder).refuse_newer()
-    reports = {str(folder): write_report(folder) for folder in folders}
-    written = {folder: [str(path) for path in report.files] for folder, report in reports.items()}
+    written = {}
+    for folder in folders:
+        paths = [str(path) for path in write_report(folder).files]
+        written[str(folder)] = paths
+        if not as_json:
+            print("\n".join(paths), flush=True)
     if as_json:
         print(json.dumps(written, indent=1))
-    else:
-        for paths in written.values():
-            print("\n".join(paths))
 
 
 def result_folders(results: Path) -> list[Path]:

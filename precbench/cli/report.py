@@ -1,6 +1,7 @@
 """``precbench report``."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,13 +35,19 @@ def write_pages(
     for folder in folders:
         Store(folder).refuse_newer()
     ledger = ledger_about(read_evidence([results]))
-    reports = [write_report(folder, "changed", ledger) for folder in folders]
+    pages = []
+    for folder in folders:
+        report = write_report(folder, "changed", ledger)
+        assert report.page is not None
+        pages.append(replace(report.page, html=""))  # all of them would not be small
+        if not as_json:
+            print(folder / PAGE, flush=True)  # a figure takes half a second
     written = [folder / PAGE for folder in folders]
     if folders != [results]:
-        entries = [report.page for report in reports]
-        write_whole({results / "index.html": index_page(entries).encode()})
-        written.insert(0, results / "index.html")
+        index = results / "index.html"
+        write_whole({index: index_page(pages).encode()})
+        written.insert(0, index)
+        if not as_json:
+            print(index)
     if as_json:
         print(json.dumps([str(path) for path in written], indent=1))
-    else:
-        print("\n".join(map(str, written)))

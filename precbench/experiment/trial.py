@@ -26,17 +26,8 @@ PREPARATION_VERSION = 1
 TUNING_VERSION = 1
 """Of how candidates are measured and one is chosen."""
 
-_BEHIND_NUMBERS = (
-    "data",
-    "experiment",
-    "kernels",
-    "losses",
-    "metrics",
-    "runner",
-    "seeds",
-    "solvers",
-    "topk",
-)
+NO_NUMBERS = ("claims", "cli", "contest", "merge", "model", "papers", "quality", "report", "score")
+"""Parts of the package without which a trial is trained."""
 
 _FOURIER = "fourier."
 _SOURCE = {
@@ -201,7 +192,7 @@ class Trial:
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
-        own = code_of("precbench", _BEHIND_NUMBERS)
+        own = code_of("precbench", NO_NUMBERS)
         return own if package == "precbench" else f"{own} {code_of(package)}"
 
     def description(self, data_sha256: str) -> dict[str, Any]:

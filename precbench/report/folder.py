@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,6 +18,7 @@ from precbench.report.study import draw_study, is_study, study_tables, write_stu
 from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
 from precbench.results import plain_strings, read_run, read_values
+from precbench.sources import code_of
 from precbench.strict_json import Fields, checked, load
 
 __all__ = ["Figures", "Report", "write_report"]
@@ -28,6 +29,18 @@ _INPUTS = (
     *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
     *("illustration.json", "values.csv"),
 )
+NOT_DRAWING = (
+    "cli",
+    "contest",
+    "quality",
+    "runner",
+    "score",
+    "data",
+    "experiment",
+    "kernels",
+    "solvers",
+)
+"""Parts of the package that no report imports, by the contracts in ``pyproject.toml``."""
 
 
 class Report(NamedTuple):
@@ -134,12 +147,7 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
 def _hash_of_inputs(folder: Path) -> str:
     """Hash the results of a folder, and the code that draws."""
     results = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    return _hash(results, version("matplotlib") + _hash_of_code())
-
-
-@cache
-def _hash_of_code() -> str:
-    return _hash(sorted(Path(__file__).parents[1].rglob("*.py")), "")
+    return _hash(results, version("matplotlib") + code_of("precbench", NOT_DRAWING))
 
 
 def _hash(files: Iterable[Path], more: str) -> str:
