@@ -333,7 +333,14 @@ def test_a_kind_of_claim_of_a_package_judges(small, tmp_path):
     assert "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
 
 
-def test_what_is_no_kind_of_claim_is_refused(install):
-    install("precbench.claims", "extra_thing:thing", thing="thing = 5")
-    with pytest.raises(InputError, match="is no subclass of"):
+@pytest.mark.parametrize(
+    ("thing", "reason"),
+    [
+        ("thing = 5", "is no subclass of"),
+        ("from precbench.claims import Claim\nclass thing(Claim): kind: str", "has no judge"),
+    ],
+)
+def test_what_is_no_kind_of_claim_is_refused(thing, reason, install):
+    install("precbench.claims", "extra_thing:thing", thing=thing)
+    with pytest.raises(InputError, match=reason):
         Registry("precbench.claims", {}, KINDS._check)["mine"]

@@ -587,7 +587,7 @@ def test_selection_options_are_refused(option, tmp_path):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        ({"kind": "unheard-of"}, "newer precbench"),
+        ({"kind": "unheard-of"}, "study that is not installed, 'unheard-of'"),
         ({"schema": 99}, "newer precbench"),
         ({"schema": "1"}, "schema: Input should be a valid integer"),
         ({"parameters": None}, None),

@@ -88,9 +88,9 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
         )
     if len(found) > 1:
         listed = [f"{store.folder}: {record.key[:12]}" for store, record in found]
-        shown = ", ".join(
-            [*listed[:_MOST_LISTED], *(["..."] if len(listed) > _MOST_LISTED else [])]
-        )
+        shown = ", ".join(listed[:_MOST_LISTED])
+        if len(listed) > _MOST_LISTED:
+            shown += ", ..."
         raise InputError(
             f"{len(found)} trials match {what} ({shown}): give a longer key, or the folder of one "
             "experiment (--results)"
@@ -187,6 +187,8 @@ def _chosen(trial: Record) -> str:
 
 def _state(trial: Record, changed: list[str]) -> str:
     noted = f"{trial.code}; " if trial.code else ""
+    if "code" in trial.description.to_dict():
+        return "of former keys, which held it: the next run takes the record over"
     if not isinstance(trial.description.algorithm_version, dict):
         return f"{noted}of an early version: the trial would run again"
     if changed:

@@ -132,11 +132,16 @@ def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 def _read(folder: str | os.PathLike[str]) -> Result:
     about = read_description(folder)
-    if about["schema"] not in range(1, SCHEMA + 1) or about["kind"] not in STUDIES:
+    where = Path(folder) / "illustration.json"
+    if about["schema"] not in range(1, SCHEMA + 1):
         raise InputError(
-            f"{Path(folder) / 'illustration.json'} was written by a newer precbench (schema "
-            f"{about['schema']}, kind {about['kind']}): update precbench, or write elsewhere with "
-            "--out"
+            f"{where} was written by a newer precbench (schema {about['schema']}): update "
+            "precbench, or write elsewhere with --out"
+        )
+    if about["kind"] not in STUDIES:
+        raise InputError(
+            f"{where} is of a kind of study that is not installed, {about['kind']!r}: update "
+            "precbench, or install the package that adds it"
         )
     kind = STUDIES[about["kind"]]
     values = read_csv(Path(folder) / "values.csv", kind.text, (*kind.numbers, "value"))

@@ -1,6 +1,7 @@
 """The kinds of claims: a file each, which says how it is written, what it reads, how it judges."""
 
 from importlib import import_module
+from inspect import isabstract
 
 from precbench.claims.kinds.base import Claim
 from precbench.errors import InputError
@@ -29,6 +30,8 @@ def _built_in(name: str) -> type[Claim]:
 def _checked(kind: object) -> type[Claim]:
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
         raise InputError(f"{kind!r} is no subclass of precbench.claims.kinds.Claim")
+    if isabstract(kind):
+        raise InputError(f"{kind.__name__} has no judge")
     return kind
 
 

@@ -1,5 +1,6 @@
 """What all kinds of claims have in common."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -143,6 +144,7 @@ class Claim(Section):
             refuse(at((), ["should be above 0"] if self.is_positive and value <= 0 else []))
         return self
 
+    @abstractmethod
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Give the claim its verdict.
 
@@ -160,7 +162,6 @@ class Claim(Section):
         MissingError
             If nothing was measured that it could be compared with.
         """
-        raise NotImplementedError
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
