@@ -13,12 +13,10 @@ from precbench.cli.options import Json, Mirror, takes
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
-from precbench.experiment.plan import make_plan
 from precbench.experiment.shard import Shard
 from precbench.merge import Merger
 from precbench.report.folder import Figures, write_report
 from precbench.report.repeat import shipped_config
-from precbench.score import write_results
 from precbench.store import Store, stores
 from precbench.text import count, one_line
 
@@ -171,6 +169,9 @@ def _config_of(
 def _write_tables(
     config: Experiment, name: str, smoke: bool, store: Store, options: MergeOptions
 ) -> None:
+    from precbench.experiment.plan import make_plan  # which take long to import
+    from precbench.score import write_results
+
     found = {record.dataset for record in store.records()}
     plan = make_plan(
         config,
