@@ -102,8 +102,7 @@ def changed_npz(rng: random.Random, content: bytes) -> bytes:
         return changed_bytes(rng, content)
     with np.load(io.BytesIO(content)) as file:
         arrays = dict(file)
-    for _ in range(rng.randint(1, 2)):
-        name = rng.choice(list(arrays))
+    for name in rng.sample(list(arrays), min(rng.randint(1, 2), len(arrays))):
         if name == "description" and rng.random() < 0.9:
             text = json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
             arrays[name] = np.array(text)
@@ -111,7 +110,7 @@ def changed_npz(rng: random.Random, content: bytes) -> bytes:
             arrays.pop(name)
         else:
             arrays[name] = changed_array(rng, arrays[name])
-        arrays = arrays or {"x": np.zeros(1)}
+    arrays = arrays or {"x": np.zeros(1)}
     stream = io.BytesIO()
     rng.choice([np.savez, np.savez, np.savez, np.savez_compressed])(stream, **arrays)
     return stream.getvalue()
