@@ -26,8 +26,8 @@ _HOMES = {
     "DATASETS": "precbench.data",
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
-    "Model": "precbench.model",
-    "compare": "precbench.contest",
+    "Model": "precbench.advice.model",
+    "compare": "precbench.advice.compare",
     "precision_at_k_scorer": "precbench.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }

@@ -209,7 +209,9 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder against a second run; the system releases it when the process dies.
+        """Hold the folder against a second run, and remove what killed ones have left in it.
+
+        The system releases it when the process dies.
 
         Raises
         ------
@@ -234,6 +236,7 @@ class Store:
                 stream.write(str(os.getpid()))
                 stream.flush()
             self._lock = stream.fileno()
+            self._sweep_temporaries()
             yield
 
     def require_lock(self) -> None:
@@ -444,13 +447,11 @@ class Store:
             _write({path: _json(description)})
         return name
 
-    def sweep_temporaries(self) -> int:
-        """Remove the files of killed runs and return their number; call it under `lock`."""
+    def _sweep_temporaries(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()
-        return len(stray)
 
     def _file(self, key: str) -> Path:
         return self._trials / f"{key}.json"

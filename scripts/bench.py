@@ -27,8 +27,8 @@ from reference import BENCH
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.advice.model import Model
 from precbench.data import read_svmlight
-from precbench.model import Model
 from precbench.solvers import (
     BBR,
     LCBR,

@@ -24,13 +24,13 @@ import typer
 from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
+from precbench.advice.model import Model
 from precbench.cli import app
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
-from precbench.model import Model
 from precbench.solvers import SOLVERS
 from precbench.solvers.passes import PassRanker
 from precbench.statistics import resampled_interval, resampled_test
@@ -51,7 +51,7 @@ REGISTERED = registered(typer.main.get_command(app))
 COMMANDS = {name: of for name, of in REGISTERED.items() if not hasattr(of, "commands")}
 HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
-TABLE_OPTIONS = {
+TABLE = {
     "label": "churned",
     "positive": "yes",
     "drop": "id",
@@ -59,6 +59,7 @@ TABLE_OPTIONS = {
     "categorical": "one-hot",
     "missing": "median",
 }
+TABLE_OPTIONS = {**TABLE, "solver": "sgd-avg"}
 
 
 def as_options(options):
@@ -85,7 +86,7 @@ def table():
 def files(table, tmp_path, monkeypatch):
     """A folder to work in, with the customers as ``mine.csv``; no trees beside other solvers."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.quality._MOST_VALUES", 0)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
     table.to_csv("mine.csv", index=False)
     return tmp_path
 
@@ -255,15 +256,13 @@ def test_npz(files, sparse):
 @pytest.fixture
 def beside_trees(files, monkeypatch):
     """Boosted trees are measured, too."""
-    monkeypatch.setattr("precbench.quality._MOST_VALUES", 10**6)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 10**6)
 
 
 def test_metrics_are_right(files, table, beside_trees):
     """Computed again without the model, the scaling and the metrics of the package."""
     about = json.loads(fit_table(k="0.5", splits="3").stdout)
-    dataset, _ = read_own_file(
-        "mine.csv", **{k: [v] if k == "drop" else v for k, v in TABLE_OPTIONS.items()}
-    )
+    dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     plain = table.drop(columns=["id", "patient", "churned"])
     numbers = plain[["a", "b", "c"]].fillna(plain[["a", "b", "c"]].median())
     city = plain["city"].fillna(plain["city"].mode()[0])
@@ -324,6 +323,20 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     assert fourth == "sgd-avg, fitted to all rows: top.npz"
 
 
+def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
+    page = Path(__file__).parent.parent / "docs/which-method.md"
+    recommended = re.search(r"\*\*.*use `(.*)`\.\*\*", page.read_text())[1]
+    (files / "mine.svm").write_text("1 1:1\n0 900:2\n" * 30)
+    table = ["mine.csv", *as_options({**TABLE, "splits": "1"})]
+    for rows, solver in (
+        (table, recommended),
+        ([*table, "--fourier", "8"], "sgd-avg"),
+        (["mine.svm"], "sgd-avg"),
+    ):
+        about = json.loads(invoke("fit", *rows, "--save", "top.npz", "--json").stdout)
+        assert about["solver"] == solver
+
+
 def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(beside_trees):
     options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
     result = invoke("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
@@ -362,9 +375,7 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
     about = json.loads(invoke("fit", "mine.csv", *weighted).stdout)
     assert (about["rows"], about["features"], about["weight"]) == (300, 6, "w")
     assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
-    dataset, _ = read_own_file(
-        "mine.csv", **{k: [v] if k == "drop" else v for k, v in TABLE_OPTIONS.items()}
-    )
+    dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     X, y, weights = dataset.X[:, :-1], dataset.y, np.arange(300) % 3
     one = Model.load("top.npz")
     assert one.n_features == 6
@@ -729,7 +740,7 @@ def test_an_interrupted_fit(files, end, monkeypatch):
 
 
 @pytest.mark.promise("R3")
-@pytest.mark.parametrize("module", ["typer", "precbench.cli.model", "numpy.random"])
+@pytest.mark.parametrize("module", ["typer", "precbench.cli.fit", "numpy.random"])
 def test_an_interrupt_while_modules_are_imported(module):
     program = f"""
 import signal, sys
@@ -886,7 +897,7 @@ def own(files, isolated, table):
     (files / "lines.svm").write_text(
         "".join(f"{label} 1:{a} 4:{b}\n" for label, (a, _, _, b) in zip(y, X, strict=True))
     )
-    options = ", ".join(f"{k}: {v}" for k, v in (TABLE_OPTIONS | {"drop": "[id]"}).items())
+    options = ", ".join(f"{k}: {v}" for k, v in (TABLE | {"drop": "[id]"}).items())
 
     def write(datasets=None):
         datasets = datasets or (

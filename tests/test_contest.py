@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import precbench
-from precbench.contest import prepare
+from precbench.advice.compare import prepare
+from precbench.advice.model import Model
 from precbench.errors import InputError
 from precbench.metrics import Metric
-from precbench.model import Model
 from precbench.report.choice import choice_table, choose_method
 from precbench.results import read_run
 from precbench.statistics import resampled_interval, resampled_test

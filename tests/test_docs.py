@@ -16,7 +16,8 @@ import survey
 import which_method
 import yaml
 
-from precbench import __version__, contest
+from precbench import __version__
+from precbench.advice import compare
 from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
@@ -122,10 +123,10 @@ def desk(tmp_path, monkeypatch, isolated):
     table["churned"] = np.where(chance > 0.5, "yes", "no")
     table.to_csv("customers.csv", index=False)
     few = {"logistic-regression": {}, "hist-gradient-boosting": {"max_iter": 5}}
-    template = contest._template()
+    template = compare._template()
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
-    monkeypatch.setattr(contest, "_template", lambda: template)
-    monkeypatch.setattr("precbench.quality._MOST_VALUES", 0)  # no trees beside a fit
+    monkeypatch.setattr(compare, "_template", lambda: template)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a fit
     return tmp_path
 
 

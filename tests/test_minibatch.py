@@ -16,11 +16,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.advice.model import Model
 from precbench.errors import InputError
 from precbench.kernels.minibatch import MOST_CANDIDATES
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
-from precbench.model import Model
 from precbench.runner.recorder import Recorder
 from precbench.solvers import (
     BBR,

@@ -20,9 +20,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench import SOLVERS, Model
+from precbench.advice.model import make_solver
 from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
-from precbench.model import make_solver
 from precbench.solvers.classifiers import ranker_of
 from tests import laws
 
@@ -294,7 +294,7 @@ def test_threads_change_no_score(solver, fourier, takes_long, layout, monkeypatc
         threads.add(threading.current_thread())
         return prepared(self, rows)
 
-    monkeypatch.setattr("precbench.model.ROWS_AT_ONCE", 16)
+    monkeypatch.setattr("precbench.advice.model.ROWS_AT_ONCE", 16)
     monkeypatch.setattr(Model, "_prepared", noted)
     for n_jobs in (None, 1, 2, 3, -1):
         threads.clear()
@@ -383,7 +383,9 @@ def test_invalid_rows_are_rejected(saved):
 
 
 def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
-    monkeypatch.setattr("precbench.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)})
+    monkeypatch.setattr(
+        "precbench.advice.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)}
+    )
     with pytest.raises(InputError, match=r"bayes cannot be saved: .* sgd-avg"):
         Model.fit(X, Y, "bayes")
 

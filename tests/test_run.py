@@ -22,7 +22,7 @@ import pytest
 from pydantic import ValidationError, create_model
 
 from precbench.cli.kept import Kept, Shown
-from precbench.cli.run import RunOptions, rerun_statuses
+from precbench.cli.run import RunOptions
 from precbench.cli.status import _DONE
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
@@ -132,7 +132,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
     rows = "rows"
     parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
-    options = RunOptions(jobs=1, out=tmp_path / "out", mirror=None, as_json=False)
+    options = RunOptions(out=tmp_path / "out")
 
     def found(changes=parts, **others):
         return Kept.find(str(small(**changes)), replace(options, **others))
@@ -148,7 +148,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     assert found(jobs=2, as_json=True).shown()
     for part in ({"metrics": "[auc]"}, {"title": "Another"}, {"datasets": "5"}):
         assert not found(parts | part).shown()
-    for others in ({"force": True}, {"timing": True}, {"splits": [0]}, {"plots": False}):
+    for others in ({"force": True}, {"timing": True}, {"splits": "0"}, {"no_plots": True}):
         assert not found(**others).shown()
     rows = "other rows"
     assert not found().shown()
@@ -174,7 +174,7 @@ def test_what_was_shown_is_forgotten_when_any_file_of_a_data_set_changes(kind, s
         file = tmp_path / key
         file.write_text("content")
         config = small(datasets=f"[{{{key}: {key}}}]")
-        options = RunOptions(jobs=1, out=tmp_path / "out", mirror=None, as_json=False)
+        options = RunOptions(out=tmp_path / "out")
         before = Kept.find(str(config), options).begun
         assert Kept.find(str(config), options).begun == before
         file.write_text("other content")
@@ -789,8 +789,8 @@ def test_dry_run_fetches_nothing(cache, tmp_path):
 
 def test_every_status_but_ok_can_be_run_again():
     for status in {*STATUSES} - {"ok"}:
-        assert status in rerun_statuses([status])
-    assert rerun_statuses(["failed"]) == {*RETRIED} == {*STATUSES} - _DONE
+        assert status in RunOptions(rerun=[status]).ended_so
+    assert RunOptions(rerun=["failed"]).ended_so == {*RETRIED} == {*STATUSES} - _DONE
 
 
 def test_dry_run_judges_by_the_trials_before(small, tmp_path):

@@ -46,7 +46,11 @@ def shown(*arguments):
 @pytest.mark.parametrize(
     ("options", "kind", "most"),
     [
-        ((), "sgd-avg, weights of 4 features", r"most weight: a [\d.]+, b -[\d.]+, city"),
+        (
+            ("--solver", "sgd-avg"),
+            "sgd-avg, weights of 4 features",
+            r"most weight: a [\d.]+, b -[\d.]+, city",
+        ),
         (
             TREES,
             "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 4 features",

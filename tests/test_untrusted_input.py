@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.advice.model import Model
 from precbench.claims import read_evidence
 from precbench.errors import InputError
-from precbench.model import Model
 from precbench.report import figures
 from precbench.report.curves import value_against_time
 from precbench.report.folder import write_report

@@ -74,7 +74,6 @@ def merge_results(options: MergeOptions) -> None:
     with ExitStack() as stack:
         for merger in mergers:
             stack.enter_context(merger.target.lock())
-            merger.target.sweep_temporaries()
         compared = [merger.compared() for merger in mergers]
         if conflicts := [conflict for _, found in compared for conflict in found]:
             texts = [f"{trial}: {', '.join(places)}" for trial, places in conflicts[:_MOST_TOLD]]

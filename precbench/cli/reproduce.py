@@ -13,7 +13,7 @@ import typer
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
-from precbench.cli.options import Json, Mirror
+from precbench.cli.options import Json, Mirror, takes
 from precbench.cli.outlook import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
@@ -57,13 +57,56 @@ class _Run:
         return f"{self.name}, {data}: {claims}; {', '.join(filter(None, parts))}"
 
 
-def reproduce_claims(targets: Sequence[str], options: RunOptions) -> int:
-    """Run what decides the claims about these targets, print the verdicts, return the exit code."""
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """Options of the command."""
+
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
+        ),
+    ] = 1
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
+    ] = False
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results")
+    mirror: Mirror = None
+    as_json: Json = False
+
+
+@takes(ReproduceOptions)
+def reproduce(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET",
+            help="Data sets, papers (for example kar2015) or configs; see list claims.",
+        ),
+    ],
+    options: ReproduceOptions,
+) -> int:
+    """Decide the published claims about a data set, a paper or a config.
+
+    Prints which parts of which configs will run and how long they will take, runs the missing
+    trials, and then prints the verdict on each of the claims. Only real data are used: data sets
+    that cannot be obtained are left out, with a note on how to provide them.
+
+    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
+
+    \b
+    Examples:
+      precbench data add kdd08 training_data.zip
+      precbench reproduce kdd08 --dry-run
+      precbench reproduce kdd08 --jobs 2
+      precbench reproduce kar2015/counterexample
+    """
     console = screen(quiet=options.as_json)
     runs: list[_Run] = []
     missing: dict[str, str] = {}
+    asked = RunOptions(**asdict(options), no_stand_in=True)
     for name, (chosen, datasets) in _chosen(targets).items():
-        runs += _planned(name, list(chosen.values()), datasets, options, missing)
+        runs += _planned(name, list(chosen.values()), datasets, asked, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
     for run in runs:
@@ -150,54 +193,14 @@ def _planned(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],
         datasets=available,
-        splits=None if labels else [0],  # any trial counts the rows
+        splits=None if labels else "0",  # any trial counts the rows
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    part = config.select(options.solvers, available, options.splits)
+    part = config.select(options.solvers, available, options.split_indices)
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
     seconds = expected_seconds(plan, store, trials.values()) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     return [_Run(name, config, claims, options, seconds, len(trials))]
-
-
-def reproduce(
-    targets: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TARGET",
-            help="Data sets, papers (for example kar2015) or configs; see list claims.",
-        ),
-    ],
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
-        ),
-    ] = 1,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    mirror: Mirror = None,
-    as_json: Json = False,
-) -> int:
-    """Decide the published claims about a data set, a paper or a config.
-
-    Prints which parts of which configs will run and how long they will take, runs the missing
-    trials, and then prints the verdict on each of the claims. Only real data are used: data sets
-    that cannot be obtained are left out, with a note on how to provide them.
-
-    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
-
-    \b
-    Examples:
-      precbench data add kdd08 training_data.zip
-      precbench reproduce kdd08 --dry-run
-      precbench reproduce kdd08 --jobs 2
-      precbench reproduce kar2015/counterexample
-    """
-    options = RunOptions(jobs=jobs, out=out, dry_run=dry_run, mirror=mirror, as_json=as_json)
-    return reproduce_claims(targets, options)

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from precbench.cli import completion
 from precbench.cli.kept import Kept, Shown
-from precbench.cli.options import JSON, MIRROR
+from precbench.cli.options import JSON, MIRROR, takes
 from precbench.cli.screen import Progress, Screen, measuring, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError, did_you_mean
@@ -47,61 +47,197 @@ _RERUN = {
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
-@dataclass(frozen=True)
+_CHOICE, _WORKERS = "What to run", "How to run"
+_FILES, _SCREEN = "Data and results", "What to show"
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What runs of a config, and how; None means all."""
 
-    jobs: int
-    out: Path
-    mirror: str | None
-    as_json: bool
-    solvers: Sequence[str] | None = None
-    datasets: Sequence[str] | None = None
-    skip: Sequence[str] = ()
-    splits: Sequence[int] | None = None
-    rerun: frozenset[str] = frozenset()
-    smoke: bool = False
-    dry_run: bool = False
-    timing: bool = False
-    force: bool = False
-    shard: "Shard | None" = None
-    stand_ins: bool = False
-    plots: bool = True
-    quiet: bool = False
-    verbose: bool = False
-    events: Path | None = None
-    cluster: str | None = None
-    cluster_wait: float = 30.0
+    solvers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--solver",
+            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
+            autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave these solvers out, likewise; repeatable.",
+            autocompletion=completion.labels,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            help="Run only these data sets, likewise; repeatable.",
+            autocompletion=completion.datasets,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    splits: Annotated[
+        str | None,
+        typer.Option(
+            "--splits",
+            "--seeds",
+            help="Run only these splits, for example 0,2 or 0-4.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke", help="Run at the smoke size of the config.", rich_help_panel=_CHOICE
+        ),
+    ] = False
+    rerun: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATUS",
+            help="Run again only the trials with this status: timeout, crashed, interrupted, "
+            "failed (which includes these three), diverged or skipped; with "
+            "changed-code also what other code of the same versions has trained; repeatable.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None
+    force: Annotated[
+        bool, typer.Option("--force", help="Repeat finished trials.", rich_help_panel=_CHOICE)
+    ] = False
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time.", rich_help_panel=_WORKERS
+        ),
+    ] = 1
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = None
+    cluster_wait: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds to wait for the scheduler and for workers.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = 30.0
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing",
+            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
+            "machine than others of their split.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="List what would run, how long, and what data to fetch.",
+            rich_help_panel=_WORKERS,
+        ),
+    ] = False
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)] = (
+        Path("results")
+    )
+    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None
+    no_stand_in: Annotated[
+        bool,
+        typer.Option(
+            "--no-stand-in",
+            help="Fail if data are missing; never leave them out or use synthetic data instead.",
+            rich_help_panel=_FILES,
+        ),
+    ] = False
+    no_plots: Annotated[
+        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
+    ] = False
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print trials that are not ok, and nothing else.",
+            rich_help_panel=_SCREEN,
+        ),
+    ] = False
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
+        ),
+    ] = False
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to which a line of JSON is added at each step of the run.",
+            rich_help_panel=_SCREEN,
+        ),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
 
     @property
     def figures(self) -> "Figures":
         """Which figures to draw."""
-        return "changed" if self.plots else "none"
+        return "none" if self.no_plots else "changed"
 
     @property
-    def results(self) -> Path:
-        """The folder of the results, for a shard one of its own."""
-        return self.out if self.shard is None else self.shard.folder(self.out)
+    def stand_ins(self) -> bool:
+        """Whether synthetic data may stand in for those that are not available."""
+        return not self.no_stand_in
+
+    @property
+    def split_indices(self) -> list[int] | None:
+        """Which splits to run."""
+        return split_numbers(self.splits)
+
+    @property
+    def chosen_shard(self) -> "Shard | None":
+        """Which shard to run."""
+        from precbench.experiment.shard import Shard
+
+        return None if self.shard is None else Shard.parse(self.shard)
+
+    @property
+    def ended_so(self) -> frozenset[str]:
+        """The statuses of finished trials that are to run again."""
+        return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config."""
-        return self.results / (f"{name}-smoke" if self.smoke else name)
+        """Return the folder of the results of a config, for a shard one of its own."""
+        shard = self.chosen_shard
+        out = self.out if shard is None else shard.folder(self.out)
+        return out / (f"{name}-smoke" if self.smoke else name)
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise InputError(f"--jobs is {self.jobs}: at least one trial must run at a time")
         if self.rerun and self.force:
             raise InputError("--rerun runs some of the trials again, --force all: give one of them")
-
-
-def run_configs(names: Sequence[str], options: RunOptions) -> int:
-    """Run configs one after the other and return the exit code."""
-    runs = [_planned(name, options) for name in names]  # mistakes are reported before any work
-    with _cluster(options) as cluster:
-        summaries = [run(cluster) for run in runs]
-    if options.as_json:
-        print(json.dumps(summaries, indent=1))
-    return int(any(map(has_failed, summaries)))
+        for word in self.rerun or ():
+            if word not in _RERUN:
+                raise InputError(
+                    f"unknown status {word!r}{did_you_mean(word, _RERUN)}; "
+                    f"choose from {', '.join(_RERUN)}"
+                )
 
 
 @contextmanager
@@ -141,9 +277,9 @@ def prepared(
     `name` is what the config was loaded by, empty for one that is in no file.
     """
     if isinstance(config, Experiment):
-        part = config.select(*_chosen(config, options), options.splits)
+        part = config.select(*_chosen(config, options), options.split_indices)
         return partial(_run, config, part, options, kept, name)
-    ended_so = options.rerun - {_CHANGED_CODE}  # a study is computed anew each time
+    ended_so = options.ended_so - {_CHANGED_CODE}  # a study is computed anew each time
     some = (options.solvers, options.datasets, options.skip, ended_so, options.shard)
     if any(some) or options.splits is not None:
         raise InputError(
@@ -159,7 +295,7 @@ def _chosen(
     """Return the labels and the data sets that the options name, None for all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)
-    skipped = _matching(options.skip, labels)
+    skipped = _matching(options.skip or (), labels)
     if missing := [label for label in skipped if label not in labels]:
         config.select(solvers=missing)  # refuses them
     if skipped:
@@ -220,10 +356,10 @@ def _run(
     wanted = plan.keys_of(part)
     announced = [*_announcement(plan)]
     _announce(announced, console)
-    if options.shard is not None:
+    if (shard := options.chosen_shard) is not None:
         whole = len(wanted)
-        wanted = options.shard.keys(plan, wanted, by_split=options.timing)
-        console.print(f"shard {options.shard}: {len(wanted):,} of {whole:,} trials")
+        wanted = shard.keys(plan, wanted, by_split=options.timing)
+        console.print(f"shard {shard}: {len(wanted):,} of {whole:,} trials")
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
         at_once = options.jobs if cluster is None else cluster.n_workers
@@ -231,13 +367,12 @@ def _run(
         seconds = show_outlook(plan, store, trials.values(), at_once, cluster, console)
         return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
-        store.sweep_temporaries()
         trials = _to_do(plan, store, wanted, options, console)
-        store.note_asked(wanted, [] if options.shard is None else [str(options.shard)])
+        store.note_asked(wanted, [] if shard is None else [str(shard)])
         about = {"experiment": experiment.name, "folder": str(store.folder)}
         _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
         _train(plan, store, trials, options, cluster)
-        if options.shard is not None:  # the tables are made once, of all shards together
+        if shard is not None:  # the tables are made once, of all shards together
             return _shard_end(plan, store, wanted, trials, options, console)
         _tell(options, "measuring", **about)
         records = kept.records() if kept else ""
@@ -285,7 +420,7 @@ def _shard_end(
     found = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
-    return _summary(plan, store, wanted, trials) | found | {"shard": str(options.shard)}
+    return _summary(plan, store, wanted, trials) | found | {"shard": str(options.chosen_shard)}
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
@@ -309,7 +444,6 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
         console.print(f"  {study.kind}: computed in one piece")
         return summary
     with store.lock():
-        store.sweep_temporaries()
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         report = write_report(store.folder, options.figures)
     _present(report.tables, _files(report), store, console)
@@ -330,8 +464,8 @@ def _to_do(
         wanted=wanted,
         timing=options.timing,
         force=options.force,
-        rerun=options.rerun - {_CHANGED_CODE},
-        changed_code=_CHANGED_CODE in options.rerun,
+        rerun=options.ended_so - {_CHANGED_CODE},
+        changed_code=_CHANGED_CODE in options.ended_so,
     )
     done = wanted - trials.keys()
     if options.rerun:
@@ -441,17 +575,6 @@ def split_numbers(text: str | None) -> list[int] | None:
     return sorted({*itertools.chain(*chosen)})
 
 
-def rerun_statuses(words: Sequence[str]) -> frozenset[str]:
-    """Return the statuses that words of ``--rerun`` mean; failed is whatever went wrong."""
-    for word in words:
-        if word not in _RERUN:
-            raise InputError(
-                f"unknown status {word!r}{did_you_mean(word, _RERUN)}; "
-                f"choose from {', '.join(_RERUN)}"
-            )
-    return frozenset(status for word in words for status in _RERUN[word])
-
-
 def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
     """Yield lines about the protocol and the data sets, each with its style."""
     yield f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})", ""
@@ -497,10 +620,7 @@ def _present(
         console.print(f"{kind}: {store.folder / place}")
 
 
-_CHOICE, _WORKERS = "What to run", "How to run"
-_FILES, _SCREEN = "Data and results", "What to show"
-
-
+@takes(RunOptions)
 def run(
     configs: Annotated[
         list[str],
@@ -510,142 +630,7 @@ def run(
             autocompletion=completion.configs,
         ),
     ],
-    solver: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
-            autocompletion=completion.labels,
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Leave these solvers out, likewise; repeatable.",
-            autocompletion=completion.labels,
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Run only these data sets, likewise; repeatable.",
-            autocompletion=completion.datasets,
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    splits: Annotated[
-        str | None,
-        typer.Option(
-            "--splits",
-            "--seeds",
-            help="Run only these splits, for example 0,2 or 0-4.",
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    smoke: Annotated[
-        bool,
-        typer.Option(
-            "--smoke", help="Run at the smoke size of the config.", rich_help_panel=_CHOICE
-        ),
-    ] = False,
-    rerun: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STATUS",
-            help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (which includes these three), diverged or skipped; with "
-            "changed-code also what other code of the same versions has trained; repeatable.",
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Repeat finished trials.", rich_help_panel=_CHOICE)
-    ] = False,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", help="Number of trials to run at a time.", rich_help_panel=_WORKERS
-        ),
-    ] = 1,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
-            rich_help_panel=_WORKERS,
-        ),
-    ] = None,
-    cluster_wait: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            help="Seconds to wait for the scheduler and for workers.",
-            rich_help_panel=_WORKERS,
-        ),
-    ] = 30.0,
-    timing: Annotated[
-        bool,
-        typer.Option(
-            "--timing",
-            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
-            "machine than others of their split.",
-            rich_help_panel=_WORKERS,
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="List what would run, how long, and what data to fetch.",
-            rich_help_panel=_WORKERS,
-        ),
-    ] = False,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)
-    ] = Path("results"),
-    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None,
-    no_stand_in: Annotated[
-        bool,
-        typer.Option(
-            "--no-stand-in",
-            help="Fail if data are missing; never leave them out or use synthetic data instead.",
-            rich_help_panel=_FILES,
-        ),
-    ] = False,
-    no_plots: Annotated[
-        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            "-q",
-            help="Print trials that are not ok, and nothing else.",
-            rich_help_panel=_SCREEN,
-        ),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
-        ),
-    ] = False,
-    events: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to which a line of JSON is added at each step of the run.",
-            rich_help_panel=_SCREEN,
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False,
+    options: RunOptions,
 ) -> int:
     """Run experiments: train the missing trials, then write tables and figures.
 
@@ -662,29 +647,9 @@ def run(
       precbench run kdd08 --timing --mirror ~/mirror
       precbench run letter --rerun timeout --rerun crashed
     """
-    from precbench.experiment.shard import Shard
-
-    options = RunOptions(
-        solvers=solver,
-        datasets=dataset,
-        skip=skip or [],
-        splits=split_numbers(splits),
-        rerun=rerun_statuses(rerun or []),
-        jobs=jobs,
-        cluster=cluster,
-        cluster_wait=cluster_wait,
-        smoke=smoke,
-        dry_run=dry_run,
-        timing=timing,
-        out=out,
-        force=force,
-        mirror=mirror,
-        stand_ins=not no_stand_in,
-        plots=not no_plots,
-        quiet=quiet,
-        verbose=verbose,
-        events=events,
-        shard=None if shard is None else Shard.parse(shard),
-        as_json=as_json,
-    )
-    return run_configs(configs, options)
+    runs = [_planned(name, options) for name in configs]  # mistakes are reported before any work
+    with _cluster(options) as cluster:
+        summaries = [run(cluster) for run in runs]
+    if options.as_json:
+        print(json.dumps(summaries, indent=1))
+    return int(any(map(has_failed, summaries)))

@@ -18,8 +18,8 @@ from precbench.strict_json import Count, Fields, Text, checked
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
-    from precbench.model import Model
-    from precbench.quality import Quality
+    from precbench.advice.model import Model
+    from precbench.advice.quality import Quality
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
@@ -71,8 +71,8 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    from precbench.model import Model
-    from precbench.quality import Quality, describe_quality
+    from precbench.advice.model import Model
+    from precbench.advice.quality import Quality, describe_quality
 
     model = Model.load(path)
     try:

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from precbench.advice.model import Model
 from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
-from precbench.model import Model
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
 from precbench.strict_json import Count, Fields, Number, Text
 from precbench.topk import TopK
 
-__all__ = ["Quality", "describe_quality", "held_out_quality", "held_out_splits"]
+__all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
 
-_TREES = "hist-gradient-boosting"
+RECOMMENDED = "hist-gradient-boosting"  # the answer of docs/which-method.md
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
 _METRICS = ("precision_at_k", "auc")
 
@@ -133,9 +133,11 @@ def held_out_quality(
     own = _measured(dataset, splits, k, how, weights)
     trees = None
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
-    if (how["solver"] != _TREES or "fourier" in how) and n_values <= _MOST_VALUES:
+    if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
-            trees = _measured(dataset, splits, k, {"solver": _TREES, "random_state": 0}, weights)
+            trees = _measured(
+                dataset, splits, k, {"solver": RECOMMENDED, "random_state": 0}, weights
+            )
 
     labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
@@ -143,7 +145,7 @@ def held_out_quality(
     found: dict[str, Any] = _means(own, share)
     if trees is not None:
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        of_trees = {"solver": _TREES, **_means(trees, share), "p": None if np.isnan(p) else p}
+        of_trees = {"solver": RECOMMENDED, **_means(trees, share), "p": None if np.isnan(p) else p}
         found["boosted_trees"] = _Beside(**of_trees)
     return Quality(
         split="random" if dataset.time is None else "time",

@@ -18,6 +18,8 @@ import yaml
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
+from precbench.advice.model import Model
+from precbench.advice.quality import Quality
 from precbench.data.own.encoding import Encoding, Missing, is_table, listed
 from precbench.data.own.read import Categorical, read_own_file
 from precbench.data.splits import rule_for_new_lists
@@ -28,8 +30,6 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
-from precbench.model import Model
-from precbench.quality import Quality
 from precbench.report.choice import Choice, choose_method
 from precbench.report.tables import final_values
 from precbench.results import read_run
@@ -258,7 +258,6 @@ def compare(
         store = Store(folder or Path(temporary) / "results")
         plan = make_plan(contest.experiment)
         with store.lock():
-            store.sweep_temporaries()
             for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
                 store.require_lock()
             write_results(plan, store)
