@@ -146,7 +146,7 @@ reproduce: build  ## Run every experiment whose data are available (of the surve
 
 survey: build  ## Run the whole survey, and take its means into the reference.
 	$(BIN)/precbench run $(SURVEY) --jobs $(JOBS)
-	$(BIN)/python scripts/survey.py results
+	$(BIN)/python -m precbench.survey results
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python scripts/pages.py $(RESULTS)
