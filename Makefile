@@ -82,7 +82,7 @@ KERNEL_TESTS = $(foreach t,laws minibatch intercept push online_auc cutting_plan
     tests/test_$(t).py) tests/data/test_svmlight.py tests/data/test_stream.py
 CASES ?= 5000
 SEED ?= 0
-OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site:$(CURDIR)/scripts
+OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site:$(CURDIR)/tests/fuzz
 SANITIZED = $(call OTHER,sanitize) UBSAN_OPTIONS=print_stacktrace=1 \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048 \
     LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so.6)"
@@ -96,11 +96,11 @@ sanitize: $(VENV)/.dev  ## Test kernels and readers under sanitizers, with CASES
 	    PRECBENCH_BUILD=$$build $(INSTALL) $(ALONE) --no-deps --upgrade \
 	        --target build/$$build/site . || exit; \
 	done
-	$(call OTHER,checked) $(BIN)/python scripts/fuzz.py --overflow IndexError
-	$(SANITIZED) $(BIN)/python scripts/fuzz.py --overflow AddressSanitizer
+	$(call OTHER,checked) $(BIN)/python tests/fuzz/run.py files --overflow IndexError
+	$(SANITIZED) $(BIN)/python tests/fuzz/run.py files --overflow AddressSanitizer
 	$(call OTHER,checked) $(KERNEL_TEST)
 	$(SANITIZED) $(KERNEL_TEST)
-	$(SANITIZED) $(BIN)/python scripts/fuzz.py --cases $(CASES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tests/fuzz/run.py files --cases $(CASES) --seed $(SEED)
 
 lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .
@@ -146,7 +146,7 @@ reproduce: build  ## Run every experiment whose data are available (of the surve
 
 survey: build  ## Run the whole survey, and take its means into the reference.
 	$(BIN)/precbench run $(SURVEY) --jobs $(JOBS)
-	$(BIN)/python scripts/survey.py results
+	$(BIN)/python -m precbench.survey results
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python scripts/pages.py $(RESULTS)

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from reference import REFERENCE, laid_out
+from reference import REFERENCE
 
 from precbench.data import open_stream
 from precbench.solvers import SOLVERS
+from precbench.survey.markdown import laid_out
 
 GROWTH = REFERENCE.with_name("growth.csv")
 ROWS = (10**4, 10**5, 10**6, 10**7)

@@ -13,13 +13,14 @@ from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from reference import REFERENCE, laid_out
+from reference import REFERENCE
 
 from precbench.data import Dataset
 from precbench.data.splits import split_rows
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
+from precbench.survey.markdown import laid_out
 
 COVERAGE = REFERENCE.with_name("coverage.csv")
 TEST_SIZE = 0.3

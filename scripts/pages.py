@@ -30,8 +30,6 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 sys.path.insert(0, str(Path(__file__).parent))
-import survey
-import which_method
 from growth import GROWTH, growth_table
 from intervals import COVERAGE, coverage_table
 from power import POWER, power_table
@@ -44,7 +42,6 @@ from reference import (
     ROOT,
     SOLVERS,
     differences,
-    laid_out,
     ledger_table,
     side_by_side,
     table,
@@ -52,6 +49,8 @@ from reference import (
 
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
+from precbench.survey import choice, page
+from precbench.survey.markdown import laid_out
 
 PACKAGE = ROOT / "precbench"
 DOCS = ROOT / "docs"
@@ -73,7 +72,6 @@ def pages() -> dict[Path, str]:
 
 def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
-    surveyed = survey.read()
     makers = {
         "reference": lambda: table(pd.read_csv(REFERENCE)),
         "unit-norm": lambda: side_by_side(pd.read_csv(REFERENCE), pd.read_csv(SOLVERS)),
@@ -88,7 +86,7 @@ def filled_in(text: str) -> str:
         "growth": lambda: growth_table(pd.read_csv(GROWTH)),
         "power": lambda: power_table(pd.read_csv(POWER)),
         "promises": promises,
-        "survey": lambda name, *of: which_method.PARTS[name](surveyed, *of),
+        "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
         "layers": layers,
         "modules": modules,
     }
@@ -313,16 +311,21 @@ def take_picture(results: Path) -> None:
     take(results / PICTURED / "figures" / PICTURE.name, PICTURE, digest())
 
 
+def survey_digest() -> str:
+    """Return the hash of the numbers that the pictures of the survey go with."""
+    return hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+
+
 def draw_survey() -> None:
     """Draw the pictures of the survey, if its numbers have changed."""
-    current = survey.digest()
-    pictures = [DOCS / f"which-method-{name}.png" for name in which_method.PICTURES]
+    current = survey_digest()
+    pictures = [DOCS / f"which-method-{name}.png" for name in page.PICTURES]
     if all(picture.exists() and pictured(picture) == current for picture in pictures):
         return
     with TemporaryDirectory() as folder:
         for picture in pictures:
             name = picture.stem.removeprefix("which-method-")
-            take(which_method.draw(name, Path(folder)), picture, current)
+            take(page.draw(name, Path(folder)), picture, current)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from precbench.claims import load_claims
 from precbench.claims.ledger import LedgerRow, changes, read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.statistics import LEVEL
+from precbench.survey.markdown import laid_out
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference" / "kar2015.csv"
@@ -105,14 +106,6 @@ def _of_datasets(cells: pd.DataFrame) -> str:
     wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
     rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
     return laid_out(["solver", *datasets], rows, numbers=len(datasets))
-
-
-def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
-    """Lay out a table as Markdown, its last columns as numbers."""
-    header = list(header)
-    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
-    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
 
 
 def ledger_table(ledger: list[LedgerRow]) -> str:

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import survey  # scripts are on the path, see conftest.py
-import which_method
 
+from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
+from precbench.survey import choice, page
 
 REAL = ("ionosphere", "german", "letter", "magic")
 LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
@@ -18,7 +18,7 @@ LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
 def summary(means, n=20, p_best=0.01, **changed):
     """Return a summary of one metric and data set; only the best has no p-value."""
     means = pd.Series(means)
-    about = {"metric": survey.MAIN, "stand_in": False, "n": n, "std": 0.1, "low": 0.0, "high": 1.0}
+    about = {"metric": choice.MAIN, "stand_in": False, "n": n, "std": 0.1, "low": 0.0, "high": 1.0}
     about |= {"seconds": 0.25, "tuning_seconds": 0.5, "solver": means.index, "mean": means.values}
     p = np.where(means == means.max(), np.nan, p_best)
     return pd.DataFrame(about).assign(p_best=p, **changed)
@@ -32,7 +32,7 @@ def collected(folder, summaries, smoke=False):
         table.assign(dataset=name).to_csv(of / "summary.csv", index=False)
         described = {"smoke": smoke, "solvers": list(table["solver"])}
         (of / "experiment.json").write_text(json.dumps(described))
-    return survey.collect(folder)
+    return choice.collect(folder)
 
 
 @pytest.fixture
@@ -41,16 +41,16 @@ def everywhere(tmp_path):
 
     def made(means, others=(), **changed):
         runs = dict.fromkeys(REAL, summary(means, **changed)) | dict(others)
-        return survey.Survey(collected(tmp_path, runs))
+        return choice.Survey(collected(tmp_path, runs))
 
     return made
 
 
 def test_every_solver_and_contestant_has_a_kind():
     for name in [*SOLVERS.built_in, *load_config("top/letter").solvers]:
-        assert survey.kind_of(name) in survey.KINDS
-    assert survey.kind_of(FEATURES) == survey.FEATURES
-    assert survey.kind_of("sgd-avg, k = n_pos") == survey.kind_of("sgd-avg") == "Kar et al. 2015"
+        assert choice.kind_of(name) in choice.KINDS
+    assert choice.kind_of(FEATURES) == choice.FEATURES
+    assert choice.kind_of("sgd-avg, k = n_pos") == choice.kind_of("sgd-avg") == "Kar et al. 2015"
 
 
 def test_ranks_and_ties(tmp_path):
@@ -69,20 +69,20 @@ def test_ranks_and_ties(tmp_path):
 
 @pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
 def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
-    with pytest.raises(SystemExit, match="nothing of the survey was run"):
+    with pytest.raises(InputError, match="nothing of the survey was run"):
         collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
 
 
 def test_trees_win_almost_everywhere(everywhere):
     ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8})
-    text = which_method.answer(ours)
+    text = page.answer(ours)
     assert text.startswith("**Trees win or tie almost everywhere: use `lightgbm`.** On 4 real")
     assert "reached by trees on 4, random features on 0, linear methods on 0 (ties counted" in text
     chosen = ours.choose(ours.real)
     assert (chosen.tied, chosen.alone, chosen.rival, chosen.sure) == (4, 4, 0, "sure")
     assert (chosen.linear, chosen.linear_tied) == (LINEAR, 0)
     assert chosen.behind == pytest.approx(0.4)
-    assert "| −0.400 |" in which_method.situations(ours)
+    assert "| −0.400 |" in page.situations(ours)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_trees_win_almost_everywhere(everywhere):
 )
 def test_the_answer_follows_the_values(everywhere, means, others, start, sure):
     ours = everywhere(means, others)
-    assert which_method.answer(ours).startswith(f"**{start}")
+    assert page.answer(ours).startswith(f"**{start}")
     assert ours.choose(ours.real).sure == sure
 
 
@@ -134,26 +134,24 @@ def test_synthetic_data_are_kept_apart(everywhere):
     means = {LINEAR: 0.9, TREE: 0.5}
     ours = everywhere({LINEAR: 0.5, TREE: 0.9}, {name: summary(means)})
     assert (ours.real, ours.synthetic) == (["ionosphere", "german", "magic", "letter"], [name])
-    assert "On 4 real data sets" in which_method.answer(ours)
-    text = which_method.answer(ours)
+    assert "On 4 real data sets" in page.answer(ours)
+    text = page.answer(ours)
     assert (
         "is better than `lightgbm`, the best tree method, on 1, among them 1 of the 1 with a"
         in text
     )
     assert text.endswith("(20 splits): linear, 0.3 % positive: +0.400.\n")
-    assert name not in which_method.by_dataset(ours, "real")
-    row = next(line for line in which_method.situations(ours).splitlines() if "synthetic" in line)
+    assert name not in page.by_dataset(ours, "real")
+    row = next(line for line in page.situations(ours).splitlines() if "synthetic" in line)
     assert row.startswith("| synthetic: linear, 0.3 % positive | `sgd-avg` | sure | 1 of 1 | 1 |")
 
 
 def test_eight_data_sets_can_show_a_significant_difference(tmp_path):
     names = [*REAL, "adult", "w8a", "ijcnn1", "housing"]
     means = {LINEAR: 0.5, TREE: 0.9}
-    ours = survey.Survey(collected(tmp_path, dict.fromkeys(names, summary(means))))
-    assert "| `lightgbm` | sure | 8 of 8 | 8 | 1 of 1 |" in which_method.situations(ours)
-    assert "find 1 of these 1 pairs different: `lightgbm` from `sgd-avg`" in which_method.tests(
-        ours
-    )
-    few = survey.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
-    assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in which_method.situations(few)
-    assert "no p-value can be below 0.12" in which_method.tests(few)
+    ours = choice.Survey(collected(tmp_path, dict.fromkeys(names, summary(means))))
+    assert "| `lightgbm` | sure | 8 of 8 | 8 | 1 of 1 |" in page.situations(ours)
+    assert "find 1 of these 1 pairs different: `lightgbm` from `sgd-avg`" in page.tests(ours)
+    few = choice.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
+    assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in page.situations(few)
+    assert "no p-value can be below 0.12" in page.tests(few)

@@ -1,43 +1,44 @@
-"""Make what docs/which-method.md and the README say of the survey, from its reference alone.
+"""What docs/which-method.md and the README say of the survey, made from its reference alone.
 
-``make docs`` does it. Every sentence with a number is made here, by a rule, so that other results
-make another page.
+``make docs`` puts it there. Every sentence with a number is made here, by a rule, so that other
+results make another page.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
-from reference import laid_out
-from survey import (
+
+from precbench.data import DATASETS
+from precbench.report.comparison import rank, write_profiles, write_ranks
+from precbench.statistics import LEVEL
+from precbench.survey.choice import (
     FEATURES,
     LINEAR,
     MAIN,
     MOST,
     NEAR,
+    REFERENCE,
     TREES,
     Choice,
     Survey,
     is_synthetic,
     kind_of,
-    mean_ranks,
-    read,
+    ranks_of,
 )
+from precbench.survey.markdown import laid_out
 
-from precbench.data import DATASETS
-from precbench.report.comparison import rank, write_profiles, write_ranks
-from precbench.statistics import LEVEL
-
-MEASURES = {
-    MAIN: "prec@0.25",
-    "precision_at_k(k=10)": "prec@10",
-    "precision_at_k(k=100)": "prec@100",
-    "precision_at_k(k=0.05)": "prec@0.05",
-    "precision_at_k(k=1.0)": "prec@1.0",
-    "partial_auc(beta=0.01)": "pAUC(0.01)",
-    "partial_auc(beta=0.1)": "pAUC(0.1)",
-    "auc": "AUC",
+MEASURES = {  # what each looks at, and its name in the tables
+    "precision_at_k(k=10)": ("the first 10 rows", "prec@10"),
+    "precision_at_k(k=100)": ("the first 100 rows", "prec@100"),
+    "precision_at_k(k=0.05)": ("a twentieth of the positives", "prec@0.05"),
+    MAIN: ("a quarter of the positives", "prec@0.25"),
+    "precision_at_k(k=1.0)": ("as many rows as positives", "prec@1.0"),
+    "partial_auc(beta=0.01)": ("up to 1 % of the negatives", "pAUC(0.01)"),
+    "partial_auc(beta=0.1)": ("up to 10 % of the negatives", "pAUC(0.1)"),
+    "auc": ("the whole list", "AUC"),
 }
 PICTURES = ("ranks", "profiles", "times")
 PAPERS = {
@@ -45,16 +46,6 @@ PAPERS = {
     "Kar et al. 2014": "[kar2014](papers/kar2014.md)",
     "pushes": "[rudin2009](papers/rudin2009.md), TopPush",
     "Gultekin and Paisley 2020": "[gultekin](papers/gultekin.md)",
-}
-DEPTHS = {
-    "precision_at_k(k=10)": "the first 10 rows",
-    "precision_at_k(k=100)": "the first 100 rows",
-    "precision_at_k(k=0.05)": "a twentieth of the positives",
-    MAIN: "a quarter of the positives",
-    "precision_at_k(k=1.0)": "as many rows as positives",
-    "partial_auc(beta=0.01)": "up to 1 % of the negatives",
-    "partial_auc(beta=0.1)": "up to 10 % of the negatives",
-    "auc": "the whole list",
 }
 BUDGETS = (0.01, 0.1, 1.0, 10.0)  # seconds to choose the parameters and to train
 TEST_SHARE = 0.3
@@ -65,8 +56,7 @@ RARE = 0.01  # of the rows are positive
 def answer(survey: Survey) -> str:
     """Give the answer, and what it rests on."""
     chosen = survey.choose(survey.real)
-    if chosen is None:
-        return "No data set of the survey was run yet.\n"
+    assert chosen is not None
     values, tied = survey.values(survey.real), survey.tied(survey.real)
     groups = {kind: survey.of(kind) for kind in (TREES, FEATURES)}
     groups["linear methods"] = survey.linear
@@ -90,16 +80,16 @@ def answer(survey: Survey) -> str:
         f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not "
         f"significantly different from the best, on {chosen.tied}. The highest mean is reached by "
         f"{_counts(wins)} (ties counted for both). Best or tied, with the best method of each "
-        f"group chosen in hindsight for each data set, are {_counts(level)}.\n"
+        f"group chosen in hindsight for each data set, are {_counts(level)}."
     )
     n = survey.wide("n", survey.real).max(axis=1)
     if (n < 2).any():
         names = ", ".join(n.index[n < 2])
-        text = f"{text.strip()} On {names} only one split was run, so that no test is possible.\n"
-    return f"{text}\n{at_home(survey)}\n" if survey.synthetic else text
+        text += f" On {names} only one split was run, so that no test is possible."
+    return f"{text}\n\n{_on_synthetic(survey)}\n" if survey.synthetic else f"{text}\n"
 
 
-def at_home(survey: Survey) -> str:
+def _on_synthetic(survey: Survey) -> str:
     """Say on which synthetic data a linear method is better than a tree, and by how much."""
     values = survey.values(survey.synthetic)
     [linear, *_], [tree] = survey.best(values, LINEAR), survey.best(values, [TREES])
@@ -110,14 +100,14 @@ def at_home(survey: Survey) -> str:
         for name, card in cards.items()
         if not card.non_linear and card.positives <= RARE * card.rows
     ]
-    listed = "; ".join(f"{short_title(name)}: {_signed(by)}" for name, by in above.items())
-    splits = int(survey.wide("n", survey.synthetic).max(axis=None))
+    listed = "; ".join(f"{_title(name)}: {_signed(above[name])}" for name in cards)
+    splits = int(survey.wide("n", survey.synthetic).max().max())
     return (
         f"On {len(values)} synthetic data sets, never counted among the real ones, `{linear}`, the "
         f"best linear method there, is better than `{tree}`, the best tree method, on "
         f"{int((above > 0).sum())}, among them {int((above[rare] > 0).sum())} of the {len(rare)} "
         f"with a linear signal and at most {_percent(RARE)} positive. The differences of "
-        f"prec@0.25 ({splits} split{'s' * (splits > 1)}): {listed}."
+        f"prec@0.25 ({splits} split{'s' if splits > 1 else ''}): {listed}."
     )
 
 
@@ -125,29 +115,24 @@ def situations(survey: Survey) -> str:
     """Recommend a method for each situation."""
     cards = {name: DATASETS[name] for name in survey.real}
     few = [name for name, card in cards.items() if card.rows < LARGE]
-    large = [name for name in survey.real if name not in few]
     frequent = [name for name, card in cards.items() if 5 * card.positives >= card.rows]
-    rarer = [name for name in survey.real if name not in frequent]
     near = survey.nearly_linear()
     rows = [
-        (f"{depth} ({MEASURES[metric]})", survey.choose(survey.real, metric))
-        for metric, depth in DEPTHS.items()
+        (f"{depth} ({title})", survey.choose(survey.real, metric))
+        for metric, (depth, title) in MEASURES.items()
     ]
-    rows += [
-        (f"fewer than {LARGE:,} rows", survey.choose(few)),
-        (f"{LARGE:,} rows and more", survey.choose(large)),
-        ("positives: a fifth and more", survey.choose(frequent)),
-        ("positives: less than a fifth", survey.choose(rarer)),
-        ("nearly linear (see below)", survey.choose(near)),
-        ("not linear", survey.choose([name for name in survey.real if name not in near])),
-    ]
+    for here, elsewhere, names in (
+        (f"fewer than {LARGE:,} rows", f"{LARGE:,} rows and more", few),
+        ("positives: a fifth and more", "positives: less than a fifth", frequent),
+        ("nearly linear (see below)", "not linear", near),
+    ):
+        others = [name for name in survey.real if name not in names]
+        rows += [(here, survey.choose(names)), (elsewhere, survey.choose(others))]
     rows += [
         (f"at most {budget:g} s to choose and train", survey.choose(survey.real, budget=budget))
         for budget in BUDGETS
     ]
-    rows += [
-        (f"synthetic: {short_title(name)}", survey.choose([name])) for name in survey.synthetic
-    ]
+    rows += [(f"synthetic: {_title(name)}", survey.choose([name])) for name in survey.synthetic]
     header = [
         *("situation", "use", "sure?", "best or tied", "alone", "Wilcoxon"),
         *("best linear method", "best or tied", "difference"),
@@ -178,79 +163,60 @@ def by_dataset(survey: Survey, of: str) -> str:
     """Lay out the best of each kind against the data sets that are "real" or "synthetic"."""
     datasets = survey.real if of == "real" else survey.synthetic
     values, tied = survey.values(datasets), survey.tied(datasets)
-    if values.empty:
-        return "Not run yet.\n"
     best = values.max(axis=1)
     cells = []
     for solver in survey.best(values):
         row = [f"{solver} ({kind_of(solver)})"]
-        for name, value in values[solver].items():
+        for name in values.index:
+            value = values.loc[name, solver]
             is_best = value == best[name]
             mark = " ≈" if tied.loc[name, solver] and not is_best else ""
             row.append(f"**{value:.3f}**" if is_best else f"{value:.3f}{mark}")
         cells.append(row)
-    names = [short_title(name) if is_synthetic(name) else name for name in values.index]
+    names = [_title(name) for name in values.index]
     return laid_out(["best of its kind", *names], cells, numbers=len(names))
 
 
 def ranks(survey: Survey) -> str:
     """Lay out the mean ranks of all contestants over the real data sets, and their times."""
     measured = set(survey.table["metric"])
-    ranks = {
-        title: mean_ranks(survey.values(survey.real, metric))
-        for metric, title in MEASURES.items()
-        if metric in measured
-    }
-    tied = survey.tied(survey.real)
+    metrics = [MAIN, *(metric for metric in MEASURES if metric in measured - {MAIN})]
+    of_metric = {metric: ranks_of(survey.values(survey.real, metric)) for metric in metrics}
     cells = []
-    for solver in ranks[MEASURES[MAIN]].sort_values(kind="stable").index:
+    for solver in of_metric[MAIN].sort_values(kind="stable").index:
         row = [solver, kind_of(solver)]
-        for of in ranks.values():
+        for of in of_metric.values():
             text = f"{of[solver]:.1f}"
             row.append(f"**{text}**" if of[solver] == of.min() else text)
-        row.append(f"{int(tied[solver].sum())} of {len(tied)}")
-        for of_time in ("seconds", "tuning_seconds"):
-            row.append(_seconds(survey.times[of_time].loc[survey.real, solver].median()))
-        cells.append(row)
-    header = ["contestant", "kind", *ranks, "best or tied", "train (s)", "choose (s)"]
+        times = (_median(survey, solver, of) for of in ("seconds", "tuning_seconds"))
+        cells.append([*row, _tied(survey, [solver]), *times])
+    titles = [MEASURES[metric][1] for metric in metrics]
+    header = ["contestant", "kind", *titles, "best or tied", "train (s)", "choose (s)"]
     return laid_out(header, cells, numbers=len(header) - 2)
 
 
 def short(survey: Survey) -> str:
     """Lay out the best of each kind for the README."""
-    values, tied = survey.values(survey.real), survey.tied(survey.real)
-    if values.empty:
-        return "Not run yet.\n"
-    ranks = mean_ranks(values)
+    values = survey.values(survey.real)
+    mean_ranks = ranks_of(values)
     cells = []
     for solver in survey.best(values):
-        seconds = survey.times["total"].loc[survey.real, solver].median()
-        row = [solver, kind_of(solver), f"{ranks[solver]:.1f}"]
-        row += [f"{int(tied[solver].sum())} of {len(tied)}", f"{values[solver].mean():.3f}"]
-        cells.append([*row, _seconds(seconds)])
-    header = [
-        "best of its kind",
-        "kind",
-        "mean rank",
-        "best or tied",
-        "mean prec@0.25",
-        "seconds",
-    ]
+        row = [solver, kind_of(solver), f"{mean_ranks[solver]:.1f}", _tied(survey, [solver])]
+        cells.append([*row, f"{values[solver].mean():.3f}", _median(survey, solver)])
+    header = ["best of its kind", "kind", "mean rank", "best or tied", "mean prec@0.25", "seconds"]
     return laid_out(header, cells, numbers=4)
 
 
 def tests(survey: Survey) -> str:
     """Report the tests over data sets."""
     values = survey.values(survey.real)
-    if len(values) < 2:
-        return "Not run yet.\n"
     everyone, ranking = rank(values), rank(values[survey.best(values)])
-    pairs = list(combinations(ranking.p, 2))
-    different = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p.loc[a, b] <= LEVEL]
+    pairs = list(combinations(map(str, ranking.p), 2))
+    different = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p[a][b] <= LEVEL]
     least = 2.0 ** (1 - len(values)) * len(pairs)  # p-value at Holm's first step
     found = f"find {len(different)} of these {len(pairs)} pairs different"
     if different:
-        found += f": {_listed(different)}"
+        found += f": {'; '.join(different)}"
     if least > LEVEL:
         found += f"; over {len(values)} data sets no p-value can be below {least:.2g}"
     return (
@@ -265,18 +231,16 @@ def tests(survey: Survey) -> str:
 def cost(survey: Survey) -> str:
     """Compare what it takes to choose and to train."""
     values = survey.values(survey.real)
-    if values.empty:
-        return "Not run yet.\n"
     first, linear = survey.best(values)[0], survey.best(values, LINEAR)[0]
     total, train = (survey.times[of].loc[survey.real] for of in ("total", "seconds"))
     both, alone = total.median().map(_seconds), train.median().map(_seconds)
     ratio = (total[first] / total[linear]).median()
-    slowest, worst = total.median().idxmax(), total.max(axis=1).idxmax()
+    slowest, worst = str(total.median().idxmax()), str(total.max(axis=1).idxmax())
     return (
         f"To choose the parameters and to train takes `{first}` a median of {both[first]} s, "
         f"`{linear}` {both[linear]} s; the median ratio is {ratio:.2g}. Training alone takes "
         f"{alone[first]} s and {alone[linear]} s. The slowest is `{slowest}` with a median of "
-        f"{both[slowest]} s, on {worst} {_seconds(total.loc[worst, slowest])} s.\n"
+        f"{both[slowest]} s, on {worst} {_seconds(total[slowest][worst])} s.\n"
     )
 
 
@@ -286,31 +250,20 @@ def papers(survey: Survey) -> str:
     cells = []
     for kind, link in PAPERS.items():
         ours = survey.of(kind)
-        if not ours:
-            continue
-        ranks = pd.DataFrame(
-            {m: mean_ranks(survey.values(survey.real, m)[linear])[ours] for m in MEASURES}
+        found = pd.DataFrame(
+            {m: ranks_of(survey.values(survey.real, m)[linear])[ours] for m in [MAIN, *MEASURES]}
         )
-        leader, at = ranks[MAIN].idxmin(), ranks.min().idxmin()
-        where = {}
-        for of, names in (("real", survey.real), ("synthetic", survey.synthetic)):
+        leader, at = str(found[MAIN].idxmin()), str(found.min().idxmin())
+        best = str(found[at].idxmin())
+        row = [link, f"`{leader}` ({found[MAIN][leader]:.1f})"]
+        row.append(f"{MEASURES[at][1]}: `{best}` ({found[at][best]:.1f})")
+        for names in (survey.real, survey.synthetic):
             values = survey.values(names)[linear]
             won = values.index[values[ours].max(axis=1) >= values.max(axis=1)]
-            where[of] = _listed(short_title(n) if is_synthetic(n) else n for n in won) or "–"
-        tied = survey.tied(survey.real)[ours].any(axis=1)
-        cells.append(
-            [
-                link,
-                f"`{leader}` ({ranks.loc[leader, MAIN]:.1f})",
-                f"{MEASURES[at]}: `{ranks[at].idxmin()}` ({ranks[at].min():.1f})",
-                where["real"],
-                where["synthetic"],
-                f"{int(tied.sum())} of {len(tied)}",
-                _seconds(survey.times["total"].loc[survey.real, leader].median()),
-            ]
-        )
+            row.append("; ".join(map(_title, won)) or "–")
+        cells.append([*row, _tied(survey, ours), _median(survey, leader)])
     header = [
-        *("paper", f"best at {MEASURES[MAIN]}", "best measure", "best linear method on"),
+        *("paper", f"best at {MEASURES[MAIN][1]}", "best measure", "best linear method on"),
         *("synthetic sets", "best or tied", "seconds"),
     ]
     return laid_out(header, cells, numbers=2)
@@ -320,21 +273,19 @@ def needless(survey: Survey) -> str:
     """List the contestants that are never the best nor tied with it."""
     n = survey.wide("n", survey.real + survey.synthetic).max(axis=1)
     tested = [name for name in n.index[n > 1] if DATASETS[name].rows >= LARGE]
-    if not tested:
-        return "Not run yet.\n"
     tied = pd.concat([survey.tied(tested, metric) for metric in MEASURES])
     names = [f"`{solver}`" for solver in survey.solvers if not tied[solver].any()]
     where = (
-        f"the {len(tested)} data sets with at least {LARGE:,} rows and more than one split, real "
-        f"or synthetic"
+        f"On the {len(tested)} data sets with at least {LARGE:,} rows and more than one split, "
+        f"real or synthetic, "
     )
     if not names:
         return (
-            f"On {where}, every contestant is best or tied with the best somewhere, by at least "
-            f"one of the {len(MEASURES)} measures.\n"
+            f"{where}every contestant is best or tied with the best somewhere, by at least one of "
+            f"the {len(MEASURES)} measures.\n"
         )
     return (
-        f"On {where}, these are never the best nor tied with it, by any of the {len(MEASURES)} "
+        f"{where}these are never the best nor tied with it, by any of the {len(MEASURES)} "
         f"measures: {', '.join(names)}.\n"
     )
 
@@ -342,16 +293,11 @@ def needless(survey: Survey) -> str:
 def sizes(survey: Survey) -> str:
     """List the data sets."""
     n = survey.table.groupby("dataset")["n"].max()
-    cells = [
-        [
-            name,
-            f"{card.rows:,}",
-            card.features,
-            _percent(card.positives / card.rows),
-            n[name],
-        ]
-        for name, card in ((name, DATASETS[name]) for name in survey.real + survey.synthetic)
-    ]
+    cells = []
+    for name in survey.real + survey.synthetic:
+        card = DATASETS[name]
+        share = _percent(card.positives / card.rows)
+        cells.append([name, f"{card.rows:,}", card.features, share, n[name]])
     return laid_out(["data set", "rows", "features", "positive", "splits"], cells, numbers=4)
 
 
@@ -365,7 +311,7 @@ def smallest(survey: Survey) -> str:
 
 def draw(name: str, folder: Path) -> Path:
     """Draw the best of each kind over the real data sets: `PICTURES`, one at a time."""
-    survey = read()
+    survey = committed()
     values = survey.values(survey.real)
     shown = survey.best(values)
     about = f"The best contestant of each of {len(shown)} kinds, real data sets only."
@@ -382,13 +328,25 @@ def draw(name: str, folder: Path) -> Path:
     return next(path for path in made if path.suffix == ".png")
 
 
-def short_title(name: str) -> str:
-    """Return the title of a synthetic data set, where all around it are synthetic."""
-    return DATASETS[name].title.removeprefix("Synthetic, ")
+@cache
+def committed() -> Survey:
+    """Read the committed reference of the survey."""
+    return Survey(pd.read_csv(REFERENCE))
 
 
-def _listed(names: Iterable[str]) -> str:
-    return "; ".join(names)
+def _title(dataset: str) -> str:
+    """Return the name of a data set, of a synthetic one what is special about it."""
+    card = DATASETS[dataset]
+    return card.title.removeprefix("Synthetic, ") if is_synthetic(dataset) else dataset
+
+
+def _tied(survey: Survey, solvers: list[str]) -> str:
+    tied = survey.tied(survey.real)[solvers].any(axis=1)
+    return f"{int(tied.sum())} of {len(tied)}"
+
+
+def _median(survey: Survey, solver: str, of: str = "total") -> str:
+    return _seconds(survey.times[of].loc[survey.real, solver].median())
 
 
 def _counts(of: Mapping[str, int]) -> str:
@@ -407,18 +365,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-PARTS = {
-    "answer": answer,
-    "situations": situations,
-    "linearity": linearity,
-    "by-dataset": by_dataset,
-    "ranks": ranks,
-    "short": short,
-    "tests": tests,
-    "cost": cost,
-    "papers": papers,
-    "needless": needless,
-    "sizes": sizes,
-    "smallest": smallest,
-}
+_PARTS = (
+    *(answer, situations, linearity, by_dataset, ranks, short),
+    *(tests, cost, papers, needless, sizes, smallest),
+)
+PARTS: dict[str, Callable[..., str]] = {part.__name__.replace("_", "-"): part for part in _PARTS}
 """By the names that the marks in the pages have."""

@@ -1,26 +1,19 @@
-"""Make the committed reference of the survey, and choose the recommended methods from it.
+"""The means of the survey, and the methods that they recommend."""
 
-After ``make survey`` (``precbench run top/letter`` and the others): ``python scripts/survey.py
-results`` takes the means of results/top-* into results/reference/top.csv. What the pages show of
-it is made by which_method.py, from that file alone.
-"""
-
-import argparse
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-from reference import REFERENCE
 
 from precbench.data import DATASETS
-from precbench.experiment import load_config
-from precbench.statistics import LEVEL, holm, signed_rank_test
+from precbench.errors import InputError
+from precbench.experiment import Experiment, load_config
+from precbench.locations import shipped
+from precbench.statistics import LEVEL, holm, mean_ranks, signed_rank_test
 
-SURVEY = REFERENCE.with_name("top.csv")
+REFERENCE = shipped("results/reference") / "top.csv"
 COLUMNS = [
     *("dataset", "synthetic", "solver", "metric", "n", "mean", "std", "low", "high", "rank"),
     *("p_best", "tied", "seconds", "tuning_seconds"),
@@ -52,14 +45,16 @@ def kind_of(solver: str) -> str:
 
 def collect(results: Path) -> pd.DataFrame:
     """Gather the summaries of the survey, with ranks; a stand-in has no place in a reference."""
-    contestants = set(load_config("top/letter").solvers)
+    config = load_config("top/letter")
+    assert isinstance(config, Experiment)
+    contestants = set(config.solvers)
     parts = []
     for path in sorted(results.glob("top-*/summary.csv")):
         run = json.loads(path.with_name("experiment.json").read_text())
         if not run["smoke"] and contestants.issuperset(run["solvers"]):
             parts.append(pd.read_csv(path))
     if not parts:
-        raise SystemExit(f"{results}: nothing of the survey was run; precbench run top/letter")
+        raise InputError(f"{results}: nothing of the survey was run; precbench run top/letter")
     found = pd.concat(parts, ignore_index=True).query("not stand_in and n > 0")
     found = found.sort_values("dataset", key=lambda names: names.map(_place), kind="stable")
     of_one = found.groupby(["dataset", "metric"], sort=False)
@@ -87,9 +82,9 @@ def _place(dataset: str) -> tuple[bool, int, float]:
     return True, card.features, (card.non_linear or 0) - card.positives / card.rows
 
 
-def mean_ranks(values: pd.DataFrame) -> pd.Series:
+def ranks_of(values: pd.DataFrame) -> pd.Series:
     """Return the mean rank of each column, 1 the best."""
-    return values.round(12).rank(axis=1, ascending=False).mean()
+    return pd.Series(mean_ranks(values), values.columns)
 
 
 class Choice(NamedTuple):
@@ -182,9 +177,9 @@ class Survey:
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = KINDS) -> list[str]:
         """Return the contestant with the best mean rank of each kind, the best first."""
-        ranks = mean_ranks(values)
-        of_kind = [ranks[[s for s in ranks.index if kind_of(s) == kind]] for kind in kinds]
-        return sorted((r.idxmin() for r in of_kind if len(r)), key=ranks.__getitem__)
+        ranks = ranks_of(values)
+        of_kind = filter(None, map(self.of, kinds))
+        return sorted((str(ranks[of].idxmin()) for of in of_kind), key=ranks.__getitem__)
 
     def choose(
         self, datasets: Sequence[str], metric: str = MAIN, budget: float | None = None
@@ -229,26 +224,3 @@ class Survey:
             return []
         gap = values.max(axis=1) - values["logistic-regression"]
         return list(values.index[gap <= NEAR])
-
-
-@cache
-def read() -> Survey:
-    """Read the committed reference of the survey."""
-    return Survey(pd.read_csv(SURVEY))
-
-
-def digest() -> str:
-    """Return the hash of the numbers that the pictures go with."""
-    return hashlib.sha256(SURVEY.read_bytes()).hexdigest()
-
-
-def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path)
-    found = collect(parser.parse_args().results)
-    found.to_csv(SURVEY, index=False, lineterminator="\n", float_format="%.5g")
-
-
-if __name__ == "__main__":
-    main()
