@@ -635,7 +635,7 @@ def test_invalid_npz(tmp_path, arrays, what):
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("suffix", [".csv", ".svm"])
 def test_packed_text_is_limited(tmp_path, monkeypatch, pack, suffix):
-    monkeypatch.setattr("precbench.data.packed.ALWAYS", 1 << 16)
+    monkeypatch.setattr("precbench.data.formats.ALWAYS", 1 << 16)
     path = tmp_path / f"own{suffix}"
     path.write_bytes(pack(b"\n" * (1 << 23)))
     read_own_file(csv(tmp_path, "1 1:1\n0 1:2\n", "small.svm"))  # imports what it needs

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
-from precbench.data.svmlight import read_svmlight
+from precbench.data.svmlight import DENSE_ABOVE, read_svmlight
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ PPI_DROPPED = slice(20, 97)
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
 
 

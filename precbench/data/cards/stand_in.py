@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Arrays
+from precbench.data.svmlight import DENSE_ABOVE
 from precbench.seeds import data_generator
 from precbench.topk import first_rows
 

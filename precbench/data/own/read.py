@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Dataset, Dtype, stored
+from precbench.data.formats import opened
 from precbench.data.own.encoding import (
     Encoding,
     Format,
@@ -30,8 +30,7 @@ from precbench.data.own.encoding import (
     order_in_time,
     signs,
 )
-from precbench.data.packed import opened
-from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, read_svmlight
+from precbench.data.svmlight import DENSE_ABOVE, LARGEST_INDEX, MOST_ENTRIES, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import DamagedError, unpack
 

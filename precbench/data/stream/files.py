@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Dtype, stored
+from precbench.data.formats import SUFFIXES, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
@@ -29,13 +29,7 @@ from precbench.data.stream.row_stream import (
     StreamedDataset,
     block_starts,
 )
-from precbench.data.svmlight import (
-    BYTE_ORDER_MARKS,
-    LARGEST_INDEX,
-    LONGEST_LINE,
-    Scratch,
-    joined,
-)
+from precbench.data.svmlight import DENSE_ABOVE, Parser, joined, parsed
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,15 +39,7 @@ VERSION = 1  # raise it when the same file gives other rows: it is part of their
 
 StreamFormat = Literal["svmlight", "npy"]
 
-_FORMATS: dict[str, StreamFormat] = {
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".txt": "svmlight",
-    ".npy": "npy",
-}
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
 def open_stream(
@@ -116,10 +102,18 @@ def open_stream(
         target = 1.0 if positive is None else float(positive)
     except (TypeError, ValueError):
         target = np.nan  # no label of these formats is a word: reported below
-    found = _format(path, format)
-    options = [VERSION, found, label, positive, n_features]
+    kind = find_format(path, format)
+    if kind == "npz":
+        raise InputError(
+            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
+            "npy files"
+        )
+    if kind not in get_args(StreamFormat):
+        suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
+        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed")
+    options = [VERSION, kind, label, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
-    if found == "svmlight":
+    if kind == "svmlight":
         if labels is not None or label is not None:
             raise InputError(f"{path}: an svmlight line begins with its label: name no other")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
@@ -131,23 +125,6 @@ def open_stream(
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
     return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())
-
-
-def _format(path: Path, given: str | None) -> StreamFormat:
-    suffix = given or path.suffix.lower()
-    if not path.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    if suffix in (".npz", "npz"):
-        raise InputError(
-            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
-            "npy files"
-        )
-    for name, found in _FORMATS.items():
-        if suffix in (name, found):
-            return found
-    raise InputError(
-        f"{path}: only svmlight ({', '.join(list(_FORMATS)[:-1])}) and .npy can be streamed"
-    )
 
 
 class _Scan:
@@ -223,14 +200,12 @@ class _TextBlocks(Source):
     def read(
         self, runs: Iterable[range], into: Room | None = None
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        scratch = Scratch(0)
+        parser = Parser(os.fspath(self.path), self.n_features)
         with _opened(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
-                text = file.read(stop - offset)
-                n_lines = int(self.lines[run.start])
-                scratch, rows = _parsed(scratch, text, self.n_features, self.path, n_lines)
+                rows = parser.parse(file.read(stop - offset), int(self.lines[run.start]))
                 X, labels = joined([rows], self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
@@ -241,23 +216,22 @@ class _TextBlocks(Source):
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
-    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    starts, offsets, lines = [0], [0], [0]
+    starts, offsets, lines = [0], [0], []
     largest = n_entries = 0
-    scratch = Scratch(0)
     with _opened(path) as file:
         stamp = _Stamp.of(file)
-        for text in _texts(file, path, block_bytes, lines):
+        if opener(file):
+            raise InputError(
+                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
+            )
+        for text, n_lines, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
-            scratch, rows = _parsed(scratch, text, limit, path, lines[-1])
             scan.see(rows.labels, path)
             largest = max(largest, rows.largest_index)
             n_entries += len(rows.data)
             starts.append(starts[-1] + len(rows.labels))
             offsets.append(offsets[-1] + len(text))
-            lines.append(lines[-1] + text.count(b"\n"))
-    if starts[-1] == 0:
-        raise InputError(f"{path}: the file is empty: it has no line with a label")
+            lines.append(n_lines)
     width = largest if n_features is None else n_features
     if width == 0:
         raise InputError(f"{path}: no row has a feature")
@@ -274,38 +248,6 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         lines=np.array(lines),
         target=scan.target,
     )
-
-
-def _texts(file: IO[bytes], path: Path, block_bytes: int, lines: list[int]) -> Iterator[bytes]:
-    """Yield pieces of whole lines; `lines`, which the caller extends, is for the message."""
-    at_start = True
-    while text := file.read(block_bytes):
-        text += file.readline(LONGEST_LINE)
-        if at_start and text.startswith(_PACKED):
-            raise InputError(
-                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
-            )
-        if at_start and text.startswith(BYTE_ORDER_MARKS):
-            raise InputError(
-                f"{path}:1:1: the file begins with a byte order mark; save it as plain text"
-            )
-        if len(text) >= LONGEST_LINE and not text.endswith(b"\n"):
-            line = lines[-1] + text.count(b"\n") + 1
-            raise InputError(f"{path}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
-        at_start = False
-        yield text
-
-
-def _parsed(
-    scratch: Scratch, text: bytes, limit: int, path: Path, n_lines: int
-) -> tuple[Scratch, Any]:
-    """Parse whole lines; also return the scratch room, a larger one if need be."""
-    whole = bytearray(text)
-    if not text.endswith(b"\n"):
-        whole += b"\n"
-    if scratch.n_bytes < len(whole):
-        scratch = Scratch(len(whole))
-    return scratch, scratch.parse(whole, len(whole), limit, os.fspath(path), n_lines)
 
 
 # --- npy ---
