@@ -20,6 +20,8 @@ from precbench.kernels.svmlight import Status, parse_block
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from precbench.data.dataset import Matrix
+
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 28
 MOST_ENTRIES = 2**31 - 1
@@ -109,6 +111,11 @@ def joined(pieces: Iterable[Rows], n_features: int) -> tuple[csr_matrix, NDArray
         (np.concatenate(data), np.concatenate(indices), indptr), shape=(len(y), n_features)
     )
     return X, y
+
+
+def dense_if_full(X: csr_matrix) -> Matrix:
+    """Return the rows as ndarray if more than half of the values are non-zero."""
+    return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
 
 
 def parsed(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
-from precbench.data.svmlight import DENSE_ABOVE, read_svmlight
+from precbench.data.svmlight import dense_if_full, read_svmlight
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
     parts = [read_svmlight(path, card.features) for path in paths]
     X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
     y = _signs(np.concatenate([labels for _, labels in parts]), card.positive)
-    if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
-        return Arrays(X.toarray(), y)
-    return Arrays(X, y)
+    return Arrays(dense_if_full(X), y)
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
