@@ -60,23 +60,7 @@ class Scaler:
         return self.kind != self._of_features
 
     def fit(self, X: Matrix) -> Self:
-        """Learn shift and scale, a few thousand rows at a time.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Scaler
-            This scaler.
-
-        Raises
-        ------
-        InputError
-            Standardisation of a sparse matrix, which would make it dense, or values so large that
-            their mean or variance overflows.
-        """
+        """Learn shift and scale as `fit_blocks` does, a few thousand rows at a time."""
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:

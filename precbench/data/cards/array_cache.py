@@ -61,16 +61,7 @@ def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | 
 
 
 def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
-    """Write the arrays of a data set into the cache, if it can be written.
-
-    Parameters
-    ----------
-    name : str
-    sha256 : str
-    arrays : Arrays
-    dtype : {"float64", "float32"}
-        Type of the values of X.
-    """
+    """Write the arrays of a data set into the cache, if it can be written."""
     folder = _folder(name, sha256, dtype)
     parts = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):

@@ -87,9 +87,9 @@ def folders(card: Card) -> tuple[Path, ...]:
         folder.mkdir(parents=True, exist_ok=True)
     if os.access(folder, os.W_OK):
         return (folder,)
-    instead = _process_folder() / card.folder
-    instead.mkdir(exist_ok=True)
-    return (folder, instead)
+    writable = _process_folder() / card.folder
+    writable.mkdir(exist_ok=True)
+    return (folder, writable)
 
 
 def inspect(card: Card, file: File, *, anew: bool = False) -> FileReport:

@@ -48,14 +48,14 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
         A malformed file, or other numbers of rows, features or positives than the card's.
     """
     arrays = _PARSERS[card.format](card, paths)
-    found = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
+    actual = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
     expected = (card.rows, card.features, card.positives)
-    if found != expected:
+    if actual != expected:
         raise InputError(
             "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
             "{:,} rows, {:,} features and {:,} positives; these are not the files it "
             "describes ({})".format(
-                card.name, *found, *expected, ", ".join(str(path) for path in paths)
+                card.name, *actual, *expected, ", ".join(str(path) for path in paths)
             )
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers

@@ -87,15 +87,15 @@ class Gaps:
             for name, n in self.filled.items()
             if name not in empty
         ]
-        found = []
+        sentences = []
         if empty:
-            found.append(f"no row has a value in {listed(empty)}: all are filled in alike")
+            sentences.append(f"no row has a value in {listed(empty)}: all are filled in alike")
         if unknown:
-            found.append(
+            sentences.append(
                 f"the training rows had none of the values in {listed(unknown)}: all are treated "
                 "as unknown"
             )
-        return [*found, listed(counts)] if counts else found
+        return [*sentences, listed(counts)] if counts else sentences
 
 
 def _many(n_categories: int) -> str:
@@ -393,14 +393,10 @@ def _refuse_text(
     is_date = _is_date(values)
     if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
         return
-    row = int(np.argmax(is_text))
     advice = "drop the column" if is_date else "correct it or drop the column"
     if categorical == "error" and not is_date:
         advice = "drop the column, or encode text with categorical: one-hot"
-    raise InputError(
-        f"{where}: column {values.name!r}, row {row + 1}: {str(values.iloc[row])!r} is not a "
-        f"number; {advice}"
-    )
+    _refuse(values, is_text, f"is not a number; {advice}", where)
 
 
 def _numbers(
@@ -468,8 +464,8 @@ def _moments(values: pd.Series, where: str) -> pd.Series:
         values = values.dt.to_timestamp()
     elif values.dtype.kind != "M":
         values = pd.Series(_texts(values, where), dtype=object)
-    found = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
-    return found.dt.as_unit("us")
+    moments = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
+    return moments.dt.as_unit("us")
 
 
 # --- labels, groups and times ---

@@ -178,23 +178,7 @@ def read_own_file(
 
 
 def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool:  # noqa: A002
-    """Return whether a file has named columns: CSV, TSV or Parquet.
-
-    Parameters
-    ----------
-    path : path
-    format : str, optional
-        By default known from the suffix.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or its format is unknown.
-    """
+    """Return whether a file, as `read_own_file` knows its format, has named columns."""
     return _format(Path(path), format) in _TABLES
 
 
@@ -203,32 +187,7 @@ def read_new_rows(
     encoding: Encoding,
     format: Format | None = None,  # noqa: A002
 ) -> Matrix:
-    """Read rows to be scored, encoded as the training rows were; no label column is needed.
-
-    Parameters
-    ----------
-    path : path
-    encoding : Encoding
-        Encoding of the training rows.
-    format : str, optional
-        By default known from the suffix.
-
-    Returns
-    -------
-    ndarray or csr_matrix of shape (n_samples, n_features)
-
-    Raises
-    ------
-    InputError
-        As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
-        encoding's.
-
-    Warns
-    -----
-    UserWarning
-        Counts missing values that were filled in, and categories that the training rows did not
-        have.
-    """
+    """Read all rows to be scored as `read_new_blocks` does, as one array or matrix."""
     blocks = [X for X, _ in read_new_blocks(path, encoding, format)]
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
@@ -239,13 +198,15 @@ def read_new_blocks(
     format: Format | None = None,  # noqa: A002
     row_id: str | None = None,
 ) -> Iterator[tuple[Matrix, list[str] | None]]:
-    """Read rows to be scored as `read_new_rows` does, those of a table block by block.
+    """Read rows to be scored, encoded as the training rows were; those of a table block by block.
 
     Parameters
     ----------
     path : path
     encoding : Encoding
+        Encoding of the training rows.
     format : str, optional
+        By default known from the suffix.
     row_id : str, optional
         Column of a table with the names of the rows.
 
@@ -259,6 +220,14 @@ def read_new_blocks(
     Raises
     ------
     InputError
+        As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
+        encoding's. No label column is needed.
+
+    Warns
+    -----
+    UserWarning
+        Counts missing values that were filled in, and categories that the training rows did not
+        have.
     """
     path = Path(path)
     kind = _format(path, format)

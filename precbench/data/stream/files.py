@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,24 +153,21 @@ class _Scan:
 # --- files ---
 
 
-class _Stamp(NamedTuple):
-    """Size and modification time of a file: a different stamp means that it has changed."""
+Stamp = tuple[int, int]
+"""Size and modification time of a file: a different stamp means that it has changed."""
 
-    n_bytes: int
-    changed: int
 
-    @classmethod
-    def of(cls, file: IO[bytes]) -> _Stamp:
-        status = os.fstat(file.fileno())
-        return cls(status.st_size, status.st_mtime_ns)
+def _stamp(file: IO[bytes]) -> Stamp:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 @contextmanager
-def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
+def _opened(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
     """Open a file; report if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
-            stamp = stamp or _Stamp.of(file)
+            stamp = stamp or _stamp(file)
             _refuse_changed(path, file, stamp)
             yield file
             _refuse_changed(path, file, stamp)
@@ -178,8 +175,8 @@ def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: the file cannot be read: {error.strerror}") from error
 
 
-def _refuse_changed(path: Path, file: IO[bytes], stamp: _Stamp) -> None:
-    if _Stamp.of(file) != stamp:
+def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp | None) -> None:
+    if _stamp(file) != stamp:
         raise InputError(
             f"{path}: the file has changed since its rows were counted; start again when it is "
             "complete"
@@ -192,7 +189,7 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: _Stamp) -> None:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _TextBlocks(Source):
     path: Path
-    stamp: _Stamp
+    stamp: Stamp
     offsets: NDArray[np.int64]  # in bytes, and behind them the size of the file
     lines: NDArray[np.int64]  # before each block
     target: float
@@ -210,7 +207,7 @@ class _TextBlocks(Source):
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
-                    _refuse_changed(self.path, file, _Stamp(-1, -1))
+                    _refuse_changed(self.path, file, None)
                 block = X.toarray() if self.dense else X
                 yield first, stored(block, self.dtype, str(self.path)), y
 
@@ -219,7 +216,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
     starts, offsets, lines = [0], [0], []
     largest = n_entries = 0
     with _opened(path) as file:
-        stamp = _Stamp.of(file)
+        stamp = _stamp(file)
         if opener(file):
             raise InputError(
                 f"{path}: a packed file cannot be read in random order; unpack it to stream it"
@@ -258,7 +255,7 @@ class _Npy:
     """A file with one array, read a few rows at a time."""
 
     path: Path
-    stamp: _Stamp
+    stamp: Stamp
     dtype: np.dtype
     shape: tuple[int, ...]
     offset: int
@@ -266,7 +263,7 @@ class _Npy:
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> _Npy:
         with _opened(path) as file:
-            stamp = _Stamp.of(file)
+            stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
@@ -317,7 +314,7 @@ class _Npy:
         """Read rows from `start` on into `out`, which has the type of the file."""
         file.seek(self.offset + start * out.strides[0])
         if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
-            _refuse_changed(self.path, file, _Stamp(-1, -1))
+            _refuse_changed(self.path, file, None)
         return out
 
 
@@ -402,15 +399,14 @@ def _scan_npy(
         block_bytes=block_bytes,
         target=scan.target,
     )
-    for start, X, found in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
+    for start, X, y in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
         scan.digest.update(X)
-        scan.digest.update(np.ascontiguousarray(found))
-        for values in (X, found[:, np.newaxis]):
-            wrong = np.argwhere(~np.isfinite(values))
-            if len(wrong):
-                row, column = wrong[0] + [start + 1, 1]
-                if values is not X:
-                    raise InputError(f"{path}: row {row}: the label is not a finite number")
-                raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
-        scan.see(found, path)
+        scan.digest.update(np.ascontiguousarray(y))
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
+            raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
+        if not np.isfinite(y).all():
+            row = start + 1 + np.argmin(np.isfinite(y))
+            raise InputError(f"{path}: row {row}: the label is not a finite number")
+        scan.see(y, path)
     return replace(blocks, positives=scan.positives())
