@@ -83,7 +83,7 @@ def read_svmlight(
     pieces = []
     n_entries = 0
     with opened(source) as stream:
-        for _, _, rows in parsed(stream, name, n_features, BLOCK_BYTES):
+        for _, rows in parsed(stream, name, n_features, BLOCK_BYTES):
             n_entries += len(rows.data)
             if n_entries > MOST_ENTRIES:
                 raise InputError(
@@ -120,8 +120,8 @@ def dense_if_full(X: csr_matrix) -> Matrix:
 
 def parsed(
     stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
-) -> Iterator[tuple[bytes, int, Rows]]:
-    """Yield blocks of whole lines, the number of lines before each, and the rows in them."""
+) -> Iterator[tuple[bytes, Rows]]:
+    """Yield blocks of whole lines, and the rows in them."""
     parser = Parser(name, n_features)
     n_lines = n_rows = 0
     while text := stream.read(block_bytes):
@@ -137,7 +137,7 @@ def parsed(
                 f"{name}:{n_lines + n_ends + 1}: the line is longer than {LONGEST_LINE:,} bytes"
             )
         rows = parser.parse(text, n_lines)
-        yield text, n_lines, rows
+        yield text, rows
         n_lines += n_ends
         n_rows += len(rows.labels)
     if n_rows == 0:
@@ -153,14 +153,14 @@ class Parser:
         self._make_room(0)
 
     def _make_room(self, n_bytes: int) -> None:
-        self.n_bytes = n_bytes
+        self.n_bytes = n_bytes  # an entry takes 4 of them or more, as in " 1:1", and a row 2
         self.data = np.empty(n_bytes // 4 + 1)
         self.indices = np.empty(n_bytes // 4 + 1, dtype=np.int32)
         self.row_ends = np.empty(n_bytes // 2 + 1, dtype=np.intp)
         self.labels = np.empty(n_bytes // 2 + 1)
         self.inexact = np.empty((n_bytes // 4 + 1, 3), dtype=np.intp)
 
-    def parse(self, text: bytes, n_lines: int) -> Rows:
+    def parse(self, text: bytes, n_lines: int = 0) -> Rows:
         """Parse whole lines, which follow `n_lines` earlier ones."""
         if not text.endswith(b"\n"):
             text += b"\n"

@@ -81,6 +81,7 @@ def test_from_a_server(cache, server):
     server.serve("/m/toys/toy.svm", TEXT)
     fetch(make_card(), server.address + "/m/")
     assert left_behind(cache) == DONE
+    assert server.encoding == "identity"
 
 
 def test_compressed_on_a_server(cache, server):
@@ -94,6 +95,12 @@ def test_a_temporary_failure_is_retried(server):
     server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
     assert len(server.requests) == 3
+
+
+def test_a_file_that_a_server_does_not_have_is_asked_for_once(server):
+    with pytest.raises(DataUnavailableError):
+        fetch(make_card(), server.address)
+    assert server.requests == ["/toys/toy.svm", "/toys/toy.svm.bz2"]
 
 
 @pytest.mark.promise("R20")

@@ -256,6 +256,12 @@ def test_a_changed_file_is_detected(tmp_path):
     for pieces in (text, npy, half_read, npy.batches(1, np.random.default_rng(0))):
         with pytest.raises(InputError, match="has changed"):
             list(pieces)
+    half_read = iter(open_stream(path, block_bytes=100).X)
+    next(half_read)
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(InputError, match="has changed"):
+        list(half_read)
+    path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     same_size = open_stream(path).X
     os.utime(path, ns=(0, 0))
     with pytest.raises(InputError, match="has changed"):
@@ -289,6 +295,8 @@ def test_the_content_determines_the_hash(folder, tmp_path):
         ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes must be at least 1"),
         ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes must be at least 1"),
         ("a.svm", b"\x1f\x8b\x08abc", {}, "unpack it"),
+        ("a.svm.gz", b"\x1f\x8b\x08abc", {}, "unpack it"),
+        ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, "no row has the positive label"),
         ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, "byte order mark"),
         ("a.csv", "a,b\n", {}, "only svmlight .* can be streamed"),
         ("a.npz", "", {}, "archive"),

@@ -131,6 +131,7 @@ MALFORMED = [
     (b"\n# only\n \n", None, None, "is empty"),
     (b"\xef\xbb\xbf1 1:1\n", 1, 1, "byte order mark"),
     (b"\xff\xfe1\x00", 1, 1, "byte order mark"),
+    (b"1 1:1\n" * 9 + b"x 1:1\n", 10, 1, "label, a finite number, found 'x'"),
     (b"1 1:1\nx 1:1\n", 2, 1, "label, a finite number, found 'x'"),
     (b"1:1 2:2\n", 1, 1, "label, a finite number, found '1:1'"),
     (b"1,2 1:1\n", 1, 1, "found '1,2'"),

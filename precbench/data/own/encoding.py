@@ -494,14 +494,14 @@ def signs(
         A missing label, one class only, or no row with the positive label.
     """
     codes, distinct = _factorised(path, labels, "label")
-    names = [_canonical(label) for label in distinct]
+    names = [canonical(label) for label in distinct]
     if positive is None:
         if not set(names) <= {-1.0, 0.0, 1.0}:
             raise InputError(
                 f"{path}: name the positive label (positive), one of {listed(distinct)}"
             )
         positive = 1
-    is_positive = np.array([name == _canonical(positive) for name in names])
+    is_positive = np.array([name == canonical(positive) for name in names])
     if len(set(names)) == 1:
         raise InputError(f"{path}: one class only, every label is {listed(distinct)}")
     if not is_positive.any():
@@ -511,7 +511,7 @@ def signs(
     return np.where(is_positive[codes], 1.0, -1.0)
 
 
-def _canonical(label: object) -> object:
+def canonical(label: object) -> object:
     """Make 1, 1.0, True, "1" and "+1" the same label."""
     try:
         return float(label)  # type: ignore[arg-type]

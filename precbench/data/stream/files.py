@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from precbench.data.dataset import Dtype, stored
 from precbench.data.formats import SUFFIXES, find_format, opener
-from precbench.data.own.encoding import MOST_CATEGORIES, signs
+from precbench.data.own.encoding import MOST_CATEGORIES, canonical, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
@@ -98,10 +98,7 @@ def open_stream(
     path = Path(path)
     if block_bytes < 1:
         raise InputError(f"block_bytes must be at least 1, found {block_bytes}")
-    try:
-        target = 1.0 if positive is None else float(positive)
-    except (TypeError, ValueError):
-        target = np.nan  # no label of these formats is a word: reported below
+    target = canonical(1 if positive is None else positive)
     kind = find_format(path, format)
     if kind == "npz":
         raise InputError(
@@ -130,7 +127,7 @@ def open_stream(
 class _Scan:
     """Labels and digest, gathered in the first pass."""
 
-    def __init__(self, digest: Any, target: float) -> None:
+    def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest
         self.target = target
         self.distinct: set[float] = set()
@@ -175,12 +172,15 @@ def _opened(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: the file cannot be read: {error.strerror}") from error
 
 
-def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp | None) -> None:
+def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
     if _stamp(file) != stamp:
-        raise InputError(
-            f"{path}: the file has changed since its rows were counted; start again when it is "
-            "complete"
-        )
+        raise _changed(path)
+
+
+def _changed(path: Path) -> InputError:
+    return InputError(
+        f"{path}: the file has changed since its rows were counted; start again when it is complete"
+    )
 
 
 # --- svmlight ---
@@ -191,8 +191,7 @@ class _TextBlocks(Source):
     path: Path
     stamp: Stamp
     offsets: NDArray[np.int64]  # in bytes, and behind them the size of the file
-    lines: NDArray[np.int64]  # before each block
-    target: float
+    target: object  # the canonical label of the positive class
 
     def read(
         self, runs: Iterable[range], into: Room | None = None
@@ -202,18 +201,21 @@ class _TextBlocks(Source):
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
-                rows = parser.parse(file.read(stop - offset), int(self.lines[run.start]))
+                try:
+                    rows = parser.parse(file.read(stop - offset))
+                except InputError:  # every line was right in the first pass
+                    raise _changed(self.path) from None
                 X, labels = joined([rows], self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
-                    _refuse_changed(self.path, file, None)
+                    raise _changed(self.path)
                 block = X.toarray() if self.dense else X
                 yield first, stored(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
-    starts, offsets, lines = [0], [0], []
+    starts, offsets = [0], [0]
     largest = n_entries = 0
     with _opened(path) as file:
         stamp = _stamp(file)
@@ -221,14 +223,13 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
             raise InputError(
                 f"{path}: a packed file cannot be read in random order; unpack it to stream it"
             )
-        for text, n_lines, rows in parsed(file, os.fspath(path), n_features, block_bytes):
+        for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
             scan.see(rows.labels, path)
             largest = max(largest, rows.largest_index)
             n_entries += len(rows.data)
             starts.append(starts[-1] + len(rows.labels))
             offsets.append(offsets[-1] + len(text))
-            lines.append(n_lines)
     width = largest if n_features is None else n_features
     if width == 0:
         raise InputError(f"{path}: no row has a feature")
@@ -242,7 +243,6 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         block_bytes=block_bytes,
         run=1,  # parsing takes many times the memory of the text
         offsets=np.array(offsets),
-        lines=np.array(lines),
         target=scan.target,
     )
 
@@ -314,7 +314,7 @@ class _Npy:
         """Read rows from `start` on into `out`, which has the type of the file."""
         file.seek(self.offset + start * out.strides[0])
         if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
-            _refuse_changed(self.path, file, None)
+            raise _changed(self.path)
         return out
 
 
@@ -323,7 +323,7 @@ class _NpyBlocks(Source):
     features: _Npy
     labels: _Npy | None
     label: int
-    target: float
+    target: object  # the canonical label of the positive class
 
     @property
     def _as_it_is(self) -> bool:
