@@ -16,11 +16,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 from precbench.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
+Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
+"""Of files that are read whole."""
+StreamFormat = Literal["svmlight", "npy"]
+"""Of files that are read block by block in any order."""
 
 MOST_TIMES = 200
 ALWAYS = 1 << 22

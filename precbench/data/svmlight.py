@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 28
-MOST_ENTRIES = 2**31 - 1
+MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 

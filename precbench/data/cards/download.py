@@ -20,7 +20,7 @@ from precbench.files import writing
 if TYPE_CHECKING:
     import requests
 
-CHUNK = 1 << 14  # bytes
+CHUNK = 1 << 14  # bytes: less than LEAST, as a file grows by chunks
 FIRST_WAIT = 0.5  # seconds before the second attempt of three, doubled before the last
 TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
 LEAST, PERIOD = 60_000, 60.0  # bytes that must arrive in each period of so many seconds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.formats import Format
 from precbench.errors import InputError, did_you_mean
 from precbench.text import count
 
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 """More of them than half the rows are taken for identifiers."""
-_COLUMNS_AT_ONCE = 256
+_COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
 _ISO_DATE = r"\d{4}-\d{2}-\d{2}(?!\d)"
 _OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 
-Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
 Missing = Literal["error", "mean", "median", "most-frequent"]
 
 

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype, stored
-from precbench.data.formats import SUFFIXES, find_format, opened
+from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
     Encoding,
-    Format,
     Gaps,
     Missing,
     column_of,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from precbench.data.dataset import Matrix
 
-_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block
+_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 VERSION = 2  # raise it when the same file gives other arrays: it is part of their identity
 

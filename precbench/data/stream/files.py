@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, get_args
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dtype, stored
-from precbench.data.formats import SUFFIXES, find_format, opener
+from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES, canonical, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from precbench.data.dataset import Matrix
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
-
-StreamFormat = Literal["svmlight", "npy"]
 
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
 
