@@ -118,8 +118,12 @@ def read_own_file(
     path = Path(path)
     where = str(path)
     kind = _format(path, format)
-    _check_option("categorical", categorical, get_args(Categorical))
-    _check_option("missing", missing, get_args(Missing))
+    for option, value, valid in (
+        ("categorical", categorical, get_args(Categorical)),
+        ("missing", missing, get_args(Missing)),
+    ):
+        if value not in valid:
+            raise InputError(f"{option} must be one of {listed(valid)}, found {value!r}")
     X: Matrix
     if kind in _TABLES:
         [(table, _)] = _tables(path, kind)
@@ -152,6 +156,7 @@ def read_own_file(
             raise InputError(f"{path}: no column is left as a feature")
         encoding = Encoding.learn(table, names, categorical, missing, where, kind)
         X = encoding.encode(table, where)
+        del table, column  # or they would be in memory beside a float32 copy of X, too
     else:
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
 
@@ -264,11 +269,6 @@ def _format(path: Path, given: str | None) -> Format:
         f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
         f"the suffixes {listed(suffixes)}"
     )
-
-
-def _check_option(name: str, value: object, valid: Sequence[str]) -> None:
-    if value not in valid:
-        raise InputError(f"{name} must be one of {listed(valid)}, found {value!r}")
 
 
 def _matrix(
