@@ -68,14 +68,6 @@ def opener(file: Any) -> Callable[..., Any] | None:
 def opened(source: Source) -> Iterator[IO[bytes]]:
     """Open a file, through the decompressor that its first bytes ask for.
 
-    Parameters
-    ----------
-    source : path or binary file object
-
-    Yields
-    ------
-    binary file object
-
     Raises
     ------
     InputError

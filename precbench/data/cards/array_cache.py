@@ -28,21 +28,7 @@ _DTYPES = {
 
 
 def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the arrays of a data set into memory, read-only.
-
-    Parameters
-    ----------
-    name : str
-    sha256 : str
-        Identity of the content, 64 hexadecimal digits.
-    dtype : {"float64", "float32"}
-        Type of the values of X.
-
-    Returns
-    -------
-    Arrays or None
-        None if there are none, or if they are not as they were written.
-    """
+    """Map the arrays of a data set into memory, read-only; None unless all are as written."""
     folder = _folder(name, sha256, dtype)
     parts: dict[str, Any]
     try:

@@ -29,18 +29,7 @@ VERSION = 1  # raise it when the same files give other arrays: it is part of the
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     """Read the files of a card and check the numbers of rows, features and positives.
 
-    Parameters
-    ----------
-    card : Card
-        Of any format but ``synthetic``.
-    paths : sequence of pathlib.Path
-        One per file of the card, in its order.
-
-    Returns
-    -------
-    Arrays
-        X of shape (n_samples, n_features), dense unless the format is sparse and at most half
-        of the values are non-zero; y; groups, where the data have them.
+    X is dense unless the format is sparse and at most half of the values are non-zero.
 
     Raises
     ------

@@ -32,16 +32,8 @@ def generate_stand_in(card: Card) -> Arrays:
     The positives are the rows with the largest ``X @ w / scale + noise``, the signal having unit
     variance and the noise the card's.
 
-    Parameters
-    ----------
-    card : Card
-        With a `stand_in` part.
-
-    Returns
-    -------
-    Arrays
-        Dense Gaussian features, some set to zero; or, for a sparse format with at most half of the
-        values non-zero, binary features in CSR.
+    Features are dense and Gaussian, some set to zero; or, for a sparse format with at most half of
+    the values non-zero, binary in CSR.
     """
     assert card.stand_in is not None
     rng = data_generator(f"{card.name} stand-in")

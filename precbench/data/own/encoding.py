@@ -474,19 +474,7 @@ def _moments(values: pd.Series, where: str) -> pd.Series:
 def signs(
     path: Path, labels: Sequence[object], positive: str | float | None
 ) -> NDArray[np.float64]:
-    """Turn labels into -1 and +1.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        For messages.
-    labels : sequence of n_samples objects
-    positive : str or number, optional
-        The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
+    """Turn labels into -1 and +1; `positive` may be left out if they are 0 and 1, or -1 and 1.
 
     Raises
     ------
@@ -527,16 +515,7 @@ def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:
 def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[np.float64]:
     """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
 
-    Parameters
-    ----------
-    values : pandas.Series of shape (n_samples,)
-        Numbers, or dates and times, as text in ISO 8601; UTC where they name no zone.
-    where : str
-        For messages.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64 or float64
+    Dates and times may be text in ISO 8601, of UTC where they name no zone.
 
     Raises
     ------
