@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import hypothesis
@@ -14,9 +13,7 @@ from precbench.data.cards import registry
 from precbench.report import style
 from precbench.report.html.page import Page
 from tests.helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-from promises import PROMISES
+from tests.promises import PROMISES
 
 
 def pytest_addoption(parser):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pages  # scripts are on the path, see conftest.py
 import pandas as pd
 import pytest
 import yaml
@@ -20,6 +19,7 @@ from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
 from precbench.survey import page as survey
+from scripts import pages
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
 from tests.helpers import ROOT, entry_point, invoke, write_metadata

@@ -1,8 +1,8 @@
-"""The errors that scripts/plant.py plants."""
+"""The errors that tests/plant.py plants."""
 
-import plant
 import pytest
 
+from tests import plant
 from tests.helpers import ROOT
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import promises
 import pytest
 from PIL import Image
 
@@ -24,7 +23,7 @@ from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, shared_memory, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
-from tests import laws
+from tests import laws, promises
 from tests.helpers import ROOT, invoke, numbers, records, run
 from tests.test_processes import session, wait_until
 from tests.test_run import shared_memory_of
