@@ -280,50 +280,45 @@ def markdown(lines: list[str]) -> Iterator[str]:
             yield line.replace("``", "`")
 
 
-def digest() -> str:
-    """Return the hash of the numbers that the picture of the README goes with."""
+def pictures() -> dict[Path, str]:
+    """Return each picture with the hash of the numbers that it goes with."""
     rows = [line for line in KAR2015.read_text().splitlines() if line.startswith(f"{PICTURED},")]
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+    ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
+    surveyed = hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+    drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
+    return {PICTURE: ours, **drawn}
 
 
-def pictured(picture: Path = PICTURE) -> str:
+def noted(picture: Path) -> str:
     """Return the hash that was current when a picture was drawn."""
+    if not picture.exists():
+        return ""
     with Image.open(picture) as image:
         return str(image.info.get("reference"))
 
 
-def take(source: Path, picture: Path, numbers: str) -> None:
+def take(source: Path, picture: Path) -> None:
     """Copy a picture, marked with the hash of the numbers that it goes with."""
     info = PngInfo()
-    info.add_text("reference", numbers)
+    info.add_text("reference", pictures()[picture])
     with Image.open(source) as image:
         image.save(picture, pnginfo=info, optimize=True)
 
 
 def take_picture(results: Path) -> None:
     """Copy the picture of a run, if the run agrees with the reference."""
-    if found := reference.differences(
-        reference.values(results, [PICTURED]), reference.read(reference.VALUES)
-    ):
+    measured = reference.values(results, [PICTURED])
+    if found := reference.differences(measured, reference.read(reference.VALUES)):
         sys.exit("\n".join(found))
-    take(results / PICTURED / "figures" / PICTURE.name, PICTURE, digest())
-
-
-def survey_digest() -> str:
-    """Return the hash of the numbers that the pictures of the survey go with."""
-    return hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+    take(results / PICTURED / "figures" / PICTURE.name, PICTURE)
 
 
 def draw_survey() -> None:
-    """Draw the pictures of the survey, if its numbers have changed."""
-    current = survey_digest()
-    pictures = [DOCS / f"which-method-{name}.png" for name in page.PICTURES]
-    if all(picture.exists() and pictured(picture) == current for picture in pictures):
-        return
+    """Draw the pictures of the survey whose numbers have changed."""
     with TemporaryDirectory() as folder:
-        for picture in pictures:
-            name = picture.stem.removeprefix("which-method-")
-            take(page.draw(name, Path(folder)), picture, current)
+        for picture, current in pictures().items():
+            if picture != PICTURE and noted(picture) != current:
+                take(page.draw(picture.stem.removeprefix("which-method-"), Path(folder)), picture)
 
 
 def main() -> None:

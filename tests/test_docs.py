@@ -18,7 +18,6 @@ from precbench.advice import compare
 from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
-from precbench.survey import page as survey
 from scripts import pages
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
@@ -68,16 +67,10 @@ def test_pages_show_their_sources():
     assert not stale, "run `make docs`"
 
 
-def test_picture_goes_with_the_reference():
-    assert pages.pictured() == pages.digest(), (
-        "precbench run ijcnn1 --timing, then make docs RESULTS=results"
-    )
-
-
-def test_pictures_go_with_the_survey():
-    for name in survey.PICTURES:
-        picture = ROOT / "docs" / f"which-method-{name}.png"
-        assert pages.pictured(picture) == pages.survey_digest(), "run `make docs`"
+def test_pictures_go_with_the_reference():
+    """Of a run: precbench run ijcnn1 --timing, then make docs RESULTS=results."""
+    for picture, numbers in pages.pictures().items():
+        assert pages.noted(picture) == numbers, f"{picture}: run `make docs`"
 
 
 @pytest.mark.parametrize("name", NAMES)
