@@ -129,7 +129,7 @@ verdicts: build  ## Do so with the results that there are.
 	$(COMPARE)
 
 bench: build  ## Measure speed as ratios, contestants interleaved.
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m scripts.bench
+	$(BIN)/python -m scripts.bench
 
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done

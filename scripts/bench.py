@@ -9,7 +9,6 @@ every record, and include the shuffling where there is any.
 import argparse
 import bz2
 import io
-import os
 import sys
 import tempfile
 import time
@@ -19,13 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from precbench.advice.model import Model
 from precbench.data import find_card, load_dataset, open_stream, read_svmlight
@@ -531,11 +529,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are cut short to be timed
-    figures: list[dict[str, Any]] = []
-    for name, bench in BENCHES.items():
-        if options.only in name:
-            for case in bench():
-                figures += case.measure(options.rounds)
+    chosen = [bench for name, bench in BENCHES.items() if options.only in name]
+    with threadpool_limits(1):
+        cases = (case for bench in chosen for case in bench())
+        figures = [figure for case in cases for figure in case.measure(options.rounds)]
     missed = [figure for figure in figures if not figure["met"]]
     print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
     for figure in missed:

@@ -12,6 +12,7 @@ from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
 from precbench.statistics import Interval
+from precbench.survey import __main__ as program
 from precbench.survey import choice, coverage, page, tables
 
 REAL = ("ionosphere", "german", "letter", "magic")
@@ -74,6 +75,18 @@ def test_ranks_and_ties(tmp_path):
 def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
     with pytest.raises(InputError, match="nothing of the survey was run"):
         collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
+
+
+def test_the_program_writes_the_means(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(program, "REFERENCE", tmp_path / "top.csv")
+    monkeypatch.setattr("sys.argv", ["survey", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "nothing of the survey was run" in capsys.readouterr().err
+    table = collected(tmp_path, {"letter": summary({"1pmb": 0.123456789, "2pmb": 0.5})})
+    program.main()
+    written = pd.read_csv(tmp_path / "top.csv")
+    assert list(written) == list(table) and written["mean"].tolist() == [0.12346, 0.5]
 
 
 def test_trees_win_almost_everywhere(everywhere):
