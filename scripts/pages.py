@@ -25,10 +25,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import yaml
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
@@ -135,12 +135,10 @@ def shortfalls(paper: str) -> str:
 
 def deviations(paper: str) -> str:
     """List the documented deviations of a paper, with the command that shows each."""
-    text = (ROOT / "configs" / "deviations.published.yaml").read_text()
-    listed = yaml.safe_load(text)["deviations"]
     rows = [
-        [f"`{name}`", about["where"], about["says"], about["ours"], f"`{about['evidence']}`"]
-        for name, about in listed.items()
-        if about["paper"] == paper
+        [f"`{name}`", about.where, about.says, about.ours, f"`{about.evidence}`"]
+        for name, about in load_deviations().items()
+        if about.paper == paper
     ]
     return laid_out(["id", "where", "the paper says", "here", "shown by"], rows)
 
