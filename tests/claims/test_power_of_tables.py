@@ -1,6 +1,7 @@
 """Which wrong implementations the printed tables of rudin2009 would detect."""
 
 import numpy as np
+import pytest
 
 from precbench.claims import read_evidence
 from precbench.papers.rudin2009 import power
@@ -34,3 +35,12 @@ def test_wrong_draws_are_detected(tmp_path, monkeypatch):
     ]
     assert [row[4].partition(",")[0] for row in shown[:2]] == ["not detected", "**detected**"]
     assert shown[0][2:4] == ["", ""]
+
+
+def test_results_without_the_runs_are_refused_with_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        "sys.argv", ["power", str(write_results(tmp_path, {("a", "b", "auc", "test"): [0.5]}))]
+    )
+    with pytest.raises(SystemExit):
+        power.main()
+    assert "none: no values of p=1 in these results" in capsys.readouterr().err

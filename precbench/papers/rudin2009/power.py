@@ -135,7 +135,7 @@ def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
             values = evidence.outcomes[experiment].values(
                 wrong.dataset or claim.dataset, solver, metric, wrong.part
             )
-        except MissingError:
+        except (KeyError, MissingError):
             continue
         values = values * wrong.factors.get(claim.metric, 1.0)
         return pd.Series(np.log(values) if claim.logarithm else values)
@@ -206,7 +206,10 @@ def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(prog="python -m precbench.papers.rudin2009.power")
     parser.add_argument("results", type=Path, nargs="+")
-    found = collect(read_evidence(parser.parse_args().results))
+    try:
+        found = collect(read_evidence(parser.parse_args().results))
+    except InputError as error:
+        parser.error(str(error))
     found.to_csv(REFERENCE, index=False, lineterminator="\n", float_format="%.4g")
 
 
