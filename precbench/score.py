@@ -8,9 +8,11 @@ All are rebuilt from the records whenever a run ends; the curves only if the exp
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from precbench.data import Dataset
 from precbench.errors import InputError
-from precbench.experiment import Trial
+from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
@@ -33,7 +35,7 @@ from precbench.strict_json import Count, Fields, Number, Text, checked, load
 from precbench.text import visible
 from precbench.topk import resolve_k
 
-__all__ = ["write_results"]
+__all__ = ["final_values", "not_ok", "write_results"]
 
 COLUMNS = [
     "experiment",
@@ -138,6 +140,24 @@ def write_results(
     about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
     store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
     return results
+
+
+def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the mean of each final value over the splits."""
+    final = results[results["final"].eq(True) & results["value"].notna()]
+    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
+    means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
+    records: list[dict[Any, Any]] = means.to_dict("records")
+    return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
+
+
+def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
+    """Count the trials of a part that are not ok, by status."""
+    trials = results.loc[results["status"] != "ok"]
+    trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    found = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
+    return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:

@@ -21,8 +21,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError, create_model
 
-from precbench.cli.kept import Kept, Shown
-from precbench.cli.run import RunOptions
+from precbench.cli.run import Kept, RunOptions
 from precbench.cli.status import _DONE
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
@@ -128,8 +127,8 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     write_metadata(tmp_path, "one", "1", "precbench.solvers", "a", "plugin:A")
     write_metadata(tmp_path, "other", "1", "precbench.metrics", "b", "plugins.more:b")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("precbench.cli.kept._CODE", (tmp_path / "code",))
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
+    monkeypatch.setattr("precbench.cli.run._CODE", (tmp_path / "code",))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda *_: rows)
     rows = "rows"
     parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
     options = RunOptions(out=tmp_path / "out")
@@ -138,7 +137,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
         return Kept.find(str(small(**changes)), replace(options, **others))
 
     def keep():
-        shown = Shown(announced=[], tables=[], files=[], summary={})
+        shown = {"announced": [], "tables": [], "files": [], "summary": {"trials": 6}}
         chosen = dict.fromkeys(("mine", "letter"))
         plan = SimpleNamespace(experiment=load_config(small(**parts)), datasets=chosen)
         found().keep(shown, plan, found().records())
@@ -163,8 +162,11 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
             file.unlink()
             assert not found().shown()
     keep()
-    (options.out / "small" / "shown.json").write_text("{}")
-    assert not found().shown()
+    kept = options.out / "small" / "shown.json"
+    former = json.dumps({"of": "", "cards": {}, "shown": {}})
+    for content in ("{}", "[]", "{", former, kept.read_text().replace(": 6", ": 7")):
+        kept.write_text(content)
+        assert not found().shown()
 
 
 @pytest.mark.parametrize("kind", get_args(Data))
@@ -193,7 +195,7 @@ def _in_a_field(kind, key, there):
 
 
 def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda name, *_: pytest.fail(name))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda name, *_: pytest.fail(name))
     both = "[{file: mine.csv, label: label}, {name: letter, on_missing: error}]"
     config = small(datasets=both, solvers="{perceptron-avg: }")
     for said in ("measuring", "nothing else has changed"):

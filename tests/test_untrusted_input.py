@@ -208,6 +208,7 @@ def test_long_paths_give_a_one_line_error(small, tmp_path):
         ["run", long],
         ["run", small(), "--out", tmp_path / long],
         ["run", small(datasets=f"[{{file: {long}.csv, label: y}}]")],
+        ["run", small(datasets=f"[{{file: ~{long}/mine.csv, label: y}}]")],
         ["plot", tmp_path / long],
         ["check", tmp_path / long],
         ["check", PAST, "--out", tmp_path / long],
