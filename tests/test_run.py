@@ -31,7 +31,7 @@ from precbench.experiment.samples import InMemory
 from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
-from precbench.runner import _limits, run_plan, shared_memory, to_do, worker
+from precbench.runner import _limits, dispatch, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
@@ -666,7 +666,7 @@ def shared_memory_of(process):
 
 @pytest.mark.promise("R4")
 def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "_SHARED", tmp_path)
+    monkeypatch.setattr(dispatch, "_SHARED", tmp_path)
     ended = subprocess.Popen(["true"])
     ended.wait()
     marked, locked, alive = ended.pid, 2**22 + 1, os.getppid()  # no number exceeds 2**22
@@ -680,7 +680,7 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
     before = {path.name for path in tmp_path.iterdir()}
     with (tmp_path / f"precbench-{locked}.lock").open() as other_container:
         fcntl.flock(other_container, fcntl.LOCK_EX)
-        shared_memory.claim()
+        dispatch.claim_shared_memory()
     left = {path.name for path in tmp_path.iterdir()} - {f"precbench-{os.getpid()}.lock"}
     assert before - left == {
         f"precbench-{marked}.lock",

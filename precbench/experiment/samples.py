@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
-from precbench.data.own.read import read_own_file
+from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.preprocess import Scaler
 from precbench.data.random_features import fitted_sampler, mapped
 from precbench.data.stream.row_stream import Keep, RowStream
@@ -64,6 +63,8 @@ def read_data(
         A `StreamedDataset` for a streamed entry.
     """
     if isinstance(entry, StreamedFile):
+        from precbench.data import open_stream
+
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
         streamed = open_stream(entry.file, dtype=dtype, **options)
         streamed = replace(streamed, name=entry.name, title=entry.name)
@@ -72,6 +73,8 @@ def read_data(
             return streamed
         return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
     if isinstance(entry, FileData):
+        from precbench.data.own.read import read_own_file
+
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset = read_own_file(entry.file, dtype=dtype, **options)[0]
         dataset = replace(dataset, name=entry.name, split_key=None)

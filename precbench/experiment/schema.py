@@ -4,9 +4,8 @@ import inspect
 from typing import Any
 
 from precbench.data import DATASETS
-from precbench.experiment.config import Experiment
+from precbench.experiment.config import Experiment, Study
 from precbench.experiment.sections import solver_defaults
-from precbench.experiment.study import Study
 from precbench.metrics import METRICS
 from precbench.solvers import SOLVERS
 

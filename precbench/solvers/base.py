@@ -22,7 +22,15 @@ from precbench.solvers.parameters import Allowed, checks_parameters, refuses_wei
 from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
-__all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
+__all__ = [
+    "LinearRanker",
+    "NonlinearRanker",
+    "Ranker",
+    "Trace",
+    "top_of_training",
+    "untraced",
+    "warn",
+]
 
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
@@ -51,6 +59,30 @@ def warn(message: str) -> None:
 
 def _is_internal(module: str) -> bool:
     return module.startswith(("precbench.solvers.", "sklearn."))
+
+
+def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
+    """Return `k` as a number of training rows, at most the number of positives.
+
+    A greater k is reported once, by a `ConvergenceWarning`.
+
+    Parameters
+    ----------
+    k : int, float or str
+        See `precbench.topk.check_k`.
+    labels : ndarray, shape (n_samples,)
+        Above 0 for positives.
+
+    Returns
+    -------
+    int
+    """
+    n_pos = int(np.count_nonzero(labels > 0))
+    first, count = training_k(k, n_pos, len(labels))
+    if count > n_pos:
+        rows = f" ({count:,} rows)" if isinstance(k, str) else ""
+        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}: training uses no more")
+    return first
 
 
 class Ranker(ClassifierMixin, BaseEstimator, ABC):

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from precbench.kernels import cutting_plane
 from precbench.losses import OBJECTIVES, PrecisionAtK, top_rows
-from precbench.solvers.base import LinearRanker, Trace, warn
+from precbench.solvers.base import LinearRanker, Trace, top_of_training, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
-from precbench.solvers.top import top_of_training
 from precbench.topk import TopK
 
 __all__ = ["CuttingPlane"]

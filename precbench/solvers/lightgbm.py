@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
 from precbench.errors import MissingPackageError
-from precbench.solvers.base import NonlinearRanker, Trace
+from precbench.solvers.base import NonlinearRanker, Trace, top_of_training
 from precbench.solvers.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -24,7 +24,6 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
-from precbench.solvers.top import top_of_training
 from precbench.solvers.trees import Tree, Trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK

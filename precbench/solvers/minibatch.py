@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import minibatch
+from precbench.solvers.base import top_of_training
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, as_rows, linear_scores
-from precbench.solvers.top import top_of_training
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
