@@ -17,8 +17,7 @@ from pydantic import Field, model_validator
 from precbench.errors import InputError
 from precbench.files import refuse_links
 from precbench.metrics import METRICS, Metric
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
-from precbench.text import visible
+from precbench.strict_json import Count, Fields, Number, checked, load
 
 __all__ = ["Run", "plain_strings", "read_csv", "read_description", "read_run", "read_values"]
 
@@ -37,7 +36,7 @@ _LATER = ("run", "machine", "chosen", "tuning_seconds", "key")
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
 
 _Kind = TypeVar("_Kind", bound=Fields)
-_Labels = Annotated[list[Text], Field(min_length=1)]
+_Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
 
@@ -46,17 +45,17 @@ plain_strings = pd.option_context("mode.string_storage", "python")
 
 
 class _Measure(Fields):
-    name: Text
-    parameters: dict[Text, Any]
-    written: Text
+    name: str
+    parameters: dict[str, Any]
+    written: str
     smaller_is_better: bool
 
 
 class _Sweep(Fields):
-    name: Text
-    values: Annotated[list[bool | Count | Number | Text], Field(min_length=1)]
+    name: str
+    values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels] = Field(default_factory=list)
-    written: list[Text] = Field(default_factory=list)
+    written: list[str] = Field(default_factory=list)
 
 
 class _Sizes(Fields):
@@ -71,28 +70,28 @@ class _Sizes(Fields):
 class _Experiment(Fields):
     """``experiment.json``; former versions wrote no key that has a default here."""
 
-    name: Text
-    title: Text
-    source: Text | None
-    plots: list[Text]
+    name: str
+    title: str
+    source: str | None
+    plots: list[str]
     metrics: _Labels
-    measures: dict[Text, _Measure] = Field(default_factory=dict)
+    measures: dict[str, _Measure] = Field(default_factory=dict)
     solvers: _Labels
-    built_in_solvers: list[Text] = Field(default_factory=list)
-    forms: dict[Text, Literal["linear", "random features", "nonlinear"]] = Field(
+    built_in_solvers: list[str] = Field(default_factory=list)
+    forms: dict[str, Literal["linear", "random features", "nonlinear"]] = Field(
         default_factory=dict
     )
-    grids: dict[Text, dict[Text, list[bool | Count | Number | Text | None]]] = Field(
+    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]] = Field(
         default_factory=dict
     )
     datasets: _Labels
     sweep: _Sweep | None
-    protocol: Text
-    scaling: Text
+    protocol: str
+    scaling: str
     folds: _Positive | None = None
-    data: dict[Text, _Sizes] = Field(default_factory=dict)
+    data: dict[str, _Sizes] = Field(default_factory=dict)
     smoke: bool
-    config: Text | None = None
+    config: str | None = None
 
     @model_validator(mode="after")
     def _measures_every_label(self) -> Self:
@@ -112,11 +111,11 @@ class _Study(Fields):
     """``illustration.json``."""
 
     version: Count = Field(alias="schema")
-    name: Text
-    title: Text
-    source: Text | None
-    kind: Text
-    parameters: dict[Text, Any]
+    name: str
+    title: str
+    source: str | None
+    kind: str
+    parameters: dict[str, Any]
     smoke: bool
 
 
@@ -426,8 +425,6 @@ def read_csv(
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
-    for column in text:
-        table[column] = table[column].map(visible)
     for column in numbers:
         try:
             table[column] = table[column].replace("", "nan").astype(float)

@@ -31,7 +31,7 @@ from precbench.metrics import Metric, roc_curve
 from precbench.results import plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import visible
 from precbench.topk import resolve_k
 
@@ -174,7 +174,7 @@ def _other_datasets(plan: Plan) -> set[str]:
 
 
 class _Former(Fields):
-    data: dict[Text, dict[Text, bool | Count | Number | None]]
+    data: dict[str, dict[str, bool | Count | Number | None]]
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:

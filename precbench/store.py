@@ -27,7 +27,7 @@ from pydantic import ConfigDict, Field, model_validator
 from precbench.errors import InputError, PrecbenchError
 from precbench.files import refuse_links, write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import one_line
 
 SCHEMA = 1
@@ -107,7 +107,7 @@ class Description(Fields):
 
 _Seconds = Annotated[Number, Field(ge=0)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
-_Value = _Scalar | Text
+_Value = _Scalar | str
 
 
 class Record(Fields):
@@ -115,35 +115,35 @@ class Record(Fields):
 
     model_config = ConfigDict(extra="allow")
 
-    key: Text
+    key: str
     status: Status
-    experiment: Text = ""
-    dataset: Text = ""
-    title: Text = ""
+    experiment: str = ""
+    dataset: str = ""
+    title: str = ""
     stand_in: bool = False
-    label: Text = ""
-    solver: Text = ""
+    label: str = ""
+    solver: str = ""
     split: Count = 0
     seed: Count = 0
-    sweep: Annotated[tuple[Text, _Value] | None, Field(strict=False)] = None
+    sweep: Annotated[tuple[str, _Value] | None, Field(strict=False)] = None
     description: Description = Field(default_factory=Description)
-    reason: Text = ""
-    before: Text = ""
-    warnings: list[Text] = Field(default_factory=list)
-    timing: Text = ""
-    environment: Text = ""
-    run: Text = ""
-    code: Text = ""
-    stopped: Text = ""
-    limit: dict[Text, Number | None] | None = None
+    reason: str = ""
+    before: str = ""
+    warnings: list[str] = Field(default_factory=list)
+    timing: str = ""
+    environment: str = ""
+    run: str = ""
+    code: str = ""
+    stopped: str = ""
+    limit: dict[str, Number | None] | None = None
     limit_seconds: _Seconds | None = None
     limit_passes: _Seconds | None = None
     n_train: Count | None = None
-    fitted: dict[Text, _Scalar] = Field(default_factory=dict)
+    fitted: dict[str, _Scalar] = Field(default_factory=dict)
     seconds: _Seconds | None = None
-    chosen: dict[Text, _Value] = Field(default_factory=dict)
+    chosen: dict[str, _Value] = Field(default_factory=dict)
     tuning_seconds: _Seconds | None = None
-    arrays: tuple[Text, ...] = Field(default=(), strict=False)
+    arrays: tuple[str, ...] = Field(default=(), strict=False)
 
     @model_validator(mode="after")
     def _has_what_its_status_says(self) -> Self:
@@ -160,7 +160,7 @@ class Record(Fields):
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as it was written, control characters made visible."""
+        """Return it as it was written."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -175,14 +175,14 @@ class Asked(Fields):
 class Machine(Fields):
     """What is read of a machine record (see `environment`); former versions wrote less."""
 
-    os: Text = ""
-    machine: Text = ""
-    cpu: Text = ""
+    os: str = ""
+    machine: str = ""
+    cpu: str = ""
     cores: Count | None = None
     memory_gib: Number | None = None
-    python: Text = ""
-    packages: dict[Text, Text | None] = Field(default_factory=dict)
-    commit: Text | None = None
+    python: str = ""
+    packages: dict[str, str | None] = Field(default_factory=dict)
+    commit: str | None = None
     dirty: bool | None = None
 
     @property
@@ -330,7 +330,7 @@ class Store:
         PrecbenchError
             If the disk is full, or the folder cannot be written.
         """
-        _write({self.folder / name: content.encode()})
+        _write({self.folder / name: content})
 
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
@@ -575,7 +575,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _write(contents: Mapping[Path, bytes]) -> None:
+def _write(contents: Mapping[Path, bytes | str]) -> None:
     [folder] = {path.parent for path in contents}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,14 +2,11 @@
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from precbench.text import visible
+__all__ = ["Count", "Fields", "Number", "checked", "load"]
 
-__all__ = ["Count", "Fields", "Number", "Text", "checked", "load"]
-
-Text = Annotated[str, AfterValidator(visible)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 

@@ -219,9 +219,11 @@ class RunOptions:
     @property
     def chosen_shard(self) -> "Shard | None":
         """Which shard to run."""
+        if self.shard is None:
+            return None
         from precbench.experiment.shard import Shard
 
-        return None if self.shard is None else Shard.parse(self.shard)
+        return Shard.parse(self.shard)
 
     @property
     def ended_so(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
+from precbench.files import write_whole
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -607,7 +608,7 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
             path.unlink(missing_ok=True)
         return []
     table.parent.mkdir(exist_ok=True)
-    page.data.to_csv(table, index=False, lineterminator="\n")
+    write_whole({table: page.data.to_csv(index=False, lineterminator="\n")})
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     save_figure(partial(_draw, page, run, here), *drawings)
     return [table, *drawings]

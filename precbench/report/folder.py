@@ -104,7 +104,7 @@ def write_report(
         drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
         rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
         page = experiment_page(run, summary, tables, drawn, rows)
-    write_whole({folder / PAGE: page.html.encode()})
+    write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 
 
@@ -140,7 +140,7 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
     files = draw()
     if files:
         about = {"inputs": inputs, "files": [path.name for path in files]}
-        write_whole({mark: json.dumps(about, indent=1).encode()})
+        write_whole({mark: json.dumps(about, indent=1)})
     return files
 
 

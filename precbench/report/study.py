@@ -79,7 +79,7 @@ def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
     """
     folder, result, tables = Path(folder), _read(folder), study_tables(folder)
     text = folder / "tables.md"
-    write_whole({text: markdown_page(result.title, result.source, tables).encode()})
+    write_whole({text: markdown_page(result.title, result.source, tables)})
     return [text]
 
 

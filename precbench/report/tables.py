@@ -16,7 +16,7 @@ from precbench.files import write_whole
 from precbench.report.table import STAND_IN, Cell, Table
 from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
-from precbench.text import one_line
+from precbench.text import one_line, visible
 
 __all__ = [
     "final_values",
@@ -247,7 +247,7 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
         "summary.tex": _latex(run, tables),
     }
     for name, content in contents.items():
-        write_whole({run.folder / name: content.encode()})
+        write_whole({run.folder / name: content})
     return [run.folder / name for name in contents]
 
 
@@ -597,7 +597,7 @@ def _latex_cell(cell: Cell) -> str:
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
     table = str.maketrans(replacements)
-    return lambda text: one_line(text).translate(table)
+    return lambda text: visible(one_line(text)).translate(table)
 
 
 _escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|$&~"})
