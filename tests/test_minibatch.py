@@ -39,7 +39,7 @@ from precbench.solvers import (
 )
 from precbench.solvers import memory as memory_module
 from precbench.solvers import minibatch as minibatch_module
-from precbench.solvers.memory import memory_limit
+from precbench.solvers.base import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import Fit, fit_together, visiting_order
@@ -240,7 +240,7 @@ def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
 @pytest.mark.promise("R6")
 def test_the_limit_of_the_process_counts():
     program = (
-        "import resource; from precbench.solvers.memory import memory_limit; "
+        "import resource; from precbench.solvers.base import memory_limit; "
         "_, hard = resource.getrlimit(resource.RLIMIT_AS); "
         "resource.setrlimit(resource.RLIMIT_AS, (2**32, hard)); print(memory_limit())"
     )

@@ -21,9 +21,10 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError, create_model
 
+import precbench
 from precbench.cli.run import Kept, RunOptions
 from precbench.cli.status import _DONE
-from precbench.data import Dataset
+from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
@@ -200,6 +201,46 @@ def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatc
     config = small(datasets=both, solvers="{perceptron-avg: }")
     for said in ("measuring", "nothing else has changed"):
         assert said in run(config, tmp_path / "out", "--dataset", "mine", "--no-plots").output
+
+
+_TRACER = """
+import sys, threading
+
+def note(text, file=open({log!r}, "a", buffering=1)):
+    print(text, file=file)
+
+def enter(frame, event, argument, seen=set()):
+    code = frame.f_code
+    file = code.co_filename
+    if event == "call" and code.co_name != "<module>" and file not in seen:
+        seen.add(file)
+        note(file)
+
+def rename(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith("results.csv"):
+        note("done")
+        sys.setprofile(None)
+
+sys.addaudithook(rename)
+threading.setprofile(enter)
+sys.setprofile(enter)
+"""
+
+
+def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
+    """Count files with a function or class body that runs, in the process of the worker, too."""
+    load_dataset("letter", mirror)  # parsed before
+    log = tmp_path / "log"
+    (tmp_path / "sitecustomize.py").write_text(_TRACER.format(log=str(log)))
+    command = [sys.executable, "-m", "precbench", "run", "letter", "--smoke", "--splits", "0"]
+    command += ["--solver", "sgd-avg", "--no-plots", "--out", str(tmp_path / "out")]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
+    before, done, _ = log.read_text().partition("done\n")
+    package = str(Path(precbench.__file__).parent)
+    entered = {file for file in before.splitlines() if file.startswith(package)}
+    assert done and f"{package}/runner/worker.py" in entered
+    assert len(entered) <= 60, sorted(entered)
 
 
 def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):

@@ -2,9 +2,12 @@
 
 import functools
 import inspect
+import os
+import resource
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,21 +20,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
 from precbench.scorers import precision_at_k_scorer
-from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
 __all__ = [
+    "MATRICES",
     "LinearRanker",
     "NonlinearRanker",
     "Ranker",
     "Trace",
+    "memory_limit",
+    "require_memory",
     "top_of_training",
     "untraced",
     "warn",
 ]
 
+MATRICES = 9
+"""Matrices of n_features x n_features that `numpy.linalg.eigh` and its caller hold at once, at
+most: five are LAPACK's."""
+
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
 Trace = Callable[[Any], bool | None]
@@ -42,6 +52,48 @@ nothing else; a true return value ends the fit. A trace with an attribute ``next
 the latest after that number of rows in all, except by solvers that have no result before the end,
 as `BBR`.
 """
+
+
+def memory_limit() -> int:
+    """Return the memory that this process may use, in bytes.
+
+    The least of the machine's memory, the limit on the address space of the process and the limit
+    on the memory of its container.
+    """
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        limits.append(soft)
+    try:
+        granted = _CONTAINER_LIMIT.read_text().strip()
+    except OSError:
+        granted = "max"
+    if granted.isdecimal():
+        limits.append(int(granted))
+    return min(limits)
+
+
+def require_memory(n_values: int, n_features: int, what: str) -> None:
+    """Refuse a number of features for which the arrays of a solver do not fit into memory.
+
+    Parameters
+    ----------
+    n_values : int
+        Number of float64 values in the arrays.
+    n_features : int
+    what : str
+        The arrays, as the message names them.
+
+    Raises
+    ------
+    InputError
+    """
+    needed, limit = 8 * n_values, memory_limit()
+    if needed > limit:
+        raise InputError(
+            f"X has {n_features:,} features: {what} take {needed / 2**30:,.1f} GiB, and this "
+            f"process may use {limit / 2**30:,.1f} GiB; select or project the features"
+        )
 
 
 def untraced(solver: "Ranker") -> bool:

@@ -12,8 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.solvers.ball import minimise_along_axes
-from precbench.solvers.base import LinearRanker, Trace, untraced
-from precbench.solvers.memory import MATRICES
+from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced
 from precbench.solvers.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,

@@ -15,8 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
-from precbench.solvers.base import NonlinearRanker, Trace
-from precbench.solvers.memory import require_memory
+from precbench.solvers.base import NonlinearRanker, Trace, require_memory
 from precbench.solvers.parameters import (
     CLASS_WEIGHT,
     COUNT,

@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, untraced, warn
-from precbench.solvers.memory import MATRICES
+from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced, warn
 from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
     Classes,
