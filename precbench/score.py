@@ -278,6 +278,7 @@ def _metric_rows(
     for checkpoint, final in enumerate(scores):
         for metric, of_metric in zip(metrics, rows, strict=True):
             named = about | {"metric": metric.label}
+            # One row says why; at later checkpoints it would be repeated.
             if of_metric and of_metric[-1]["status"] == "failed":
                 continue
             try:
@@ -337,6 +338,7 @@ def _precisions(
             with suppress(InputError):  # too few rows
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
+    # Between two vertices all rows are tied: the straight line is the mean over their orders.
     hits = np.interp(k, fpr * (n_rows - n_pos) + tpr * n_pos, tpr * n_pos)
     named = {name: about[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})

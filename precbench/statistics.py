@@ -390,6 +390,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     ranks = _ranked(np.abs(differences))
     signs = (differences > 0, differences < 0, differences == 0)
     above, below, zeros = (float(ranks[of].sum()) for of in signs)
+    # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)
     probability = np.ones(1)  # of each sum of the ranks above, doubled, if signs are chance
     for rank in twice:
@@ -552,6 +553,7 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
             raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
         behind = table / np.nanmin(table, axis=1, keepdims=True)
     else:
+        # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
     return Profile(tau, (behind[:, :, None] <= tau).mean(axis=0))

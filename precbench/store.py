@@ -221,6 +221,7 @@ class Store:
         refuse_links(self.folder)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            # Not "w", which would empty the file of a run that still holds it.
             stream = (self.folder / ".lock").open("a+")
         with stream:
             try:
@@ -283,6 +284,7 @@ class Store:
             return None
         with stream:
             try:
+                # Shared, so that two who ask do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)
@@ -355,6 +357,7 @@ class Store:
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
+        # Last, as the commit mark of both files.
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
@@ -449,6 +452,7 @@ class Store:
 
     def _sweep_temporaries(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
+        # Without its JSON, the commit mark, a record was never written.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()

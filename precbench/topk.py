@@ -171,6 +171,7 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 
 
+# Typed, since 1 and 1.0 are two values of k.
 @functools.lru_cache(maxsize=32, typed=True)
 def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int32]:
     """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
@@ -313,4 +314,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise
+    # Halved before the sum, which might overflow.
     return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())

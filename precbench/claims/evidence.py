@@ -57,6 +57,7 @@ class Outcomes:
             rows = self._curves[dataset, solver, metric, part]
             rows = rows[rows["checkpoint"] == checkpoint]
         folds = self.run.folds
+        # The folds of a repetition are successive splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
 

@@ -185,6 +185,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
         ours = np.log([far.printed for far in found])
     middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
     farthest = ((each.T - middle) / (high - middle)).max(axis=1)
+    # Beyond this one, and only there, `p_of_all` is at most the level.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
     relative = (ours - middle) / (high - middle)
@@ -228,6 +229,8 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
     outside = np.abs(axes[~kept] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
     fixed = np.abs(axes[~kept]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):
+        # Each repetition against the n - 1 others, in closed form: leaving one out changes the
+        # covariance by a matrix of rank one.
         each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     return _Far(

@@ -360,6 +360,7 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         rng.choice(of, min(size, len(of)), replace=False)
         for of, size in zip(members, sizes, strict=True)
     ]
+    # In stored order, so that the provided training rows stay the first ones.
     chosen = np.sort(np.concatenate(kept))
     return replace(
         dataset,

@@ -215,8 +215,10 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
+        # These fit nothing: the setting must not part the keys of equal numbers.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
+        # Named only where it is asked for, so that keys of earlier records still hold.
         if self.dtype != "float64":
             preprocessing["dtype"] = self.dtype
         if not isinstance(self.dataset, NamedData):

@@ -163,12 +163,14 @@ class _Lines:
             elif len(rows) > 1 and not strong:
                 look["marker"] = ""
             elif len(rows) > _DENSE:
+                # Staggered, so that markers of equal curves do not hide each other.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
             line = rows[y].to_numpy(dtype=float)
             dotted = (rows[few] < n_splits).to_numpy() if few else np.zeros(len(rows), dtype=bool)
             if dotted.all():
                 look["linestyle"] = _DOTS
             elif dotted.any():
+                # With the neighbours, so that dots and line meet.
                 beside = dotted | np.append(dotted[1:], False) | np.append(False, dotted[:-1])
                 dots = {**look, "marker": "", "linestyle": _DOTS}
                 axes.plot(rows[x], np.where(beside, line, np.nan), **dots)

@@ -136,6 +136,7 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
             known = _Drawn(inputs="", files=[])
         if known.inputs == inputs and here.keys() >= set(known.files):
             return [here[name] for name in known.files]
+    # Until all are drawn, so that an interrupted drawing does not pass for a whole one.
     mark.unlink(missing_ok=True)
     files = draw()
     if files:

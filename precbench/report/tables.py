@@ -468,6 +468,7 @@ def _mean(row: pd.Series) -> str:
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5
+    # Four decimals, and one less for each further digit before the point.
     decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
     text = f"{row['mean']:{form}}"
@@ -504,6 +505,7 @@ def three_digits(value: float) -> str:
     """Return a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
+    # Rounded first, since that may add a digit: 9.996 is 10.0.
     rounded = f"{value:.2e}"
     decimals = max(0, 2 - int(rounded.partition("e")[2]))
     return f"{float(rounded):.{decimals}f}"

@@ -247,6 +247,7 @@ class Cluster:
                         else:
                             yield job, known
             finally:
+                # Forgotten first, so that no trial that ends from now on is written.
                 waiting = list(running)
                 running.clear()
                 with suppress(Exception):  # the scheduler may be gone

@@ -122,6 +122,7 @@ def run_job(job: Job) -> str:
     except (Exception, MemoryError) as error:
         record |= {"status": "failed", "reason": _reason(error)}
     Store(job.folder).write(record, arrays)
+    # Only now: without a record, the mark tells the parent which trial the process died of.
     job.mark.unlink(missing_ok=True)
     if any(rows.whole.n_rows * rows.whole.n_features > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()
@@ -147,6 +148,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     if tuning.chosen:
         _write_mark(job, total=total)
     gc.collect()
+    # A collection in the middle of a training would count as its time.
     gc.disable()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -189,6 +191,7 @@ def _with_scores(
     """Add the scores at the checkpoints, as many as the memory limit allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
+    # From the end, so that the last checkpoint, which is the result, is among them.
     kept = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[kept] for name, array in arrays.items()}
     for part, rows in measured.items():
@@ -251,6 +254,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     first = {name: values[0] for name, values in trial.candidates.items()}
+    # Before the clock starts: the first rows are prepared outside of its time.
     rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
 
@@ -315,6 +319,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
     total = params["epochs"] * n_train
+    # A factor of 1 would mean a checkpoint at every call.
     factor = max(1.001, (total / first) ** (1 / max(1, wanted - 1)))
     return {"first_rows": first, "factor": factor}
 
@@ -341,6 +346,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     previous = signal.signal(signal.SIGALRM, ring)
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # A signal handler waits for compiled code to return; this thread does not.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield

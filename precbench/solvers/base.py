@@ -135,6 +135,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             If the solver belongs to a package that is not installed.
         """
         X, labels = self._checked(X, y, reset=True)
+        # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
             if trace is None and not self._cuts_at_0:

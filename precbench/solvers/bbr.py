@@ -110,6 +110,7 @@ class SquaredPairRanker(LinearRanker):
         start = 0
         while start < n_pairs:
             due = max(start + 1, getattr(trace, "next_rows", n_pairs))
+            # Up to the next multiple of the length, also after a checkpoint in between.
             stop = min(n_pairs, start - start % length + length, due)
             chosen = numbers(stop - start)
             first = 0 if len(chosen) else start
@@ -434,6 +435,7 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin."""
         way = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
+            # sum (z + way)(z + way)' = sum z z' + cross + cross'.
             cross = np.outer(total + n / 2 * way, way)
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * way

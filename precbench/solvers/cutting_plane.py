@@ -189,6 +189,7 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Find the best w against all planes; return False if there is none, or the trace ends."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
+        # A violation tol costs the master at most C tol, which should be small beside the gap.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
@@ -341,4 +342,5 @@ def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float
     if right.slope <= left.slope:  # possible by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
+    # The median: the crossing, unless one parabola has its minimum on its own side of it.
     return sorted((lowest, crossing, -(linear + right.slope) / square))[1]

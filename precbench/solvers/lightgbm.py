@@ -282,6 +282,7 @@ def _tree(block: str) -> Tree:
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
     children = (array(name, int) for name in ("left_child", "right_child"))
+    # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
     ends = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
     return Tree.of(np.append(feature, none), value, *ends)
 

@@ -199,6 +199,7 @@ def _linear_programme(
         if solved.status != 0:
             return np.zeros(len(gain))
         excess = ordered @ solved.x
+        # Those in the programme are violated within its tolerance: taking them twice is no use.
         excess[taken] = 0
         violated = np.flatnonzero(excess > _FEASIBLE)
         if not violated.size:

@@ -208,6 +208,7 @@ class Tree(NamedTuple):
                 node = waiting.pop()
                 visited.append(node)
                 if feature[node] >= 0:
+                    # The left child is popped first, so that it comes next in preorder.
                     waiting += [int(right[node]), int(left[node])]
             order = np.array(visited)
         place = np.empty(len(order), dtype=np.int32)

@@ -97,6 +97,7 @@ class OrderClaim(MeasuredClaim):
         about["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
             about["reason"] += f" against {self.chance:.0%} by chance"
+        # Otherwise one of our draws would hardly ever show what the paper's single one did.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= level and compatible:
             return self.ledger_row(*self.judged(True), **about)
@@ -109,6 +110,7 @@ class OrderClaim(MeasuredClaim):
     def _judge_one_of(self, outcomes: Outcomes) -> LedgerRow:
         """Judge an order that need hold on one data set only, by the best; their levels add up."""
         rows: dict[str, LedgerRow] = {}
+        # Bonferroni's correction: each of the data sets has its chance to pass.
         missing, level = [], LEVEL / len(self.data)
         for name in self.data:
             alone = self.model_copy(update={"dataset": name, "or_on": ()})
