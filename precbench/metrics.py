@@ -318,8 +318,8 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     z = NormalDist().inv_cdf(1 - level / 2)
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-    whole = 1 + z**2 / size
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
+    divisor = 1 + z**2 / size
+    return max(0.0, (centre - half) / divisor), min(1.0, (centre + half) / divisor)
 
 
 def _rows_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:

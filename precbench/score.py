@@ -99,24 +99,24 @@ def write_results(
     for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
-            about = _trial_columns(plan, trial, record)
-            about["machine"] = kinds.get(record.environment, "")
+            columns = _trial_columns(plan, trial, record)
+            columns["machine"] = kinds.get(record.environment, "")
             if record.status != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
-                    rows.append(about | {"metric": metric.label})
+                    rows.append(columns | {"metric": metric.label})
                 continue
             measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, its_rows in measured.items():
-                about_part, y = about | {"part": part}, its_rows.y
+                about_part, y = columns | {"part": part}, its_rows.y
                 scores = _scores(arrays, part, its_rows)
                 of_part, final = _metric_rows(plan, trial, about_part, arrays, y, scores)
                 rows += of_part
                 if "roc" in plots and part == "test":
-                    curves.append(_roc_vertices(about, y, final))
+                    curves.append(_roc_vertices(columns, y, final))
                 if "precision-k" in plots and part == "test":
                     metrics = experiment.metrics_at(trial.sweep)
-                    precisions.append(_precisions(about, y, final, metrics))
+                    precisions.append(_precisions(columns, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
         if advance is not None:
@@ -132,11 +132,11 @@ def write_results(
         none = pd.DataFrame(columns=[*_ROC_COLUMNS, "k", "share", "precision"])
         tables["precision-k.csv"] = pd.concat([none, *precisions])
     for name, table in tables.items():
-        whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
-        store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
-    about = _description(plan) | {"config": _shared_name(config)}
-    about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
-    store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
+        complete = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
+        store.write_text(name, complete.to_csv(index=False, lineterminator="\n"))
+    facts = _description(plan) | {"config": _shared_name(config)}
+    facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
+    store.write_text("experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
 
 

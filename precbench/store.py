@@ -299,13 +299,13 @@ class Store:
 
     def environments(self) -> dict[str, dict[str, Any]]:
         """Return the machines on which trials ran, by id; those that were damaged are left out."""
-        found = {}
+        by_id = {}
         for path in sorted((self.folder / "environments").glob("*.json")):
             with suppress(OSError, ValueError):
-                about = load(path.read_bytes())
-                if isinstance(about, dict):
-                    found[path.stem] = about
-        return found
+                machine = load(path.read_bytes())
+                if isinstance(machine, dict):
+                    by_id[path.stem] = machine
+        return by_id
 
     def machines(self) -> dict[str, Machine]:
         """Return the machines on which trials ran, by id, see `environments`.
@@ -315,14 +315,14 @@ class Store:
         InputError
             If one was edited to something else.
         """
-        found = {}
-        for name, about in self.environments().items():
+        by_id = {}
+        for name, description in self.environments().items():
             try:
-                found[name] = checked(about, Machine)
+                by_id[name] = checked(description, Machine)
             except ValueError as error:
                 path = self.folder / "environments" / f"{name}.json"
                 raise InputError(f"{path}: {error}; remove it") from None
-        return found
+        return by_id
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.
@@ -480,11 +480,11 @@ def stores(results: Path) -> list[Store]:
     """
     if not results.is_dir():
         raise InputError(f"no results folder at '{results}': name another one")
-    found = _with_trials(results, "") or _with_trials(results, "*/")
-    found += _with_trials(results, f"{SHARDS}/*/*/")
-    if not found:
+    folders = _with_trials(results, "") or _with_trials(results, "*/")
+    folders += _with_trials(results, f"{SHARDS}/*/*/")
+    if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
-    return [Store(folder) for folder in found]
+    return [Store(folder) for folder in folders]
 
 
 def _with_trials(results: Path, pattern: str) -> list[Path]:

@@ -74,8 +74,8 @@ def _is_share(k: Any) -> bool:
 
 def _share_of_rows(k: object) -> float | None:
     """Return the fraction that a string such as "1 %" states, None if it is not in (0, 1]."""
-    found = _PERCENT.fullmatch(k) if isinstance(k, str) else None
-    share = float(found[1]) / 100 if found else 0.0
+    match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
+    share = float(match[1]) / 100 if match else 0.0
     return share if 0 < share <= 1 else None
 
 

@@ -210,11 +210,11 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
         if not folder.is_dir():
             raise InputError(f"no folder {folder}: precbench run creates it")
         for path in _in(folder, "values.csv"):
-            about, values = read_values(path)
+            description, values = read_values(path)
             evidence.found = True
-            if not about["smoke"]:
-                _refuse_second(paths, about["name"], path)
-                evidence.values[about["name"]] = values
+            if not description["smoke"]:
+                _refuse_second(paths, description["name"], path)
+                evidence.values[description["name"]] = values
         for path in _in(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True

@@ -39,8 +39,8 @@ class Shard:
         InputError
             If the text is not a shard.
         """
-        found = re.fullmatch(SHARD, text)
-        shard = cls(*map(int, found.groups())) if found else cls(0, 0)
+        match = re.fullmatch(SHARD, text)
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise InputError(
                 f"--shard {text!r}: expected the number of a share and how many there are, from "

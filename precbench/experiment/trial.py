@@ -79,18 +79,18 @@ class Split:
 
     def description(self) -> dict[str, Any]:
         """Return all that determines the split; it does not depend on the number of repetitions."""
-        about: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
+        fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
-            about |= {"seed": self.seed, "stratified": self.stratified}
+            fields |= {"seed": self.seed, "stratified": self.stratified}
         if self.kind == "random" and self.train_size is None:
-            about["test_size"] = self.test_size
+            fields["test_size"] = self.test_size
         elif self.kind == "random":
-            about["train_size"] = self.train_size
+            fields["train_size"] = self.train_size
         elif self.kind == "time":
-            about |= {"test_size": self.test_size, "index": self.index}
+            fields |= {"test_size": self.test_size, "index": self.index}
         elif self.kind == "kfold":
-            about |= {"n_splits": self.n_splits, "index": self.fold}
-        return about
+            fields |= {"n_splits": self.n_splits, "index": self.fold}
+        return fields
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class Trial:
         if package := METRICS.package(self.metric.name):
             metric["package"] = package
         tuning = {"candidates": self.candidates, "metric": metric}
-        about = {
+        fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
             "data_sha256": data_sha256,
@@ -244,8 +244,8 @@ class Trial:
             "seed": self.seed,
         }
         if not isinstance(SOLVERS[self.solver](), LinearRanker):
-            about["parts"] = list(self.parts)
-        return about
+            fields["parts"] = list(self.parts)
+        return fields
 
 
 def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:

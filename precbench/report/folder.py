@@ -89,11 +89,11 @@ def write_report(
         if figures == "none":
             return Report(tables, files)
         drawn = _drawn(folder, partial(draw_study, folder), keep=figures == "changed")
-        about, values = read_values(folder)
+        study, values = read_values(folder)
         rows = _about(
-            about["name"], ledger, Evidence(values={about["name"]: values}), about["smoke"]
+            study["name"], ledger, Evidence(values={study["name"]: values}), study["smoke"]
         )
-        page = study_page(folder, about, tables, drawn, rows)
+        page = study_page(folder, study, tables, drawn, rows)
     else:
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)
@@ -140,8 +140,8 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
     mark.unlink(missing_ok=True)
     files = draw()
     if files:
-        about = {"inputs": inputs, "files": [path.name for path in files]}
-        write_whole({mark: json.dumps(about, indent=1).encode()})
+        content = {"inputs": inputs, "files": [path.name for path in files]}
+        write_whole({mark: json.dumps(content, indent=1).encode()})
     return files
 
 

@@ -128,8 +128,8 @@ class Cluster:
         if "tls://" not in text:
             return
         try:
-            found = distributed.Security().get_connection_args("client")["ssl_context"]
-            reason = "" if found else "it needs a certificate"
+            context = distributed.Security().get_connection_args("client")["ssl_context"]
+            reason = "" if context else "it needs a certificate"
         except OSError as error:
             reason = f"no certificate can be read, {error}"
         if reason:

@@ -115,16 +115,16 @@ def run_remote(job: Job) -> Answer:
     worker.log_event(BEGUN, begun(job))
     kept, started = _kept(worker, job.trial, job.dataset), time.monotonic()
     try:
-        found = _process().call(_run, job, kept, memory=_memory(worker))
+        outcome = _process().call(_run, job, kept, memory=_memory(worker))
     except MemoryError as error:
         return Answer("failed", worker.address, str(error))
     except EOFError:
         if time.monotonic() - started > limit:
             return Answer("timeout", worker.address, f"more than {limit:g} s in compiled code")
         return Answer("died", worker.address)
-    if found is None:
+    if outcome is None:
         return Answer("lacks data", worker.address)
-    return Answer("recorded", worker.address, "", *found)
+    return Answer("recorded", worker.address, "", *outcome)
 
 
 def start() -> None:

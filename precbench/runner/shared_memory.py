@@ -40,8 +40,8 @@ def _mark(folder: Path) -> None:
 
 def _is_left(mark: Path) -> bool:
     """Return whether the process that made a mark has ended."""
-    about = mark.lstat()
-    if about.st_uid != os.getuid() or not stat.S_ISREG(about.st_mode):
+    status = mark.lstat()
+    if status.st_uid != os.getuid() or not stat.S_ISREG(status.st_mode):
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(_owner(mark), 0)

@@ -180,9 +180,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 
 
 def _measured(trial: Trial, dataset: Dataset, rows: Training, part: str) -> InMemory:
-    found = rows.whole if part == "training" else sample(trial, dataset, part)
-    assert isinstance(found, InMemory)  # no such solver learns from a stream
-    return found
+    measured = rows.whole if part == "training" else sample(trial, dataset, part)
+    assert isinstance(measured, InMemory)  # no such solver learns from a stream
+    return measured
 
 
 def _with_scores(
@@ -239,10 +239,10 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
     def rows_of(fourier: Fourier | None) -> Training:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
-        about = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
-        if not _prepared or _prepared[0][0] != about:
+        key = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
+        if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
-            _prepared.append((about, training(trial, job.dataset)))
+            _prepared.append((key, training(trial, job.dataset)))
         return _prepared[0][1]
 
     return rows_of

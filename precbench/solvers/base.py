@@ -292,8 +292,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)
-        found = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
-        return (canonical(found[0]), found[1]) if y else canonical(found)
+        validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
+        return (canonical(validated[0]), validated[1]) if y else canonical(validated)
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None

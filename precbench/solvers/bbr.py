@@ -292,12 +292,12 @@ class BBR(SquaredPairRanker):
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
             return self._learn_from_pairs(rows, labels, n_pairs, lambda _: all_in_turn, trace)
-        piece = ClassMoments(rows, len(self.coef_))
-        for visited in piece.add(rows, labels):
+        moments_of_rows = ClassMoments(rows, len(self.coef_))
+        for visited in moments_of_rows.add(rows, labels):
             self.n_rows_seen_ += visited
-            if piece.counts.sum() < rows.n_rows and trace(self):
+            if moments_of_rows.counts.sum() < rows.n_rows and trace(self):
                 return False
-        self._take(piece)
+        self._take(moments_of_rows)
         return True
 
     def _take(self, moments: "ClassMoments") -> None:

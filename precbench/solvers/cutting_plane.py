@@ -275,8 +275,8 @@ class TrainingRisk:
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""
-        found = weighted_sum(self._rows, point.subgradient, self._n_features)
-        return np.append(found, point.subgradient.sum()) if self.has_intercept else found
+        by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
+        return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 
 
 def _at_least_k(
@@ -320,11 +320,11 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
-        found = tangent(t, probe)
-        if linear + t * square + found.slope < 0:
-            left = found
+        latest = tangent(t, probe)
+        if linear + t * square + latest.slope < 0:
+            left = latest
         else:
-            right = found
+            right = latest
         t = _lowest(left, right, linear, square)
         model = max(line.offset + line.slope * t for line in (left, right or left))
         least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + model

@@ -130,7 +130,7 @@ class IncrementalPartialAUC(IncrementalLoss):
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
-        self._n_pos, n_neg = (np.append(0, np.cumsum(of)) for of in (positive, ~positive))
+        self._n_pos, n_neg = (np.append(0, np.cumsum(members)) for members in (positive, ~positive))
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:

@@ -124,8 +124,8 @@ class BoostedTrees(NonlinearRanker):
         """
         if n_iter == 0:
             return np.zeros(X.shape[0])
-        found = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
-        return np.asarray(found, dtype=np.float64)
+        scores = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
+        return np.asarray(scores, dtype=np.float64)
 
     def to_trees(self) -> Trees:
         """Return the trees as plain arrays, whose scores are bitwise identical.

@@ -96,10 +96,10 @@ class PushRanker(LinearRanker):
                 return
             curvatures, axes = np.linalg.eigh(hessian)
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
-            found = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
-            if found is None:
+            accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
+            if accepted is None:
                 break
-            w, point, damping = found
+            w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)

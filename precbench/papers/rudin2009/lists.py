@@ -456,10 +456,10 @@ def push_variants(
     rudin2009, Section 7.
     """
     return means_of_fits(
-        (name, *found)
+        (name, *compared)
         for name in datasets
         for train, test in training_sets(name, rows, repetitions, seed)
-        for found in _compared_pushes(train, test, p, bottom_weight, crucial)
+        for compared in _compared_pushes(train, test, p, bottom_weight, crucial)
     )
 
 
@@ -479,7 +479,7 @@ def means_of_fits(found: Iterable[tuple[str, str, str, str, float]]) -> pd.DataF
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     statistics = {"mean": groups.mean(), "standard error": groups.sem()}
-    parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
+    parts = [series.reset_index().assign(statistic=name) for name, series in statistics.items()]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
@@ -566,6 +566,6 @@ def _compared_pushes(
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
-        for measure, of in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
-            chosen = np.concatenate([of, negatives])
+        for measure, rows in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
+            chosen = np.concatenate([rows, negatives])
             yield name, "training", measure, auc(y[chosen], scores[chosen])
