@@ -52,7 +52,7 @@ class Merger:
     kept: Sequence[Store] = ()
 
     def compared(self) -> tuple[dict[str, Store], list[Conflict]]:
-        """Return where to take each record from that the target is to have, and the conflicts.
+        """Return from where to take each record that the target should have, and the conflicts.
 
         Raises
         ------

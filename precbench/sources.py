@@ -1,4 +1,4 @@
-"""Hashes of the source code that this process runs, so that a record can say which it was."""
+"""Hashes of the source code that this process runs, so that a record can say where it came from."""
 
 import hashlib
 from collections.abc import Collection

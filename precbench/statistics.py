@@ -207,7 +207,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, one for those equal but for rounding.
+    """Return the place of each value in ascending order, one for those equal except for rounding.
 
     Means of the same numbers in another order may differ in their last bits: these must not decide
     which method is the best.
@@ -431,7 +431,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     """Compare each two methods over the data sets: Wilcoxon's tests, adjusted by Holm.
 
-    Unlike tests of mean ranks, none depends on which other methods are compared, but for the
+    Unlike tests of mean ranks, none depends on which other methods are compared, except for the
     number of tests.
 
     Parameters

@@ -39,7 +39,7 @@ Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "i
 STATUSES: tuple[str, ...] = get_args(Status)
 HAVE_NUMBERS = ("ok", "diverged")
 RETRIED = ("failed", "timeout", "crashed", "interrupted")
-"""Trials that ended so run again in the next run."""
+"""Trials that ended like this run again in the next run."""
 
 _PACKAGES = (
     "precbench",

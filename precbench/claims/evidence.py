@@ -62,7 +62,7 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """See that times may be compared: of one run, on one machine."""
+        """Raise unless times may be compared: of one run, on one machine."""
         runs = self.runs(dataset, solvers)
         if len(runs) > 1 or "" in runs:  # the first versions did not note the run
             raise MissingError("timed in different runs: run it again with --timing --force")

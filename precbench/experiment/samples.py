@@ -53,8 +53,8 @@ def read_data(
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
         Keep at most this many rows: a random choice, always the same, with the classes in their
-        proportions, but at least two rows, and 2 % if it has so many, of each. Of a streamed file
-        about so many rows, each chosen for itself.
+        proportions, but at least two rows of each, and 2 % if it has that many. Of a streamed file
+        about this many rows, each chosen independently.
     dtype : {"float64", "float32"}
         Type in which the rows are kept.
 
@@ -182,7 +182,7 @@ class Streamed:
         for solver, _ in fits:
             if not hasattr(solver, "fit_pieces"):
                 kind = type(solver).__name__
-                raise InputError(f"{kind} needs all rows at once: read them to memory")
+                raise InputError(f"{kind} needs all rows at once: read them into memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "

@@ -18,7 +18,7 @@ __all__ = ["Shard"]
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """One of N shares of the trials of an experiment.
+    """One of N parts of the trials of an experiment.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Shard:
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise InputError(
-                f"--shard {text!r}: expected the number of a share and how many there are, from "
+                f"--shard {text!r}: expected the number of a shard and how many there are, from "
                 "1/10 to 10/10"
             )
         return shard

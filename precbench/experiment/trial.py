@@ -188,7 +188,7 @@ class Trial:
 
     @property
     def code(self) -> str:
-        """A hash of the code that trains it, for its record; no part of its key."""
+        """A hash of the code that trains it, for its record; not part of its key."""
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]

@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, sqrt
 from precbench.kernels.select cimport count_below, kth_largest
 
 cdef enum:
-    SAMPLE_SIZE = 1024  # scores that tell about where the cut is
+    SAMPLE_SIZE = 1024  # scores from which the place of the cut is estimated
 
 
 cdef double bar_of_sample(
@@ -18,7 +18,7 @@ cdef double bar_of_sample(
     double share,
     double* sample,
 ) noexcept nogil:
-    """Return a score that a share of the rows and few others reach, likely; no score for few rows.
+    """Return a score that most likely a share of the rows and few others reach, -inf for few rows.
     """
     cdef Py_ssize_t i, j, m = 0
     cdef double rank

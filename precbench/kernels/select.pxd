@@ -7,10 +7,10 @@ from libc.math cimport INFINITY, sqrt
 from libc.string cimport memcpy, memset
 
 cdef enum:
-    FEW = 8  # up to so many are kept in a heap, more are cut off at their last score
+    FEW = 8  # up to this many are kept in a heap; of more, the last score is found first
     CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
     BUCKETS = 2  # for each score that is sorted
-    SAMPLE = 32  # scores that tell about where the cut is
+    SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
 cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:

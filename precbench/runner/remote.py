@@ -216,7 +216,7 @@ class _Process:
             while not self._connection.poll(_LOOK_SECONDS):
                 if (used := self._memory()) > memory:
                     raise MemoryError(
-                        f"out of memory: {used / 2**30:.2g} GiB, of {memory / 2**30:.2g}"
+                        f"out of memory: {used / 2**30:.2g} of {memory / 2**30:.2g} GiB"
                     )
             result = self._connection.recv()
         except (EOFError, OSError, MemoryError) as error:

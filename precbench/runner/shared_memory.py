@@ -18,8 +18,8 @@ _LEFT = ("joblib_memmapping_folder_{}_*", "sem.loky-{}-*")
 def claim() -> None:
     """Mark the shared memory of this process as its own, and remove that of killed runs.
 
-    Its names carry the number of the process, which alone says little: numbers are used again, and
-    containers may share the memory. So a file with the number is locked while the process lives.
+    Its names contain the id of the process, which alone says little: ids are used again, and
+    containers may share the memory. So a file with the id is locked while the process lives.
     """
     folder = _SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())
     with contextlib.suppress(OSError):

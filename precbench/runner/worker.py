@@ -234,7 +234,7 @@ _prepared: list[tuple[dict[str, Any], Training]] = []
 
 
 def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
-    """Return a function that prepares the training rows, unless the last ones are asked for."""
+    """Return a function that prepares the training rows, unless they are those prepared last."""
 
     def rows_of(fourier: Fourier | None) -> Training:
         trial = replace(job.trial, fourier=fourier)

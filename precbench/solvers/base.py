@@ -74,8 +74,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """
 
     algorithm_version: int | str = 1
-    """Part of the key of a trial. Bump when results change for reasons other than this package's
-    code."""
+    """Part of the key of a trial: raise it when the results change."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
@@ -288,7 +287,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _check_width(self, n_features: int) -> None:
-        """Refuse rows as they were in a call of fit that failed and left an earlier result."""
+        """Refuse rows with the features of a fit that failed and left an earlier result."""
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)

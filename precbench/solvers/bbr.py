@@ -315,7 +315,7 @@ class LCBR(SquaredPairRanker):
     Parameters
     ----------
     n_pairs : int or float, default=5000
-        The paper's S: so many pairs of a positive and a negative, drawn uniformly with
+        The paper's S: the number of pairs of a positive and a negative, drawn uniformly with
         replacement from all of them. A float is a multiple of the number of rows, rounded up.
     radius : float or None, default=None
         As in `BBR`.

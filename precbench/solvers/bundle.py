@@ -43,7 +43,7 @@ class Bundle:
     """Number of solutions without weight after which a plane is dropped."""
 
     _MOST_IDLE_CALLS = 20
-    """Calls of `improve` that improve nothing, after which the digits do not suffice."""
+    """Calls of `improve` that improve nothing, after which double precision does not allow more."""
 
     _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
 
@@ -98,7 +98,7 @@ class Bundle:
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
-        # Planes that depend on each other leave K singular, but for this ridge.
+        # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         towards, level = right = np.stack((gradient[active], np.ones(len(active))))
         if not cutting_plane.solve_positive(K, right):

@@ -194,8 +194,8 @@ class CuttingPlane(LinearRanker):
         while not bundle.improve(tol):
             if bundle.is_stuck:
                 warn(
-                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and the "
-                    "digits of the numbers do not suffice for more: scale the features, or take a "
+                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and double "
+                    "precision does not allow a smaller one: scale the features, or take a "
                     "smaller C"
                 )
                 return False

@@ -224,9 +224,9 @@ class FTRL(LinearRanker):
                 break
         if n_failed:
             warn(
-                f"{n_failed} of {self.n_iter_} times w is not certain to within tol={self.tol:g} "
-                f"of the radius, but to within {self.error_:.3g}: max_iter={self.max_iter} "
-                "evaluations of the loss, or its digits, are too few"
+                f"{n_failed} of {self.n_iter_} times w may be off by up to {self.error_:.3g}, more "
+                f"than tol={self.tol:g} of the radius: max_iter={self.max_iter} evaluations of the "
+                "loss, or the digits of double precision, are too few"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -270,8 +270,9 @@ class FTRL(LinearRanker):
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of the leader is certain to within {gap:.3g} only, not {tol:.3g}: "
-                f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few"
+                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}: "
+                f"max_iter={self.max_iter} evaluations of the loss, or the digits of double "
+                "precision, are too few"
             )
         return Leader(descent.point.w, float(descent.point.risk), float(gap))
 

@@ -80,7 +80,7 @@ class ExactClaim(Claim):
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (len(self.among) or 1):
-            raise InputError(f"{self.id}: its cell selects {len(rows)} values")
+            raise InputError(f"{self.id}: its cell selects {len(rows)} values instead of one")
         if self.argmin is not None:
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")

@@ -44,7 +44,7 @@ class MeanClaim(MeasuredClaim):
     margin : float
         With `averaged`, a distance that agrees too, where the paper says "approximately".
     runs : int or None
-        The number is a mean over so few draws: it should lie where the mean of as many of ours
+        The number is a mean over these few draws: it should lie where the mean of as many of ours
         would in 95 of 100 cases.
     power_of_ten : int
         The power that was dropped in print.

@@ -65,7 +65,7 @@ class OrderClaim(MeasuredClaim):
 
     @property
     def chance(self) -> float:
-        """How often it would hold if all solvers were alike, and at least half if of all splits."""
+        """How often it would hold if all solvers were equal; of all splits, at least one half."""
         share = len(self.better) / (len(self.better) + len(self.worse))
         if self.of == "gap":
             return 0.5

@@ -127,7 +127,7 @@ def _law_tables(result: Result) -> Iterator[Table]:
         ["", "law", "scores", *quantities],
         [(*key, *map("{:.3g}".format, numbers)) for key, *numbers in wide.itertuples(name=None)],
         "The largest excess of the left side over the right one; a law holds where it is not "
-        "above 0 but for rounding. The same scores break the control.",
+        "above 0 except for rounding. The same scores break the control.",
     )
 
 

@@ -279,7 +279,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
     }
     facts = {
         "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),
-        # At b = 0 both sides are equal, but for rounding.
+        # At b = 0 both sides are equal, except for rounding.
         "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
     }
     return _curves("b", b, curves, facts)
@@ -487,7 +487,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Draw training sets of so many rows of a data set, scaled to [0, 1] over all of them.
+    """Draw training sets of this many rows of a data set, scaled to [0, 1] over all of them.
 
     Parameters
     ----------

@@ -413,7 +413,7 @@ PUSH_OBJECTIVES = StudyKind(
     draw=_draw_objectives,
     size=(10.0, 4.6),
     caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
-    "are norms of the heights as shares of the positives; smaller is better, but for the AUC.",
+    "are norms of the heights as shares of the positives; smaller is better, except for the AUC.",
 )
 
 PUSH_VARIANTS = StudyKind(

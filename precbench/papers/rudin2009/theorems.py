@@ -57,7 +57,7 @@ def push_theorems(
     pairs : int
         Random pairs of functions for Lemma 5.
     rankers : int
-        Functions in the class of Theorems 2 and 3: so many balls of any radius cover it.
+        Functions in the class of Theorems 2 and 3: this many balls of any radius cover it.
     features : int
         The functions are projections of normal points on random directions.
     distance : float
