@@ -26,18 +26,12 @@ PREPARATION_VERSION = 1
 TUNING_VERSION = 1
 """Of how candidates are measured and one is chosen."""
 
-NO_NUMBERS = ("claims", "cli", "contest", "merge", "model", "papers", "quality", "report", "score")
+NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
 """Parts of the package without which a trial is trained."""
 
 _FOURIER = "fourier."
-_SOURCE = {
-    "file",
-    "labels",
-    "card",
-    "name",
-    "on_missing",
-    "time",
-}  # the hash of the data stands for it
+# The hash of the data stands for these.
+_SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,8 @@ _INPUTS = (
     *("illustration.json", "values.csv"),
 )
 NOT_DRAWING = (
-    "cli",
-    "contest",
-    "quality",
-    "runner",
-    "score",
-    "data",
-    "experiment",
-    "kernels",
-    "solvers",
+    *("advice", "cli", "runner", "score", "survey"),
+    *("data", "experiment", "kernels", "solvers"),
 )
 """Parts of the package that no report imports, by the contracts in ``pyproject.toml``."""
 
