@@ -211,12 +211,12 @@ class Run:
     @property
     def losses(self) -> set[str]:
         """The labels of the metrics for which smaller is better."""
-        return {label for label, of in self.measures.items() if of["smaller_is_better"]}
+        return {label for label, measure in self.measures.items() if measure["smaller_is_better"]}
 
     @property
     def test_shares(self) -> dict[str, float]:
         """The fraction of rows in the test set, if known, by data set with overlapping splits."""
-        known = {dataset: about["test_share"] for dataset, about in self.data.items()}
+        known = {dataset: sizes["test_share"] for dataset, sizes in self.data.items()}
         return {dataset: share for dataset, share in known.items() if share is not None}
 
     def dataset_title(self, dataset: str) -> str:
@@ -261,16 +261,16 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         the two files do not belong together.
     """
     folder = Path(folder)
-    about = _completed(_read_json(folder / "experiment.json", _Experiment))
+    description = _completed(_read_json(folder / "experiment.json", _Experiment))
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS, _LATER)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
     split = results["split"]
-    whole = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
-    if not whole.all():
+    is_complete = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
+    if not is_complete.all():
         raise InputError(f"{path}: every row needs a split and a seed; {_RUN_AGAIN}")
-    run = Run(folder, results, **about)
+    run = Run(folder, results, **description)
     _check_rows(run, path)
     return run
 
@@ -307,19 +307,19 @@ def _completed(about: _Experiment) -> dict[str, Any]:
     metrics, sweep = list(map(_metric, about.metrics)), about.sweep
     points = [] if sweep is None else [{sweep.name: value} for value in sweep.values]
     at_points = [[_replaced(metric, point) for metric in metrics] for point in points]
-    found = about.model_dump()
+    completed = about.model_dump()
     if sweep is not None and not sweep.metrics:
         labels = [[metric.label for metric in at_point] for at_point in at_points]
         over_all = [_replaced(metric, {sweep.name: sweep.name}) for metric in metrics]
         written = [_measure(metric)["written"] for metric in over_all]
-        found["sweep"] |= {"metrics": labels, "written": written}
+        completed["sweep"] |= {"metrics": labels, "written": written}
     if not about.measures:
         everywhere = itertools.chain(metrics, *at_points)
-        found["measures"] = {metric.label: _measure(metric) for metric in everywhere}
+        completed["measures"] = {metric.label: _measure(metric) for metric in everywhere}
     if about.folds is None:
         folds = re.search(r"(\d{1,6})-fold", about.protocol)
-        found["folds"] = max(int(folds[1]), 1) if folds else 1
-    return found
+        completed["folds"] = max(int(folds[1]), 1) if folds else 1
+    return completed
 
 
 def _metric(label: str) -> Metric:
@@ -363,12 +363,12 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     InputError
         If a file is missing or malformed.
     """
-    about = read_description(folder)
+    description = read_description(folder)
     values = Path(folder) / "values.csv"
     table = _read_table(values, na_values=[""])
     if "value" not in table or table["value"].dtype.kind not in "fi":
         raise InputError(f"{values} has no column value with numbers; {_RUN_AGAIN}")
-    return about, table
+    return description, table
 
 
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -389,8 +389,8 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         If the file is missing or malformed.
     """
-    about = _read_json(Path(folder) / "illustration.json", _Study)
-    return about.model_dump(by_alias=True)
+    description = _read_json(Path(folder) / "illustration.json", _Study)
+    return description.model_dump(by_alias=True)
 
 
 def read_csv(

@@ -101,24 +101,24 @@ def write_results(
     for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
-            about = _trial_columns(plan, trial, record)
-            about["machine"] = kinds.get(record.environment, "")
+            columns = _trial_columns(plan, trial, record)
+            columns["machine"] = kinds.get(record.environment, "")
             if record.status != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
-                    rows.append(about | {"metric": metric.label})
+                    rows.append(columns | {"metric": metric.label})
                 continue
             measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, its_rows in measured.items():
-                about_part, y = about | {"part": part}, its_rows.y
+                about_part, y = columns | {"part": part}, its_rows.y
                 scores = _scores(arrays, part, its_rows)
                 of_part, final = _metric_rows(plan, trial, about_part, arrays, y, scores)
                 rows += of_part
                 if "roc" in plots and part == "test":
-                    curves.append(_roc_vertices(about, y, final))
+                    curves.append(_roc_vertices(columns, y, final))
                 if "precision-k" in plots and part == "test":
                     metrics = experiment.metrics_at(trial.sweep)
-                    precisions.append(_precisions(about, y, final, metrics))
+                    precisions.append(_precisions(columns, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
         if advance is not None:
@@ -134,11 +134,11 @@ def write_results(
         none = pd.DataFrame(columns=[*_ROC_COLUMNS, "k", "share", "precision"])
         tables["precision-k.csv"] = pd.concat([none, *precisions])
     for name, table in tables.items():
-        whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
-        store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
-    about = _description(plan) | {"config": _shared_name(config)}
-    about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
-    store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
+        complete = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
+        store.write_text(name, complete.to_csv(index=False, lineterminator="\n"))
+    facts = _description(plan) | {"config": _shared_name(config)}
+    facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
+    store.write_text("experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
 
 
@@ -298,6 +298,7 @@ def _metric_rows(
     for checkpoint, final in enumerate(scores):
         for metric, of_metric in zip(metrics, rows, strict=True):
             named = about | {"metric": metric.label}
+            # One row says why; at later checkpoints it would be repeated.
             if of_metric and of_metric[-1]["status"] == "failed":
                 continue
             try:
@@ -357,6 +358,7 @@ def _precisions(
             with suppress(InputError):  # too few rows
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
+    # Between two vertices all rows are tied: the straight line is the mean over their orders.
     hits = np.interp(k, fpr * (n_rows - n_pos) + tpr * n_pos, tpr * n_pos)
     named = {name: about[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})

@@ -39,7 +39,7 @@ Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "i
 STATUSES: tuple[str, ...] = get_args(Status)
 HAVE_NUMBERS = ("ok", "diverged")
 RETRIED = ("failed", "timeout", "crashed", "interrupted")
-"""Trials that ended so run again in the next run."""
+"""Trials that ended like this run again in the next run."""
 
 _PACKAGES = (
     "precbench",
@@ -221,6 +221,7 @@ class Store:
         refuse_links(self.folder)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            # Not "w", which would empty the file of a run that still holds it.
             stream = (self.folder / ".lock").open("a+")
         with stream:
             try:
@@ -283,6 +284,7 @@ class Store:
             return None
         with stream:
             try:
+                # Shared, so that two who ask do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)
@@ -297,13 +299,13 @@ class Store:
 
     def environments(self) -> dict[str, dict[str, Any]]:
         """Return the machines on which trials ran, by id; those that were damaged are left out."""
-        found = {}
+        by_id = {}
         for path in sorted((self.folder / "environments").glob("*.json")):
             with suppress(OSError, ValueError):
-                about = load(path.read_bytes())
-                if isinstance(about, dict):
-                    found[path.stem] = about
-        return found
+                machine = load(path.read_bytes())
+                if isinstance(machine, dict):
+                    by_id[path.stem] = machine
+        return by_id
 
     def machines(self) -> dict[str, Machine]:
         """Return the machines on which trials ran, by id, see `environments`.
@@ -313,14 +315,14 @@ class Store:
         InputError
             If one was edited to something else.
         """
-        found = {}
-        for name, about in self.environments().items():
+        by_id = {}
+        for name, description in self.environments().items():
             try:
-                found[name] = checked(about, Machine)
+                by_id[name] = checked(description, Machine)
             except ValueError as error:
                 path = self.folder / "environments" / f"{name}.json"
                 raise InputError(f"{path}: {error}; remove it") from None
-        return found
+        return by_id
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.
@@ -355,6 +357,7 @@ class Store:
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
+        # Last, as the commit mark of both files.
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
@@ -449,6 +452,7 @@ class Store:
 
     def _sweep_temporaries(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
+        # Without its JSON, the commit mark, a record was never written.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()
@@ -476,11 +480,11 @@ def stores(results: Path) -> list[Store]:
     """
     if not results.is_dir():
         raise InputError(f"no results folder at '{results}': name another one")
-    found = _with_trials(results, "") or _with_trials(results, "*/")
-    found += _with_trials(results, f"{SHARDS}/*/*/")
-    if not found:
+    folders = _with_trials(results, "") or _with_trials(results, "*/")
+    folders += _with_trials(results, f"{SHARDS}/*/*/")
+    if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
-    return [Store(folder) for folder in found]
+    return [Store(folder) for folder in folders]
 
 
 def _with_trials(results: Path, pattern: str) -> list[Path]:

@@ -69,6 +69,6 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
         absent = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
         if absent:
             raise ValueError(f"it lacks {', '.join(absent)}") from None
-        said = problem["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ")
         more = f" (and {len(others):,} more)" if others else ""
-        raise ValueError(f"{places[0]}{places[0] and ': '}{said}{more}") from None
+        raise ValueError(f"{places[0]}{places[0] and ': '}{message}{more}") from None

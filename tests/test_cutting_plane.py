@@ -233,7 +233,7 @@ def test_equations_of_a_newton_step():
 @pytest.mark.parametrize("objective", ["pauc", "prec@k"])
 def test_a_fit_ends_where_the_digits_do_not_suffice(objective):
     X, y = noisy(100, 3)
-    with pytest.warns(ConvergenceWarning, match="digits of the numbers do not suffice"):
+    with pytest.warns(ConvergenceWarning, match="double precision does not allow a smaller one"):
         solver = CuttingPlane(objective, k=1.0, at_least_k=True).fit(X * 1e60, y)
     assert np.isfinite(solver.coef_).all() and not solver.converged_
 

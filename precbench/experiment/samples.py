@@ -52,8 +52,8 @@ def read_data(
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
         Keep at most this many rows: a random choice, always the same, with the classes in their
-        proportions, but at least two rows, and 2 % if it has so many, of each. Of a streamed file
-        about so many rows, each chosen for itself.
+        proportions, but at least two rows of each, and 2 % if it has that many. Of a streamed file
+        about this many rows, each chosen independently.
     dtype : {"float64", "float32"}
         Type in which the rows are kept.
 
@@ -185,7 +185,7 @@ class Streamed:
         for solver, _ in fits:
             if not hasattr(solver, "fit_pieces"):
                 kind = type(solver).__name__
-                raise InputError(f"{kind} needs all rows at once: read them to memory")
+                raise InputError(f"{kind} needs all rows at once: read them into memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
@@ -208,14 +208,14 @@ class Streamed:
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(pairs), at_once):
             some = pairs[first : first + at_once]
-            found = np.empty((len(some), self.n_rows))
+            filled = np.empty((len(some), self.n_rows))
             start = 0
             for X, y in self.stream:
                 rows, stop = as_rows(X), start + len(y)
-                for scores, (w, intercept) in zip(found, some, strict=True):
+                for scores, (w, intercept) in zip(filled, some, strict=True):
                     scores[start:stop] = linear_scores(rows, w) + intercept
                 start = stop
-            yield from found
+            yield from filled
 
 
 def _with_intercepts(
@@ -354,15 +354,16 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         return dataset
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
-    sizes = [max(2, round(rows * len(of) / len(dataset.y))) for of in members]
+    sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, least = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
     if sizes[rare] <= least:
         sizes[rare] = min(least, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]
     kept = [
-        rng.choice(of, min(size, len(of)), replace=False)
-        for of, size in zip(members, sizes, strict=True)
+        rng.choice(numbers, min(size, len(numbers)), replace=False)
+        for numbers, size in zip(members, sizes, strict=True)
     ]
+    # In stored order, so that the provided training rows stay the first ones.
     chosen = np.sort(np.concatenate(kept))
     return replace(
         dataset,

@@ -79,8 +79,8 @@ def _checkpoints(value: Any) -> Any:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
     if isinstance(value, bool) or not (value == "every" or (isinstance(value, int) and value > 0)):
-        found = reprlib.repr(value)
-        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {found}"]))
+        shown = reprlib.repr(value)
+        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {shown}"]))
     return value
 
 
@@ -282,8 +282,8 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        found = reprlib.repr(entry)
-        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {found}"]))
+        shown = reprlib.repr(entry)
+        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {shown}"]))
     [(name, params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):

@@ -167,7 +167,7 @@ class _Body(NamedTuple):
 def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> _Body:
     """Lay out a diagram in inches from its upper left corner."""
     ranks, k = ranking.ranks, len(ranking.ranks)
-    left = math.ceil(k / 2)  # so many labels stand at the left
+    left = math.ceil(k / 2)  # labels at the left
     sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
     longest = [max(map(len, side)) for side in sides]
     start, end = (_LETTER * n + 4 * _GAP for n in longest)

@@ -73,6 +73,7 @@ _RC_PARAMS: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
+    # Otherwise the ids in an SVG are random, and equal results give unequal files.
     "svg.hashsalt": "precbench",
     "savefig.dpi": 150,
 }

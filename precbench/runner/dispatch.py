@@ -94,7 +94,7 @@ def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def no_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back from this thread, and from the processes that it starts for good."""
+    """Hold Ctrl-C back from this thread, and for good from the processes that it starts."""
     resource_tracker.ensure_running()  # which would let it through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

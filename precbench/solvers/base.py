@@ -158,8 +158,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """
 
     algorithm_version: int | str = 1
-    """Part of the key of a trial. Bump when results change for reasons other than this package's
-    code."""
+    """Part of the key of a trial: raise it when the results change."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
@@ -219,6 +218,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             If the solver belongs to a package that is not installed.
         """
         X, labels = self._checked(X, y, reset=True)
+        # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
             if trace is None and not self._cuts_at_0:
@@ -371,12 +371,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _check_width(self, n_features: int) -> None:
-        """Refuse rows as they were in a call of fit that failed and left an earlier result."""
+        """Refuse rows with the features of a fit that failed and left an earlier result."""
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)
-        found = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
-        return (canonical(found[0]), found[1]) if y else canonical(found)
+        validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
+        return (canonical(validated[0]), validated[1]) if y else canonical(validated)
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None

@@ -123,8 +123,8 @@ class BoostedTrees(NonlinearRanker):
         """
         if n_iter == 0:
             return np.zeros(X.shape[0])
-        found = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
-        return np.asarray(found, dtype=np.float64)
+        scores = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
+        return np.asarray(scores, dtype=np.float64)
 
     def to_trees(self) -> Trees:
         """Return the trees as plain arrays, whose scores are bitwise identical.
@@ -281,6 +281,7 @@ def _tree(block: str) -> Tree:
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
     children = (array(name, int) for name in ("left_child", "right_child"))
+    # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
     ends = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
     return Tree.of(np.append(feature, none), value, *ends)
 
