@@ -26,7 +26,7 @@ PREPARATION_VERSION = 1
 TUNING_VERSION = 1
 """Of how candidates are measured and one is chosen."""
 
-NO_NUMBERS = ("claims", "cli", "contest", "merge", "model", "papers", "quality", "report", "score")
+NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
 """Parts of the package without which a trial is trained."""
 
 _FOURIER = "fourier."
