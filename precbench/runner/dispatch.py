@@ -134,8 +134,8 @@ def claim_shared_memory() -> None:
 
     Joblib removes it, unless a run is killed with all its processes.
 
-    Its names carry the number of the process, which alone says little: numbers are used again, and
-    containers may share the memory. So a file with the number is locked while the process lives.
+    Its names contain the id of the process, which alone says little: ids are used again, and
+    containers may share the memory. So a file with the id is locked while the process lives.
     """
     folder = _SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())
     with suppress(OSError):
@@ -156,8 +156,8 @@ def _mark(folder: Path) -> None:
 
 def _is_left(mark: Path) -> bool:
     """Return whether the process that made a mark has ended."""
-    about = mark.lstat()
-    if about.st_uid != os.getuid() or not stat.S_ISREG(about.st_mode):
+    status = mark.lstat()
+    if status.st_uid != os.getuid() or not stat.S_ISREG(status.st_mode):
         return False
     with suppress(ProcessLookupError):
         os.kill(_owner(mark), 0)
