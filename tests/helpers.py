@@ -111,6 +111,13 @@ def run(config, out, *options):
     return invoke("run", config, "--out", out, *options)
 
 
+def succeed(*arguments):
+    """Run a command in this process, and see that it ends well."""
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def refused(arguments, code=2):
     """Return the error message with which a command is refused."""
     result = invoke(*arguments)
