@@ -118,16 +118,6 @@ def succeed(*arguments):
     return result
 
 
-def refused(arguments, code=2):
-    """Return the error message with which a command is refused."""
-    result = invoke(*arguments)
-    assert result.exit_code == code, result.output
-    assert not isinstance(result.exception, Exception)
-    assert "Traceback" not in result.output
-    assert len(result.stderr.strip().splitlines()) == 1 or result.stderr.startswith("Usage")
-    return result.stderr
-
-
 def numbers(folder):
     """Return results.csv without its times and machines."""
     return pd.read_csv(folder / "results.csv").drop(columns=TIMES)
