@@ -40,7 +40,7 @@ def pytest_pyfunc_call(pyfuncitem):
     done = yield
     here = str(pyfuncitem.funcargs.get("tmp_path", ROOT))
     told = [shortened(text, here) for text in TOLD]
-    place = f"{pyfuncitem.path.relative_to(ROOT / 'tests')}::{pyfuncitem.name}"
+    place = _place(pyfuncitem)
     listed = LISTED.pop(place, [])
     for i, (text, form) in enumerate(zip(told, listed, strict=False)):
         if re.fullmatch(re.escape(form).replace(r"\[\.\.\.\]", ".*"), text):
@@ -52,8 +52,18 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def pytest_sessionfinish(session):
+    """Write the list, without tests that have gone from whole files."""
     if session.config.getoption("--sentences"):
-        write_sentences(LISTED)
+        places = {_place(item) for item in session.items}
+        whole = {place.partition("::")[0] for place in places}
+        if session.config.option.keyword or any("::" in of for of in session.config.args):
+            whole = set()
+        kept = (p for p in LISTED if p in places or p.partition("::")[0] not in whole)
+        write_sentences({place: LISTED[place] for place in kept})
+
+
+def _place(item):
+    return f"{item.path.relative_to(ROOT / 'tests')}::{item.name}"
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def shortened(sentence, here):
     sentence = sentence.replace(f"{ROOT}/", "")
     sentence = re.sub(r"/\S*/pytest-\d+/(popen-\w+/)?[^/\s]+/", "", sentence)
     sentence = re.sub(r"(?<=127\.0\.0\.1:)\d{3,}", "PORT", sentence)
-    sentence = re.sub(r"\b[0-9a-f]{32,64}\b", "HASH", sentence)
+    sentence = re.sub(r"\b[0-9a-f]{12}(?=\.json)|\b[0-9a-f]{32,64}\b", "HASH", sentence)
     return re.sub(r"((?:[\w/.-]+, ){3})(?:[\w/.-]+, ){6,}[\w/.-]+|0{99,}", r"\1[...]", sentence)
 
 

@@ -229,7 +229,7 @@ def test_models_of_parts_join_to_that_of_all_rows():
     assert first.n_rows_seen_ == 300
     others = BBR(), BBR(accumulate="pairs").fit(X[:9], y[:9]), BBR().fit(X[:, 1:], y)
     for other in (*others, BBR().fit(X, np.where(y > 0, 2, 1))):
-        with raises(InputError):
+        with raises(InputError, "join"):
             first.join(other)
 
 
@@ -240,7 +240,7 @@ def test_loop_over_pairs_has_no_partial_fit():
     with pytest.raises(AttributeError) as refused:
         solver.partial_fit(X, y)
     assert 'partial_fit needs accumulate="moments"' in str(refused.value.__cause__)
-    with raises(InputError):
+    with raises(InputError, "moments fit"):
         solver.set_params(accumulate="moments").partial_fit(X, y)
 
 

@@ -369,7 +369,7 @@ def test_metrics_inherit_from_common(read):
     assert labels("{k: 0.25}", "[{precision_at_k: {k: 3}}]") == ["precision_at_k(k=3)"]
     worst = "precision_at_k(k=0.25, ties=worst)"
     assert labels("{k: 0.25}", "[{precision_at_k: {ties: worst}}]") == [worst]
-    with raises(InputError):
+    with raises(InputError, "k"):
         labels("{k: {tune: [0.1, 0.2]}}", "[precision_at_k]")
     with raises(InputError, "common.k"):
         labels("{k: -1.0}", "[precision_at_k]")
@@ -480,7 +480,7 @@ def test_a_data_set_may_keep_its_own_parts(read):
 
 def test_a_missing_provided_split_is_reported_before_anything_runs(read):
     experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
-    with raises(InputError):
+    with raises(InputError, "margin provided"):
         make_plan(experiment)
 
 

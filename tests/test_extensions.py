@@ -120,7 +120,7 @@ def test_the_name_of_a_built_in_solver_is_refused(install):
 def test_two_packages_with_one_name_are_refused(install):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     install("precbench.solvers", "other_ranker:Mine", package="other", ranker=RANKER)
-    with raises(InputError):
+    with raises(InputError, "'mine'"):
         solvers()["mine"]
 
 

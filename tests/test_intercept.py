@@ -64,5 +64,5 @@ def test_a_model_keeps_it(scaling, tmp_path):
     assert loaded.intercept == model.intercept
     np.testing.assert_array_equal(loaded.decision_function(X), scores)
     dataclasses.replace(model, intercept=np.nan).save(tmp_path / "model.npz")
-    with raises(InputError):
+    with raises(InputError, "model.npz"):
         Model.load(tmp_path / "model.npz")

@@ -156,10 +156,10 @@ def test_rates_use_the_constants_of_the_theorems():
 
 def test_optimum_must_be_known():
     arguments = load_config("kar2015/bounds").arguments() | {"datasets": ["counterexample"]}
-    with raises(InputError):
+    with raises(InputError, "counterexample"):
         kar2015.precision_bounds(**arguments)
     arguments = load_config("kar2015/rates").arguments() | {"dataset": "counterexample"}
-    with raises(InputError):
+    with raises(InputError, "counterexample"):
         kar2015.precision_rates(**arguments)
 
 

@@ -324,7 +324,7 @@ def test_the_same_bits_on_every_machine(name, columns):
 @pytest.mark.parametrize("order", [[0.5, 1.0], [True, False], [[0, 1]]])
 def test_an_invalid_order_is_refused(order):
     X, y = problem()
-    with raises(InputError):
+    with raises(InputError, "order"):
         quick("sgd-avg").partial_fit(X, y, order=order)
 
 
@@ -526,7 +526,7 @@ def test_an_intercept_cannot_come_or_go_between_pieces(objectives):
     X, y = problem()
     before, after = objectives
     solver = OnePMB(before).partial_fit(X, y).set_params(objective=after)
-    with raises(InputError):
+    with raises(InputError, "objective"):
         solver.partial_fit(X, y)
     assert solver.fit(X, y).coef_.shape == (7,)
 

@@ -193,7 +193,7 @@ def test_a_stream_is_a_chain_of_partial_fits(name):
 @each_solver
 def test_one_class_so_far_is_remembered_and_changes_nothing(name):
     X, y = problem(n=100)
-    with raises(InputError):
+    with raises(InputError, "class"):
         make(name).partial_fit(X[y < 0], y[y < 0])
     solver = make(name).partial_fit(X[y < 0], y[y < 0], classes=[-1, 1])
     assert_array_equal(solver.coef_, np.zeros(5))
@@ -221,7 +221,7 @@ def test_a_fit_without_the_memory_for_its_state_changes_nothing(name, monkeypatc
             solver.fit(X, y)
     assert_array_equal(solver.coef_, before)
     assert len(solver._w) == 3
-    with raises(InputError):
+    with raises(InputError, "5 3 fit"):
         solver.partial_fit(X, y)
 
 

@@ -236,7 +236,7 @@ def test_a_search_chooses_by_the_top_of_the_list():
 
 
 def test_a_scorer_refuses_an_invalid_k():
-    with raises(InputError):
+    with raises(InputError, "k 1.5"):
         precbench.precision_at_k_scorer(1.5)
 
 

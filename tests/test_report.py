@@ -795,7 +795,7 @@ def test_results_without_any_finished_trial(small):
     table = tables_of(small)[0]
     assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
     results[:0].to_csv(small / "results.csv", index=False)
-    with raises(InputError):
+    with raises(InputError, "results.csv"):
         files_of_tables(small)
 
 

@@ -98,7 +98,7 @@ def test_shares_of_each_solver_are_even():
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/", "-1/3", "1/3/2", "a/b", "1/0", "１/２"])
 def test_what_is_no_shard_is_refused(text):
-    with raises(InputError):
+    with raises(InputError, "share"):
         Shard.parse(text)
 
 
@@ -277,10 +277,10 @@ def test_untrusted_records_are_checked_before_anything_is_written(shards, tmp_pa
 
 
 def test_what_cannot_be_merged_is_refused(shards, tmp_path):
-    refused(["merge", tmp_path / "no", "--out", tmp_path])
+    refused(["merge", tmp_path / "no", "--out", tmp_path], str(tmp_path / "no"))
     refused(["merge", shards[0] / "small" / "trials", "--out", tmp_path])
     keep = ["--keep", tmp_path / "c"]
-    refused(["merge", *shards, "--out", tmp_path, *keep])
+    refused(["merge", *shards, "--out", tmp_path, *keep], "--keep")
     refused(["run", "kar2015/minima", "--shard", "1/2"], "--shard")
 
 

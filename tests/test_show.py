@@ -91,7 +91,7 @@ def test_a_model_from_python_and_one_of_earlier_versions(tmp_path):
 
 def test_what_is_no_model(rows, tmp_path):
     refused(["show", "none.npz"], "none.npz")
-    refused(["show", rows])
+    refused(["show", rows], str(rows))
     path, _ = fitted(rows)
     arrays = unpack(path, kinds="fiU")
     described = json.loads(str(arrays["description"]))
@@ -99,7 +99,7 @@ def test_what_is_no_model(rows, tmp_path):
     (tmp_path / "m.npz").write_bytes(
         pack(arrays | {"description": np.array(json.dumps(described))})
     )
-    refused(["show", tmp_path / "m.npz"])
+    refused(["show", tmp_path / "m.npz"], "auc")
 
 
 # --- trials ---
@@ -191,9 +191,9 @@ def test_a_trial_of_another_version_says_that_it_would_run_again(results, monkey
 @pytest.mark.parametrize(
     ("what", "folder", "says"),
     [
-        ("mine/sgd-avg/7", "small", "7"),
-        ("nonsense", "small", ""),
-        ("mine/sgd-avg/0", "nowhere", ""),
+        ("mine/sgd-avg/7", "small", "mine/sgd-avg/7"),
+        ("nonsense", "small", "nonsense"),
+        ("mine/sgd-avg/0", "nowhere", "nowhere"),
         ("no.npz", "small", "no.npz"),
     ],
 )
@@ -203,7 +203,7 @@ def test_what_is_no_trial_is_refused(what, folder, says, results):
 
 def test_several_trials_are_listed(results, tmp_path):
     (tmp_path / "other").symlink_to(results)
-    refused(["show", "mine/sgd-avg/0", "--results", tmp_path], "2 0")
+    refused(["show", "mine/sgd-avg/0", "--results", tmp_path], "2 mine/sgd-avg/0")
 
 
 def test_an_edited_record_is_refused_with_an_error(results):

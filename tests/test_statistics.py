@@ -104,7 +104,7 @@ def test_splits_that_cannot_be_judged_are_refused(values, share, what):
         resampled_interval(values, share)
     with raises(InputError, what):
         resampled_test(values, values, share)
-    with raises(InputError):
+    with raises(InputError, "level"):
         resampled_interval([0.5, 0.6], 0.3, level=0)
     with raises(InputError, "2 1"):
         resampled_test([0.5, 0.6], [0.5], 0.3)
@@ -245,11 +245,11 @@ def test_profile_of_values_and_times_by_hand():
 def test_data_sets_that_cannot_be_judged_are_refused():
     with raises(InputError, "1 0"):
         mean_ranks([[0.5, np.nan], [0.5, 0.4]])
-    with raises(InputError):
+    with raises(InputError, "methods"):
         friedman_test([[0.5], [0.6]])
-    with raises(InputError):
+    with raises(InputError, "pair"):
         signed_rank_test([0.5, 0.6], [0.5])
-    with raises(InputError):
+    with raises(InputError, "method"):
         performance_profile([[np.nan, np.nan]], "value")
     with raises(InputError, "0"):
         performance_profile([[0.0, 1.0]], "time")

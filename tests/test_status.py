@@ -94,7 +94,7 @@ def test_times_of_other_machines_are_not_compared(results):
 
 
 def test_folders_without_a_common_experiment_are_refused(results, tmp_path):
-    refused(["diff", results, tmp_path])
+    refused(["diff", results, tmp_path], f"{results} {tmp_path}")
 
 
 def test_a_folder_that_is_not_there_is_named(results, tmp_path):
@@ -167,5 +167,5 @@ def test_results_of_earlier_versions_count_what_they_hold(results):
 
 
 def test_status_of_nothing_is_refused(tmp_path):
-    refused(["status", tmp_path])
-    refused(["status", tmp_path / "no"])
+    for folder in (tmp_path, tmp_path / "no"):
+        refused(["status", folder], str(folder))

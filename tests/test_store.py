@@ -93,7 +93,7 @@ def test_pickles_are_neither_written_nor_read(store):
     assert not store.folder.exists()
     store.write(OK, {"evil": np.zeros(1)})
     np.savez(store.folder / "trials" / f"{KEY}.npz", evil=np.array([{}], dtype=object))
-    with raises(InputError):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
 
 
@@ -107,7 +107,7 @@ def test_a_newer_schema_is_rejected(store):
     store.write({"key": KEY, "status": "ok"})
     path = store.folder / "trials" / f"{KEY}.json"
     path.write_text(json.dumps({"schema": SCHEMA + 1, "key": KEY}))
-    with raises(InputError):
+    with raises(InputError, f"{KEY}.json"):
         store.read(KEY)
 
 
@@ -144,7 +144,7 @@ def test_a_renamed_record_is_damaged(store):
     store.write({"key": KEY, "status": "ok"})
     other = "0" * 64
     (store.folder / "trials" / f"{KEY}.json").rename(store.folder / "trials" / f"{other}.json")
-    with raises(InputError):
+    with raises(InputError, "json"):
         store.read(other)
 
 
@@ -152,10 +152,10 @@ def test_missing_or_truncated_arrays_are_damage(store):
     store.write(OK, ARRAYS)
     path = store.folder / "trials" / f"{KEY}.npz"
     path.write_bytes(path.read_bytes()[:-40])
-    with raises(InputError):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
     path.unlink()
-    with raises(InputError):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
 
 

@@ -145,13 +145,13 @@ def test_a_card_is_streamed_from_the_cache(small, tmp_path):
 def test_a_provided_split_and_groups(streamed):
     trial = load_config(streamed(protocol="{split: provided}")).trials()[0]
     data = read_data(trial.dataset)
-    with raises(InputError):
+    with raises(InputError, "mine 'random' 'kfold'"):
         check_division(trial.split, data)
     data = replace(data, n_train=400)
     check_division(trial.split, data)
     assert training(trial, data).whole.n_rows == 400
     assert sample(trial, data, "test").n_rows == 200
-    with raises(InputError):
+    with raises(InputError, "mine groups"):
         check_division(trial.split, replace(data, groups=np.zeros(600)))
 
 
@@ -194,7 +194,7 @@ def test_a_set_without_positives_is_reported(streamed, tmp_path):
     assert any("the training set of npy has" in r and "0 of them positive" in r for r in reasons)
     assert any(r.startswith("not measured") for r in reasons)
     np.save(tmp_path / "y.npy", np.zeros(600))
-    with raises(InputError):
+    with raises(InputError, "class"):
         open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
 
 

@@ -137,7 +137,7 @@ def test_depth_up_to_the_limit():
 
 def test_files(tmp_path):
     path = tmp_path / "a.yaml"
-    with raises(InputError):
+    with raises(InputError, str(path)):
         load(path)
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9\r\nb: 2\r\n")
     assert load(path).data == {"a": "é", "b": 2}

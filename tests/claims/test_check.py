@@ -194,7 +194,7 @@ def test_check_without_results(checked):
 def test_invalid_use_of_check(checked):
     reference = checked / "reference.csv"
     good = reference.read_text()
-    refused(["check", checked / "none"])
+    refused(["check", checked / "none"], str(checked / "none"))
     damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
     damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
     for text in damaged:

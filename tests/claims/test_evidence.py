@@ -93,10 +93,10 @@ def test_folders_of_results(tmp_path):
     assert set(read_evidence([folder]).outcomes) == {"toy"}
     assert read_evidence([folder]).found and not read_evidence([tmp_path]).found
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
-    with raises(InputError):
+    with raises(InputError, f"{folder} {other} toy"):
         read_evidence([folder, other])
-    with raises(InputError):
+    with raises(InputError, str(tmp_path / "none")):
         read_evidence([tmp_path / "none"])
     (other / "experiment.json").write_text("{")
-    with raises(InputError):
+    with raises(InputError, "experiment.json"):
         read_evidence([other])

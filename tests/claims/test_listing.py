@@ -67,9 +67,9 @@ def test_deviations_are_listed():
         (["claims", "--paper", "rudin"], "'rudin' 'rudin2009'"),
         (["claims", "--table", "tabel-3"], "'table-3'"),
         (["claims", "--verdict", "not reprodced"], "'not reproduced'"),
-        (["claims", "--verdict", "x"], ""),
-        (["solvers", "--paper", "rudin2009"], ""),
-        (["deviations", "--verdict", "no data"], ""),
+        (["claims", "--verdict", "x"], "'x'"),
+        (["solvers", "--paper", "rudin2009"], "solvers paper"),
+        (["deviations", "--verdict", "no data"], "deviations verdict"),
         (["claim"], "'claim' 'claims'"),
     ],
 )

@@ -74,7 +74,7 @@ def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
     "address", ["http://example.org/data", "ftp://example.org", "file://host/x", "http://["]
 )
 def test_other_mirrors_are_rejected(address):
-    with raises(InputError):
+    with raises(InputError, f"'{address}'"):
         fetch(make_card(), address)
 
 
@@ -273,7 +273,7 @@ def test_add_and_verify(tmp_path, add_card):
 
 def test_add_rejects_other_files(tmp_path, cache, add_card):
     add_card(make_card())
-    with raises(InputError):
+    with raises(InputError, str(tmp_path / "nowhere")):
         add_files("toy", [tmp_path / "nowhere"])
     other = tmp_path / "other.txt"
     other.write_bytes(TEXT)
@@ -281,7 +281,7 @@ def test_add_rejects_other_files(tmp_path, cache, add_card):
         add_files("toy", [other])
     wrong = tmp_path / "toy.svm"
     wrong.write_bytes(TEXT[:-1] + b" ")
-    with raises(InputError):
+    with raises(InputError, str(wrong)):
         add_files("toy", [wrong])
     assert wrong.exists()
     assert left_behind(cache) == {"toy.svm.rejected"}
@@ -439,7 +439,7 @@ def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card)
     add_card(pair_card())
     right, other = write_pair(tmp_path / "right"), tmp_path / "Info.txt"
     other.write_bytes(PAGE)
-    with raises(InputError):
+    with raises(InputError, str(other)):
         add_files("pair", [right[0], other])
     assert left_behind(cache) == set()
 

@@ -196,7 +196,7 @@ def test_labels(tmp_path, labels, positive, expected):
 def test_labels_are_single_values(tmp_path):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "y": [{"a": 1}, {"a": 2}]}).to_parquet(tmp_path / "a.parquet")
-    with raises(InputError):
+    with raises(InputError, "a.parquet"):
         read_own_file(tmp_path / "a.parquet", label="y")
 
 
@@ -274,7 +274,7 @@ def test_suffixes_may_be_written_large(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read_own_file(packed, label="y")[0].X.tolist() == [[1, 2], [3, 4]]
     for name in ("A.XLSX", "a.xls"):
-        with raises(InputError):
+        with raises(InputError, name):
             read_own_file(path.rename(tmp_path / name))
         path = tmp_path / name
 
@@ -296,7 +296,7 @@ def test_invalid_new_rows(tmp_path):
     ]:
         with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
-    with raises(InputError):
+    with raises(InputError, "new.svm csv svmlight"):
         read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
 
 
@@ -545,7 +545,7 @@ def test_svmlight(tmp_path, name):
     new.write_text("0 10:1\n")
     with raises(InputError, "new.svm:1:3 9"):
         read_new_rows(new, encoding)
-    with raises(InputError):
+    with raises(InputError, "own label missing svmlight"):
         read_own_file(path, label="y", missing="mean")
 
 
@@ -614,7 +614,7 @@ def test_sparse_npz(tmp_path):
 )  # fmt: skip
 def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
-    with raises(InputError, what):
+    with raises(InputError, f"own.npz {what}"):
         read_own_file(tmp_path / "own.npz")
 
 
@@ -666,12 +666,12 @@ def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, b
 def test_arbitrary_bytes_are_rejected(tmp_path, suffix):
     path = tmp_path / f"own{suffix}"
     path.write_bytes(bytes(range(256)))
-    with raises(InputError):
+    with raises(InputError, path.name):
         read_own_file(path, **({} if suffix in (".npz", ".svm") else {"label": "y"}))
 
 
 def test_unknown_formats(tmp_path):
-    with raises(InputError):
+    with raises(InputError, "none.csv"):
         read_own_file(tmp_path / "none.csv")
     path = csv(tmp_path, GOOD, "own.xlsx")
     with raises(InputError, "'.xlsx'"):

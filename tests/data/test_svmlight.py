@@ -195,14 +195,14 @@ def test_a_truncated_compressed_file(tmp_path, pack):
     path = tmp_path / "cut"
     packed = pack(GOOD * 1000)
     path.write_bytes(packed[: len(packed) // 2])
-    with raises(InputError):
+    with raises(InputError, str(path)):
         read_svmlight(path)
 
 
 def test_a_missing_file(tmp_path):
-    with raises(InputError):
+    with raises(InputError, str(tmp_path / "none")):
         read_svmlight(tmp_path / "none")
-    with raises(InputError):
+    with raises(InputError, str(tmp_path)):
         read_svmlight(tmp_path)
 
 
