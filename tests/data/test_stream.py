@@ -260,7 +260,7 @@ def test_a_changed_file_is_detected(tmp_path):
     half_read = iter(open_stream(path, block_bytes=100).X)
     next(half_read)
     path.write_bytes(b"x" * path.stat().st_size)
-    with raises(InputError):
+    with raises(InputError, str(path)):
         list(half_read)
     path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     same_size = open_stream(path).X
