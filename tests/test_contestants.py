@@ -109,7 +109,7 @@ def test_any_classifier_of_scikit_learn_may_rank(classifier):
 
 def test_trees_may_need_dense_rows(monkeypatch):
     X, y = problem(n=100)
-    monkeypatch.setattr("precbench.solvers.memory.memory_limit", lambda: 5000)
+    monkeypatch.setattr("precbench.solvers.base.memory_limit", lambda: 5000)
     with raises(InputError, "7"):
         few("hist-gradient-boosting", 2).fit(sparse.csr_matrix(X), y)
 

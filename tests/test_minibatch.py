@@ -36,10 +36,10 @@ from precbench.solvers import (
     PNormPush,
     SGDAtK,
     TwoPMB,
+    base,
 )
-from precbench.solvers import memory as memory_module
 from precbench.solvers import minibatch as minibatch_module
-from precbench.solvers.memory import memory_limit
+from precbench.solvers.base import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import Fit, fit_together, visiting_order
@@ -225,7 +225,7 @@ def test_too_many_features_are_reported_with_both_sizes(solver, needed):
 @pytest.mark.promise("R6")
 @pytest.mark.parametrize("name", SOLVERS)
 def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
-    monkeypatch.setattr(memory_module, "memory_limit", lambda: 2**33)
+    monkeypatch.setattr(base, "memory_limit", lambda: 2**33)
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2**31 - 2])), shape=(2, 2**31 - 1))
     solver, places = SOLVERS[name](), "2,147,483,647 8.0"
     with raises(InputError, places, words=False):
@@ -240,7 +240,7 @@ def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
 @pytest.mark.promise("R6")
 def test_the_limit_of_the_process_counts():
     program = (
-        "import resource; from precbench.solvers.memory import memory_limit; "
+        "import resource; from precbench.solvers.base import memory_limit; "
         "_, hard = resource.getrlimit(resource.RLIMIT_AS); "
         "resource.setrlimit(resource.RLIMIT_AS, (2**32, hard)); print(memory_limit())"
     )
@@ -253,7 +253,7 @@ def test_the_limit_of_the_process_counts():
 @pytest.mark.promise("R6")
 def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
     granted = tmp_path / "memory.max"
-    monkeypatch.setattr(memory_module, "_CONTAINER_LIMIT", granted)
+    monkeypatch.setattr(base, "_CONTAINER_LIMIT", granted)
     whole = memory_limit()
     for text, limit in (("max\n", whole), ("1048576\n", 2**20), (f"{2**62}\n", whole)):
         granted.write_text(text)

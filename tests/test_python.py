@@ -34,10 +34,9 @@ from precbench import (
 )
 from precbench.errors import InputError
 from precbench.metrics import precision_at_k
-from precbench.solvers import ScoringClassifier
+from precbench.solvers import Preset, ScoringClassifier
 from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
-from precbench.solvers.presets import Preset
 from precbench.topk import cut_below
 from tests import laws
 from tests.sentences import raises

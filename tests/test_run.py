@@ -21,10 +21,10 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError, create_model
 
-from precbench.cli.kept import Kept, Shown
-from precbench.cli.run import RunOptions
+import precbench
+from precbench.cli.run import Kept, RunOptions
 from precbench.cli.status import _DONE
-from precbench.data import Dataset
+from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
@@ -32,7 +32,7 @@ from precbench.experiment.samples import InMemory
 from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
-from precbench.runner import _limits, run_plan, shared_memory, to_do, worker
+from precbench.runner import _limits, dispatch, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
@@ -128,8 +128,8 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     write_metadata(tmp_path, "one", "1", "precbench.solvers", "a", "plugin:A")
     write_metadata(tmp_path, "other", "1", "precbench.metrics", "b", "plugins.more:b")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("precbench.cli.kept._CODE", (tmp_path / "code",))
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
+    monkeypatch.setattr("precbench.cli.run._CODE", (tmp_path / "code",))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda *_: rows)
     rows = "rows"
     parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
     options = RunOptions(out=tmp_path / "out")
@@ -138,7 +138,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
         return Kept.find(str(small(**changes)), replace(options, **others))
 
     def keep():
-        shown = Shown(announced=[], tables=[], files=[], summary={})
+        shown = {"announced": [], "tables": [], "files": [], "summary": {"trials": 6}}
         chosen = dict.fromkeys(("mine", "letter"))
         plan = SimpleNamespace(experiment=load_config(small(**parts)), datasets=chosen)
         found().keep(shown, plan, found().records())
@@ -163,8 +163,11 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
             file.unlink()
             assert not found().shown()
     keep()
-    (options.out / "small" / "shown.json").write_text("{}")
-    assert not found().shown()
+    kept = options.out / "small" / "shown.json"
+    former = json.dumps({"of": "", "cards": {}, "shown": {}})
+    for content in ("{}", "[]", "{", former, kept.read_text().replace(": 6", ": 7")):
+        kept.write_text(content)
+        assert not found().shown()
 
 
 @pytest.mark.parametrize("kind", get_args(Data))
@@ -193,11 +196,51 @@ def _in_a_field(kind, key, there):
 
 
 def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda name, *_: pytest.fail(name))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda name, *_: pytest.fail(name))
     both = "[{file: mine.csv, label: label}, {name: letter, on_missing: error}]"
     config = small(datasets=both, solvers="{perceptron-avg: }")
     for said in ("measuring", "nothing else has changed"):
         assert said in run(config, tmp_path / "out", "--dataset", "mine", "--no-plots").output
+
+
+_TRACER = """
+import sys, threading
+
+def note(text, file=open({log!r}, "a", buffering=1)):
+    print(text, file=file)
+
+def enter(frame, event, argument, seen=set()):
+    code = frame.f_code
+    file = code.co_filename
+    if event == "call" and code.co_name != "<module>" and file not in seen:
+        seen.add(file)
+        note(file)
+
+def rename(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith("results.csv"):
+        note("done")
+        sys.setprofile(None)
+
+sys.addaudithook(rename)
+threading.setprofile(enter)
+sys.setprofile(enter)
+"""
+
+
+def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
+    """Count files with a function or class body that runs, in the process of the worker, too."""
+    load_dataset("letter", mirror)  # parsed before
+    log = tmp_path / "log"
+    (tmp_path / "sitecustomize.py").write_text(_TRACER.format(log=str(log)))
+    command = [sys.executable, "-m", "precbench", "run", "letter", "--smoke", "--splits", "0"]
+    command += ["--solver", "sgd-avg", "--no-plots", "--out", str(tmp_path / "out")]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
+    before, done, _ = log.read_text().partition("done\n")
+    package = str(Path(precbench.__file__).parent)
+    entered = {file for file in before.splitlines() if file.startswith(package)}
+    assert done and f"{package}/runner/worker.py" in entered
+    assert len(entered) <= 60, sorted(entered)
 
 
 def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):
@@ -652,7 +695,7 @@ def shared_memory_of(process):
 
 @pytest.mark.promise("R4")
 def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "_SHARED", tmp_path)
+    monkeypatch.setattr(dispatch, "_SHARED", tmp_path)
     ended = subprocess.Popen(["true"])
     ended.wait()
     marked, locked, alive = ended.pid, 2**22 + 1, os.getppid()  # no number exceeds 2**22
@@ -666,7 +709,7 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
     before = {path.name for path in tmp_path.iterdir()}
     with (tmp_path / f"precbench-{locked}.lock").open() as other_container:
         fcntl.flock(other_container, fcntl.LOCK_EX)
-        shared_memory.claim()
+        dispatch.claim_shared_memory()
     left = {path.name for path in tmp_path.iterdir()} - {f"precbench-{os.getpid()}.lock"}
     assert before - left == {
         f"precbench-{marked}.lock",

@@ -98,7 +98,7 @@ def test_shares_of_each_solver_are_even():
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/", "-1/3", "1/3/2", "a/b", "1/0", "１/２"])
 def test_what_is_no_shard_is_refused(text):
-    with raises(InputError, "share"):
+    with raises(InputError, "shard"):
         Shard.parse(text)
 
 

@@ -15,7 +15,7 @@ from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.statistics import LEVEL, resampled_interval, resampled_test
-from precbench.strict_json import Count, Fields, Number, Text
+from precbench.strict_json import Count, Fields, Number
 from precbench.topk import TopK
 
 __all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
@@ -35,7 +35,7 @@ class _Measured(Fields):
 
 
 class _Beside(_Measured):
-    solver: Text
+    solver: str
     p: Number | None = None
 
 
@@ -51,7 +51,7 @@ class Quality(_Measured):
     splits: Count = 1
     held_out_rows: Count
     held_out_positives: Count
-    k: Count | Number | Text
+    k: Count | Number | str
     by_chance: Number
     boosted_trees: _Beside | None = None
 

@@ -75,7 +75,7 @@ class Choice:
     @property
     def incomplete(self) -> dict[str, int]:
         """Methods with results on some splits only, and on how many; none of them is the best."""
-        numbers = {name: int(of["n"]) for name, of in self.methods.items()}
+        numbers = {name: int(row["n"]) for name, row in self.methods.items()}
         return {name: n for name, n in numbers.items() if 0 < n < self.splits}
 
     @property
@@ -121,7 +121,7 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
     data = run.data[dataset]
     tested = run.test_shares.get(dataset, 1.0)
     n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "best": equals["solver"].iloc[0],
         "ties": equals["solver"].tolist()[1:],
         "simplest": equals["solver"].iloc[int(form.argmin())],
@@ -133,7 +133,7 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         "splits": int(values["n"].max()),
         "splits_asked": _n_asked(run, dataset),
     }
-    return Choice(**found, text=_paragraph(Choice(**found, text="")))
+    return Choice(**fields, text=_paragraph(Choice(**fields, text="")))
 
 
 def _n_asked(run: Run, dataset: str) -> int:
@@ -145,30 +145,30 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
     results = run.results[(run.results["dataset"] == dataset) & (run.results["metric"] == metric)]
     summary = summarise(results, test_shares=run.test_shares).set_index("solver")
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    whole = summary["n"] == summary["n"].max()  # the others failed on some splits
-    means = pd.Series(levels(summary["mean"].where(whole)), summary.index)
+    complete = summary["n"] == summary["n"].max()  # the others failed on some splits
+    means = pd.Series(levels(summary["mean"].where(complete)), summary.index)
     means = means.sort_values(ascending=False, kind="stable")
     best, share = str(means.index[0]), run.test_shares.get(dataset)
     trials = final_values(results)
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
-    found = []
+    table = []
     for solver, row in summary.loc[means.index].iterrows():
         pair = of_trials[[best, solver]].dropna().to_numpy() if solver != best else np.empty((0, 2))
         gap = [np.nan] * 4
         if len(pair) and share is not None:
             gap = list(resampled_test(pair[:, 0], pair[:, 1], share))
-        found.append(
+        table.append(
             {
                 "solver": str(solver),
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 **row[["n", "mean", "low", "high"]],
                 **dict(zip(("behind", "behind_low", "behind_high", "p"), gap, strict=True)),
-                "tied": solver == best or bool(whole[solver] and gap[-1] > LEVEL),
+                "tied": solver == best or bool(complete[solver] and gap[-1] > LEVEL),
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 **row[["chosen", "outcomes"]],
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 def _paragraph(choice: Choice) -> str:
@@ -243,22 +243,22 @@ def choice_table(choice: Choice, title: str) -> Table:
     header = ["method", f"hits in {choice.k:,}", "95 % interval", "behind", "95 % interval"]
     header += [f"prec@{choice.k:,}", "seconds"]
     rows = []
-    for solver, of in choice.methods.items():
-        if not np.isfinite(of["mean"]):
+    for solver, row in choice.methods.items():
+        if not np.isfinite(row["mean"]):
             rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
             continue
         is_best = solver == choice.best
-        hits = _hits(choice, of["mean"])
-        if of["tied"] and not is_best:
+        hits = _hits(choice, row["mean"])
+        if row["tied"] and not is_best:
             hits += " ≈"
         if solver in choice.incomplete:
             hits += " †"
         behind = ["", ""]
         if not is_best:
-            behind = [_hits(choice, of["behind"], False)]
-            behind += [_ends(choice, of["behind_low"], of["behind_high"], False)]
-        texts = [_ends(choice, of["low"], of["high"], True), *behind]
-        texts += [f"{of['mean']:.4f}", three_digits(of["seconds"])]
+            behind = [_hits(choice, row["behind"], False)]
+            behind += [_ends(choice, row["behind_low"], row["behind_high"], False)]
+        texts = [_ends(choice, row["low"], row["high"], True), *behind]
+        texts += [f"{row['mean']:.4f}", three_digits(row["seconds"])]
         rows.append([Cell(solver), Cell(hits, bold=is_best), *map(Cell, texts)])
     notes = [
         f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
@@ -269,7 +269,7 @@ def choice_table(choice: Choice, title: str) -> Table:
     ]
     if choice.incomplete:
         notes.append("†: mean over the splits with a result, not to be compared with the others.")
-    without = [name for name, of in choice.methods.items() if not np.isfinite(of["mean"])]
+    without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
         notes.append(f"Without a result: {'; '.join(reasons)}.")

@@ -116,7 +116,7 @@ def inspect(card: Card, file: File, *, anew: bool = False) -> FileReport:
 def remember(path: Path, checksums: Checksums) -> None:
     """Note the checksums beside the file; without a note it is read again next time."""
     with contextlib.suppress(OSError):
-        write_whole({_note(path): json.dumps(asdict(checksums)).encode()})
+        write_whole({_note(path): json.dumps(asdict(checksums))})
 
 
 def set_aside(path: Path, target: Path) -> Path:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
-from precbench.data.svmlight import dense_if_full, read_svmlight
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
     from scipy.sparse import vstack
+
+    from precbench.data.svmlight import dense_if_full, read_svmlight
 
     parts = [read_svmlight(path, card.features) for path in paths]
     X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]

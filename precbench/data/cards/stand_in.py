@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
-from precbench.data.svmlight import DENSE_ABOVE
 from precbench.seeds import data_generator
 from precbench.topk import first_rows
 
@@ -35,6 +34,8 @@ def generate_stand_in(card: Card) -> Arrays:
     Features are dense and Gaussian, some set to zero; or, for a sparse format with at most half of
     the values non-zero, binary in CSR.
     """
+    from precbench.data.svmlight import DENSE_ABOVE
+
     assert card.stand_in is not None
     rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density
