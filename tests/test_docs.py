@@ -21,7 +21,7 @@ from precbench.studies import STUDIES
 from scripts import pages
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
-from tests.helpers import ROOT, entry_point, invoke, write_metadata
+from tests.helpers import ROOT, entry_point, invoke, succeed, write_metadata
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -179,8 +179,7 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     monkeypatch.setitem(STUDIES.__dict__, "_added", entries)
     lines = [words for block in shown if block.language == "sh" for words in commands(block.code)]
     for words in lines:
-        done = invoke(*words[1:])
-        assert done.exit_code == 0, (words, done.output)
+        done = succeed(*words[1:])
     ledger = pd.read_csv("results/ledger.csv").set_index("id")
     assert ledger.loc["kar2015/section-3.4/order", "verdict"] == "reproduced"
     assert "kar2015/section-3.4/order" in done.output

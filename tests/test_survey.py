@@ -14,6 +14,7 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import Interval
 from precbench.survey import __main__ as program
 from precbench.survey import choice, coverage, page, tables
+from tests.sentences import raises
 
 REAL = ("ionosphere", "german", "letter", "magic")
 LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
@@ -73,7 +74,7 @@ def test_ranks_and_ties(tmp_path):
 
 @pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
 def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
-    with pytest.raises(InputError, match="nothing of the survey was run"):
+    with raises(InputError):
         collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
 
 
