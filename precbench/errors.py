@@ -37,10 +37,6 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     name : object
         As found.
     valid : iterable of str
-
-    Returns
-    -------
-    str
     """
     import difflib
 

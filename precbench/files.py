@@ -17,10 +17,6 @@ from precbench.text import visible
 def temporary(target: Path) -> Iterator[Path]:
     """Give a hidden name beside `target` for a file or folder in the making.
 
-    Parameters
-    ----------
-    target : pathlib.Path
-
     Yields
     ------
     pathlib.Path

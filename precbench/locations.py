@@ -7,16 +7,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def shipped(folder: str) -> Path:
-    """Return a folder of files that the package needs: inside a wheel, or beside the sources.
-
-    Parameters
-    ----------
-    folder : {"configs", "datasets", "results/reference"}
-
-    Returns
-    -------
-    pathlib.Path
-    """
+    """Return a folder of files that the package needs: inside a wheel, or beside the sources."""
     inside = _PACKAGE / Path(folder).name
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 

@@ -35,10 +35,6 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
     ----------
     arrays : mapping of str to array-like
         No objects.
-
-    Returns
-    -------
-    bytes
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -64,10 +60,6 @@ def unpack(
     packed : bool, default=False
         Accept compressed arrays, which may take up to 1,100 times the size of the file. Without
         it, arrays take no more memory than the file.
-
-    Returns
-    -------
-    dict of str to ndarray
 
     Raises
     ------

@@ -469,10 +469,6 @@ def stores(results: Path) -> list[Store]:
     results : pathlib.Path
         It may be the folder of one experiment, too.
 
-    Returns
-    -------
-    list of Store
-
     Raises
     ------
     InputError

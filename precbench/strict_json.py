@@ -23,14 +23,6 @@ _Fields = TypeVar("_Fields", bound=Fields)
 def load(content: bytes) -> Any:
     """Return what JSON describes.
 
-    Parameters
-    ----------
-    content : bytes
-
-    Returns
-    -------
-    Any
-
     Raises
     ------
     ValueError
@@ -51,10 +43,6 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
         From `load`.
     kind : type
         A subclass of `Fields`.
-
-    Returns
-    -------
-    Fields
 
     Raises
     ------

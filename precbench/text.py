@@ -18,10 +18,6 @@ _FORMULA = re.compile(r"[\s\"']*(?=[-=+@\uff0d\uff1d\uff0b\uff20])")  # also ful
 def visible(text: str) -> str:
     r"""Replace what would control a terminal, or cannot be written, by its escape sequence.
 
-    Parameters
-    ----------
-    text : str
-
     Returns
     -------
     str

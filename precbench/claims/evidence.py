@@ -24,12 +24,7 @@ class MissingError(Exception):
 
 
 class Outcomes:
-    """The measured values of one experiment.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """The measured values of one experiment."""
 
     def __init__(self, run: Run):
         self.run = run
@@ -190,10 +185,6 @@ class Evidence:
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments from folders of results, or from folders that hold such folders.
-
-    Parameters
-    ----------
-    folders : iterable of path-like
 
     Returns
     -------

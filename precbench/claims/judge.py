@@ -14,11 +14,6 @@ __all__ = ["make_ledger"]
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     """Give each claim its verdict.
 
-    Parameters
-    ----------
-    claims : sequence of Claim
-    evidence : Evidence
-
     Returns
     -------
     list of LedgerRow

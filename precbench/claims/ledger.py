@@ -85,10 +85,6 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from a decision of the reference.
 
-    Parameters
-    ----------
-    ledger, reference : iterable of LedgerRow
-
     Returns
     -------
     list of Change
@@ -113,10 +109,6 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
     """Return the new reference.
 
-    Parameters
-    ----------
-    ledger, reference : iterable of LedgerRow
-
     Returns
     -------
     list of LedgerRow
@@ -136,16 +128,7 @@ def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
 
 
 def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that change when the ledger replaces the reference, decided or not.
-
-    Parameters
-    ----------
-    ledger, reference : iterable of LedgerRow
-
-    Returns
-    -------
-    list of Change
-    """
+    """Return the verdicts that change when the ledger replaces the reference, decided or not."""
     before = {row.id: row.verdict for row in reference}
     after = {row.id: row.verdict for row in ledger}
     return [

@@ -188,14 +188,6 @@ def load_claims() -> list[Claim]:
 def read_claims(path: Path) -> list[Claim]:
     """Read the claims of one file ``NAME.published.yaml``.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Returns
-    -------
-    list of Claim
-
     Raises
     ------
     InputError

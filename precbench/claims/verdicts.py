@@ -97,10 +97,6 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     power_of_ten : int, default=0
         A power that was dropped in print.
 
-    Returns
-    -------
-    Printed
-
     Raises
     ------
     InputError
@@ -124,10 +120,6 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     measured : float
     truncated : bool, default=False
         Whether the digits after the last were cut off instead of rounded.
-
-    Returns
-    -------
-    bool
     """
     slack = 1e-9 * printed.unit  # for the rounding of the sum itself
     if truncated:
@@ -245,26 +237,13 @@ def _share(as_far: NDArray[np.bool_]) -> float:
 
 
 def beyond_all_others(samples: NDArray[np.float64]) -> int:
-    """Return how many repetitions have a value that is the largest or the smallest of its cell.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_repetitions, n_cells)
-
-    Returns
-    -------
-    int
-    """
+    """Return how many repetitions have a value that is the largest or the smallest of its cell."""
     extreme = [f(samples, axis=0) for f in (np.argmin, np.argmax)]
     return np.unique(extreme).size
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether distances can be measured in interquartile ranges.
-
-    Parameters
-    ----------
-    sample : ndarray of shape (n_repetitions,)
 
     Returns
     -------

@@ -25,10 +25,6 @@ class OnScreen:
     Of a wider one, the columns that find no room follow below, with the names of the rows again;
     where cells are sentences, each row is a paragraph. Empty columns are left out. Where bold
     cannot be shown, as in a pipe, an asterisk marks it.
-
-    Attributes
-    ----------
-    table : Table
     """
 
     table: Table

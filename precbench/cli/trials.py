@@ -70,11 +70,6 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
     results : pathlib.Path
         Folder of results, or of one experiment.
 
-    Returns
-    -------
-    store : Store
-    record : Record
-
     Raises
     ------
     InputError

@@ -30,10 +30,6 @@ def fitted_sampler(
     bandwidth : float
         Width of the kernel, as a multiple of the one by `gamma`.
     seed : int or None
-
-    Returns
-    -------
-    sklearn.kernel_approximation.RBFSampler
     """
     from sklearn.kernel_approximation import RBFSampler
 

@@ -75,10 +75,6 @@ def split_rows(
         Whether both sets get the same fraction of positives.
     seed : int
 
-    Returns
-    -------
-    RowSplit
-
     Raises
     ------
     InputError
@@ -118,11 +114,6 @@ def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
 
     Stratified splits share one number of positives, which varies from list to list: intervals of
     their means would be too narrow.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    n_splits : int
 
     Returns
     -------

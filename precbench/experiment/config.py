@@ -243,10 +243,6 @@ class Experiment(Section):
         seeds : sequence of int, optional
             Indices of splits; None means all.
 
-        Returns
-        -------
-        Experiment
-
         Raises
         ------
         InputError
@@ -537,10 +533,6 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     document : Document
     folder : pathlib.Path
         Base of the relative paths of data files, and of the file that this one extends.
-
-    Returns
-    -------
-    Experiment or Study
 
     Raises
     ------

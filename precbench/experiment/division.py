@@ -59,11 +59,6 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Return the numbers of positives and of all rows of each part.
 
-    Parameters
-    ----------
-    trial : Trial
-    dataset : Dataset
-
     Returns
     -------
     dict of str to (int, int)
@@ -84,11 +79,6 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     """Divide rows in memory.
-
-    Parameters
-    ----------
-    trial : Trial
-    dataset : Dataset
 
     Returns
     -------
@@ -147,17 +137,7 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    """Divide a stream: each row draws its part for itself.
-
-    Parameters
-    ----------
-    trial : Trial
-    dataset : StreamedDataset
-
-    Returns
-    -------
-    StreamDivision
-    """
+    """Divide a stream: each row draws its part for itself."""
     rule, rows = trial.split, dataset.X
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":
@@ -197,10 +177,6 @@ def in_share(
     key : sequence of str and int
         Purpose of the draw, see `precbench.seeds`.
     low, high : float
-
-    Returns
-    -------
-    ndarray of shape (n,), bool
     """
     drawn = uniforms(rows, *key)
     return (low <= drawn) & (drawn < high)

@@ -131,10 +131,6 @@ def make_plan(
     smoke : bool, default=False
         Use the smoke size.
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     DataUnavailableError

@@ -258,17 +258,7 @@ Sample: TypeAlias = InMemory | Streamed
 
 
 def training(trial: Trial, dataset: Dataset) -> Training:
-    """Gather and scale the training rows of a trial, or prepare to stream them.
-
-    Parameters
-    ----------
-    trial : Trial
-    dataset : Dataset
-
-    Returns
-    -------
-    Training
-    """
+    """Gather and scale the training rows of a trial, or prepare to stream them."""
     if isinstance(dataset, StreamedDataset):
         division = divide_stream(trial, dataset)
         train = _streamed(trial, dataset, "training")
@@ -279,12 +269,6 @@ def training(trial: Trial, dataset: Dataset) -> Training:
 
 def sample(trial: Trial, dataset: Dataset, part: str) -> Sample:
     """Return the rows that a trial is measured on.
-
-    Parameters
-    ----------
-    trial : Trial
-    dataset : Dataset
-    part : {"test", "training"}
 
     Returns
     -------

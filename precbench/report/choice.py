@@ -99,10 +99,6 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
     dataset : str, optional
         Default: the first.
 
-    Returns
-    -------
-    Choice
-
     Raises
     ------
     InputError
@@ -229,17 +225,7 @@ def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
 
 
 def choice_table(choice: Choice, title: str) -> Table:
-    """Lay out the comparison, the best method first.
-
-    Parameters
-    ----------
-    choice : Choice
-    title : str
-
-    Returns
-    -------
-    Table
-    """
+    """Lay out the comparison, the best method first."""
     header = ["method", f"hits in {choice.k:,}", "95 % interval", "behind", "95 % interval"]
     header += [f"prec@{choice.k:,}", "seconds"]
     rows = []

@@ -78,10 +78,6 @@ def rank(values: pd.DataFrame) -> Ranking:
     values : pandas.DataFrame
         A row for each data set, a column for each method; larger is better.
 
-    Returns
-    -------
-    Ranking
-
     Raises
     ------
     InputError

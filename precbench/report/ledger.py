@@ -26,16 +26,7 @@ _NOTE = (
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of each verdict by paper and place.
-
-    Parameters
-    ----------
-    ledger : sequence of LedgerRow
-
-    Returns
-    -------
-    Table
-    """
+    """Return the number of each verdict by paper and place."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -50,10 +41,6 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     """Return the measured claims that are not plainly reproduced, one table per verdict.
-
-    Parameters
-    ----------
-    ledger : sequence of LedgerRow
 
     Returns
     -------
@@ -75,16 +62,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Return the number of claims that can be measured but were not, by reason.
-
-    Parameters
-    ----------
-    ledger : iterable of LedgerRow
-
-    Returns
-    -------
-    Table
-    """
+    """Return the number of claims that can be measured but were not, by reason."""
     missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
     counts = Counter(
         (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
@@ -94,16 +72,7 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
 
 
 def change_table(changes: Iterable[Change]) -> Table:
-    """Return the verdicts that differ from the reference.
-
-    Parameters
-    ----------
-    changes : iterable of Change
-
-    Returns
-    -------
-    Table
-    """
+    """Return the verdicts that differ from the reference."""
     rows = [
         [change.id, change.before, change.after, "worse" if change.worse else ""]
         for change in changes
@@ -112,32 +81,13 @@ def change_table(changes: Iterable[Change]) -> Table:
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    """Return every claim with its verdict.
-
-    Parameters
-    ----------
-    ledger : iterable of LedgerRow
-    title : str
-
-    Returns
-    -------
-    Table
-    """
+    """Return every claim with its verdict."""
     rows = [(row.id, *_outcome(row)) for row in ledger]
     return text_table(title, ["id", "printed", "here", "runs", "verdict", "because"], rows)
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    """Return the whole ledger as a page of Markdown.
-
-    Parameters
-    ----------
-    ledger : sequence of LedgerRow
-
-    Returns
-    -------
-    str
-    """
+    """Return the whole ledger as a page of Markdown."""
     header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because"]
     rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
     everything = text_table("All claims", header, rows)

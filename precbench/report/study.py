@@ -46,10 +46,6 @@ def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
     folder : path-like
         ``results/<name>``, with ``illustration.json`` and ``values.csv``.
 
-    Returns
-    -------
-    list of Table
-
     Raises
     ------
     InputError
@@ -67,10 +63,6 @@ def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
     ----------
     folder : path-like
         As for `study_tables`.
-
-    Returns
-    -------
-    list of pathlib.Path
 
     Raises
     ------

@@ -57,9 +57,5 @@ def text_table(
     rows : iterable of iterable of str
     *notes : str
         Sentences below the table.
-
-    Returns
-    -------
-    Table
     """
     return Table(title, [*header], [[*map(Cell, row)] for row in rows], [*notes])

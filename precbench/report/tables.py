@@ -358,10 +358,6 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
         Rows of `summarise` for one data set.
     times : bool, default True
         Whether times are shown.
-
-    Returns
-    -------
-    list of str
     """
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
@@ -391,10 +387,6 @@ def tuned(summary: pd.DataFrame) -> list[str]:
     ----------
     summary : pandas.DataFrame
         Rows of `summarise` for one data set.
-
-    Returns
-    -------
-    list of str
     """
     trials = summary.drop_duplicates(["solver", "sweep"])
     chose = trials["chosen"] != ""
@@ -521,10 +513,6 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
     source : str or None
         The figure or table of a paper that the numbers reproduce.
     tables : iterable of Table
-
-    Returns
-    -------
-    str
     """
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
@@ -535,16 +523,7 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
 
 
 def markdown_table(table: Table) -> list[str]:
-    """Return a table as lines of Markdown, headed by its title.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    list of str
-    """
+    """Return a table as lines of Markdown, headed by its title."""
     return [
         f"## {_escaped_markdown(table.title)}",
         "",

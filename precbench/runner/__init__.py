@@ -97,12 +97,6 @@ def _timed_elsewhere(
 def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return which of these records come from other code than the present one.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    keys : collection of str
-
     Returns
     -------
     list of str
@@ -169,10 +163,6 @@ def run_plan(
     engine : callable, optional
         What runs them and notes on which machine, as `precbench.runner.cluster.Cluster.dispatch`;
         by default processes of this one.
-
-    Yields
-    ------
-    job, status : Job, str
     """
     from precbench.runner.dispatch import dispatch
     from precbench.runner.worker import Job, base_record

@@ -64,10 +64,6 @@ class Document:
         problems : iterable of (tuple, str)
             The path of a key or item, and the message. A path that is not in the file is placed at
             its nearest parent.
-
-        Returns
-        -------
-        InputError
         """
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
@@ -88,14 +84,6 @@ class Document:
 
 def load(path: Path) -> Document:
     """Read one file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Returns
-    -------
-    Document
 
     Raises
     ------
@@ -159,15 +147,6 @@ def extended(own: Document, folder: Path) -> Document:
 
 def parse(text: str, file: str = "<text>") -> Document:
     """Read YAML from memory; `file` is the name that messages show.
-
-    Parameters
-    ----------
-    text : str
-    file : str
-
-    Returns
-    -------
-    Document
 
     Raises
     ------

@@ -156,10 +156,6 @@ def validated(document: Document, kind: type[_Section], context: Any = None) -> 
     context : Any
         Handed to the validators.
 
-    Returns
-    -------
-    Section
-
     Raises
     ------
     InputError

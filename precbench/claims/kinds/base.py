@@ -148,10 +148,6 @@ class Claim(Section):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Give the claim its verdict.
 
-        Parameters
-        ----------
-        evidence : Evidence
-
         Returns
         -------
         LedgerRow

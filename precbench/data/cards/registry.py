@@ -77,14 +77,6 @@ DATASETS: Mapping[str, Card] = _Cards()
 def find_card(name: str) -> Card:
     """Return the card of a data set.
 
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    precbench.data.cards.card.Card
-
     Raises
     ------
     InputError

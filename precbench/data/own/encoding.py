@@ -147,10 +147,6 @@ class Encoding:
             Name of the table in messages.
         format : {"csv", "tsv", "parquet"}
 
-        Returns
-        -------
-        Encoding
-
         Raises
         ------
         InputError
@@ -179,10 +175,6 @@ class Encoding:
             Name of the table in messages.
         gaps : Gaps, optional
             Counts what these rows lack; its rows so far come before them in messages.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float64
 
         Raises
         ------

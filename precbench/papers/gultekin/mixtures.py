@@ -77,10 +77,6 @@ class MixturePair:
     def risk(self, w: ArrayLike) -> float:
         """Return the expected pairwise squared loss, the mean of ``(1 - w'(x1 - x0))**2 / 2``.
 
-        Parameters
-        ----------
-        w : array-like of shape (n_features,)
-
         Returns
         -------
         float
@@ -91,10 +87,6 @@ class MixturePair:
 
     def auc(self, w: ArrayLike) -> float:
         """Return the probability that ``w'x1 > w'x0``, a tie counting one half.
-
-        Parameters
-        ----------
-        w : array-like of shape (n_features,)
 
         Returns
         -------
@@ -109,10 +101,6 @@ class MixturePair:
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the logarithm of the density of the positives over that of the negatives.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
 
         Returns
         -------
@@ -155,18 +143,7 @@ class MixturePair:
     def sample(
         self, n_pos: int, n_neg: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw rows and their labels, 1 and then -1.
-
-        Parameters
-        ----------
-        n_pos, n_neg : int
-        rng : Generator
-
-        Returns
-        -------
-        X : ndarray of shape (n_pos + n_neg, n_features)
-        y : ndarray of shape (n_pos + n_neg,)
-        """
+        """Draw rows and their labels, 1 and then -1."""
         parts = []
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):
             components = rng.choice(len(self.weights), size=n, p=self.weights)

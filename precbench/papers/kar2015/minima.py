@@ -104,10 +104,6 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     k : float or int
         Fraction of the positives, or a count.
     surrogate : {"avg", "max"}
-
-    Returns
-    -------
-    bool
     """
     from scipy.optimize import linprog
 

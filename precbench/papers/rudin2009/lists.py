@@ -489,11 +489,6 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Draw training sets of this many rows of a data set, scaled to [0, 1] over all of them.
 
-    Parameters
-    ----------
-    name : str
-    rows, repetitions, seed : int
-
     Yields
     ------
     train, test : tuple of ndarray
@@ -517,10 +512,6 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
 
 def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the rows of a data set, each feature scaled to [0, 1] over all of them, and labels.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------

@@ -16,10 +16,6 @@ def as_address(svg: bytes) -> str:
     ----------
     svg : bytes
         Its lines are kept to a tenth of a point: a quarter of the size, not visibly different.
-
-    Returns
-    -------
-    str
     """
     return "data:image/svg+xml;base64," + base64.b64encode(_PATH.sub(_coarser, svg)).decode()
 

@@ -72,10 +72,6 @@ class _Figure:
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     """Judge the claims that are about some results.
 
-    Parameters
-    ----------
-    evidence : Evidence
-
     Returns
     -------
     dict of str to list of LedgerRow
@@ -111,10 +107,6 @@ def experiment_page(
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
         The verdicts on what was printed about these results.
-
-    Returns
-    -------
-    Page
     """
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
@@ -170,10 +162,6 @@ def study_page(
     figures : iterable of pathlib.Path
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
-
-    Returns
-    -------
-    Page
     """
     marks = ["smoke size"] if about["smoke"] else []
     rows = [(name, str(value)) for name, value in about["parameters"].items()]

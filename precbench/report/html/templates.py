@@ -81,9 +81,5 @@ def index_page(entries: Sequence[Any]) -> str:
     ----------
     entries : sequence
         Of each report ``folder``, ``title``, ``source``, ``facts``, ``marks`` and ``verdicts``.
-
-    Returns
-    -------
-    str
     """
     return render("index.html.j2", entries=entries)

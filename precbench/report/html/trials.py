@@ -72,10 +72,6 @@ _TEXTS = (
 def trials_of(run: Run) -> list[Trial]:
     """Return the trials of a run, in the order of its tables.
 
-    Parameters
-    ----------
-    run : Run
-
     Returns
     -------
     list of Trial
@@ -143,17 +139,7 @@ def _records(folder: Path) -> tuple[dict[str, Record], dict[tuple[Any, ...], str
 
 
 def machines(folder: Path, trials: list[Trial]) -> Table:
-    """Lay out the machines on which trials ran.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    trials : list of Trial
-
-    Returns
-    -------
-    Table
-    """
+    """Lay out the machines on which trials ran."""
     known = Store(folder).machines()
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
