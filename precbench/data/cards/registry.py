@@ -77,6 +77,14 @@ DATASETS: Mapping[str, Card] = _Cards()
 def find_card(name: str) -> Card:
     """Return the card of a data set.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    precbench.data.cards.card.Card
+
     Raises
     ------
     InputError

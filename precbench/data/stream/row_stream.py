@@ -179,12 +179,22 @@ class RowStream:
             Number of rows.
         rng : numpy.random.Generator, optional
             For a random order; by default the stored one.
+
+        Yields
+        ------
+        X : ndarray or csr_matrix of shape (n_piece, n_features)
+        y : ndarray of shape (n_piece,), float64, -1 or +1
         """
         for visit in self.visits(batch_size, rng):
             yield _gathered(*visit)
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
         """Yield the rows of `batches` as row numbers of a matrix instead of copies.
+
+        Parameters
+        ----------
+        batch_size : int
+        rng : numpy.random.Generator, optional
 
         Yields
         ------
@@ -229,6 +239,10 @@ class RowStream:
             See `precbench.data.preprocess.Scaler`.
         fitted_on : RowStream
             The rows from which the scaling is learnt, in one pass.
+
+        Returns
+        -------
+        RowStream
         """
         if kind == "none":
             return self
@@ -419,6 +433,10 @@ def stream_dataset(
     dataset : Dataset
     block_bytes, buffer_bytes : int
         As in `open_stream`.
+
+    Returns
+    -------
+    StreamedDataset
     """
     n_rows = dataset.X.shape[0]
     rows_per_block = max(1, block_bytes * n_rows // max(1, _n_bytes(dataset.X)))
