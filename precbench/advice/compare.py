@@ -160,7 +160,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             continue
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
-        f"train, to choose parameters and to measure on separate rows, on any of {len(parts)} splits"
+        f"train, to choose parameters and to measure on other rows, on any of {len(parts)} splits"
     )
 
 

@@ -10,7 +10,7 @@ from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
-from precbench.statistics import LEVEL, binomial_interval, levels, resampled_test
+from precbench.statistics import LEVEL, NO_WIDTH, binomial_interval, levels, resampled_test
 from precbench.text import count
 from precbench.topk import resolve_k
 
@@ -23,7 +23,6 @@ MARGIN = 0.05
 
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear")
 _WANTED = 0.1  # difference that a list should show, as a share of the best's hits
-_NO_WIDTH = 1e-9  # of an interval: below it lies the rounding of equal values
 _RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
 
 
@@ -188,11 +187,11 @@ _VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
     """Give each method its verdict, and each interval without width the one of a single list."""
     values = values.copy()
-    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > _NO_WIDTH)
+    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
     for i in values.index[vanishing]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
         values.loc[i, ["low", "high"]] = binomial_interval(mean, k)
-    equal = values["behind_high"] - values["behind_low"] <= _NO_WIDTH
+    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH
     values.loc[equal, "behind_low"] -= _RULE_OF_THREE / k
     values.loc[equal, "behind_high"] += _RULE_OF_THREE / k
     is_whole = values["n"] == values["n"].max()
