@@ -74,7 +74,7 @@ other-processor: $(VENV)/.dev  ## Repeat the tests that use a BLAS with the kern
 	    tests/test_laws.py tests/test_model.py tests/test_contest.py
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
-	$(BIN)/python scripts/promises.py $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)
+	$(BIN)/python -m tests.promises $(if $(FULL),--full) $(if $(FULL)$(WRITE),--write) $(REPORTS)
 
 # In packages of their own, so that the ordinary kernels stay; without the tests that watch the memory,
 # the speed and the limits of their process.
@@ -111,7 +111,7 @@ lint: $(VENV)/.dev  ## Check style, types and layers.
 
 regression: build  ## Compare every solver and metric on small data with the values of an earlier run.
 	$(BIN)/precbench run $(REGRESSION) $(AFRESH) > /dev/null
-	$(BIN)/python scripts/regression.py results
+	$(BIN)/python -m scripts.reference results
 
 check: build  ## Do so beside what takes minutes, and compare that with the published numbers.
 	$(BIN)/precbench run $(HALF) $(AFRESH) > /dev/null & half=$$!; \
@@ -121,16 +121,15 @@ check: build  ## Do so beside what takes minutes, and compare that with the publ
 	$(COMPARE)
 
 define COMPARE
-$(BIN)/python scripts/regression.py results --published
-$(BIN)/precbench check results
-$(BIN)/python scripts/reference.py --compare results
+$(BIN)/precbench check results; status=$$?; \
+$(BIN)/python -m scripts.reference results --published && exit $$status
 endef
 
 verdicts: build  ## Do so with the results that there are.
 	$(COMPARE)
 
 bench: build  ## Measure speed as ratios, contestants interleaved.
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/bench.py
+	$(BIN)/python -m scripts.bench
 
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
@@ -149,7 +148,7 @@ survey: build  ## Run the whole survey, and take its means into the reference.
 	$(BIN)/python -m precbench.survey results
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
-	$(BIN)/python scripts/pages.py $(RESULTS)
+	$(BIN)/python -m scripts.pages $(RESULTS)
 
 clean:  ## Remove what was built, but no results.
 	rm -rf build $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)

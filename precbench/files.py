@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from precbench.errors import InputError, PrecbenchError
+from precbench.text import visible
 
 
 @contextmanager
@@ -52,22 +53,23 @@ def publish(path: Path, target: Path) -> None:
     _sync(target.parent)
 
 
-def write_whole(contents: Mapping[Path, bytes]) -> None:
+def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder; when this returns, they survive a crash of the machine.
 
     None gets its name before the contents of all are safely on the disk.
 
     Parameters
     ----------
-    contents : mapping of pathlib.Path to bytes
-        The last file is the commit mark of the others: it is absent while they are replaced.
+    contents : mapping of pathlib.Path to bytes or str
+        Text is made `visible`. The last file is the commit mark of the others: it is absent while
+        they are replaced.
     """
     *others, mark = contents
     with ExitStack() as stack:
         paths = {target: stack.enter_context(temporary(target)) for target in contents}
         for target, content in contents.items():
             with paths[target].open("wb") as stream:
-                stream.write(content)
+                stream.write(content if isinstance(content, bytes) else visible(content).encode())
             _sync(paths[target])
         if others:
             mark.unlink(missing_ok=True)

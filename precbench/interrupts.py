@@ -1,4 +1,4 @@
-"""What ends a process from outside: Ctrl-C and SIGTERM, which it may clean up after; its parent.
+"""What ends a process from outside: Ctrl-C, SIGTERM (it may clean up first) and its parent's end.
 
 This imports next to nothing: a worker does so before anything else.
 """
@@ -78,7 +78,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def _handle(handler: Any) -> None:
-    """Set the handler of the signals, except of those that a shell has told to ignore (nohup)."""
+    """Set the handler of the signals, except those that a shell has told to ignore (nohup)."""
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)

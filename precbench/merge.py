@@ -52,7 +52,7 @@ class Merger:
     kept: Sequence[Store] = ()
 
     def compared(self) -> tuple[dict[str, Store], list[Conflict]]:
-        """Return where to take each record from that the target is to have, and the conflicts.
+        """Return from where to take each record that the target should have, and the conflicts.
 
         Raises
         ------
@@ -68,8 +68,8 @@ class Merger:
         taken: dict[str, Store] = {}
         conflicts = []
         for key, stores in holders.items():
-            found = [] if stores == [self.target] else list(_candidates(key, stores))
-            best = [one for one in found if one.rank == max(other.rank for other in found)]
+            rivals = [] if stores == [self.target] else list(_candidates(key, stores))
+            best = [one for one in rivals if one.rank == max(other.rank for other in rivals)]
             if len({one.numbers for one in best}) > 1:
                 chosen = [one for one in best if one.store in self.kept]
                 if not chosen:
@@ -107,15 +107,15 @@ def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
 def _hash_of_numbers(store: Store, record: Record) -> str:
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
-    about = record.model_dump(include=set(_NUMBERS))
-    return key_of({**about, "arrays": hashlib.sha256(content).hexdigest()})
+    fields = record.model_dump(include=set(_NUMBERS))
+    return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
 
 
 def _conflict(found: Sequence[_Candidate]) -> Conflict:
     record = found[0].record
     places = []
-    for store, of, *_ in found:
-        machine = store.machines().get(of.environment)
+    for store, its_record, *_ in found:
+        machine = store.machines().get(its_record.environment)
         on = machine.kind if machine else "an unknown machine"
         places.append(f"{store.folder} on {on}")
     trial = f"{record.dataset}/{record.label}/{record.split}"

@@ -112,6 +112,7 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     if labels.dtype == object:
+        # NumPy then finds the type that the objects share.
         labels = np.array(labels.tolist())
     if labels.dtype.kind not in "biufSU":
         raise InputError(
@@ -301,6 +302,7 @@ def interval_at_k(
             size = n_pos
             share = (hits + 0.5) / (size + 1)
             drawn = local**2 * others * count / (n_pos * share * (1 - share))
+            # An estimate of about 0, or below it, would leave no interval.
             excess = max(1 - 2 * local + drawn, _LEAST_EXCESS)
         case _:
             raise InputError(
@@ -316,8 +318,8 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     z = NormalDist().inv_cdf(1 - level / 2)
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-    whole = 1 + z**2 / size
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
+    divisor = 1 + z**2 / size
+    return max(0.0, (centre - half) / divisor), min(1.0, (centre + half) / divisor)
 
 
 def _rows_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:

@@ -17,8 +17,7 @@ from pydantic import Field, model_validator
 from precbench.errors import InputError
 from precbench.files import refuse_links
 from precbench.metrics import METRICS, Metric
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
-from precbench.text import visible
+from precbench.strict_json import Count, Fields, Number, checked, load
 
 __all__ = ["Run", "plain_strings", "read_csv", "read_description", "read_run", "read_values"]
 
@@ -37,7 +36,7 @@ _LATER = ("run", "machine", "chosen", "tuning_seconds", "key")
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
 
 _Kind = TypeVar("_Kind", bound=Fields)
-_Labels = Annotated[list[Text], Field(min_length=1)]
+_Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
 
@@ -46,17 +45,17 @@ plain_strings = pd.option_context("mode.string_storage", "python")
 
 
 class _Measure(Fields):
-    name: Text
-    parameters: dict[Text, Any]
-    written: Text
+    name: str
+    parameters: dict[str, Any]
+    written: str
     smaller_is_better: bool
 
 
 class _Sweep(Fields):
-    name: Text
-    values: Annotated[list[bool | Count | Number | Text], Field(min_length=1)]
+    name: str
+    values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels] = Field(default_factory=list)
-    written: list[Text] = Field(default_factory=list)
+    written: list[str] = Field(default_factory=list)
 
 
 class _Sizes(Fields):
@@ -71,28 +70,28 @@ class _Sizes(Fields):
 class _Experiment(Fields):
     """``experiment.json``; former versions wrote no key that has a default here."""
 
-    name: Text
-    title: Text
-    source: Text | None
-    plots: list[Text]
+    name: str
+    title: str
+    source: str | None
+    plots: list[str]
     metrics: _Labels
-    measures: dict[Text, _Measure] = Field(default_factory=dict)
+    measures: dict[str, _Measure] = Field(default_factory=dict)
     solvers: _Labels
-    built_in_solvers: list[Text] = Field(default_factory=list)
-    forms: dict[Text, Literal["linear", "random features", "nonlinear"]] = Field(
+    built_in_solvers: list[str] = Field(default_factory=list)
+    forms: dict[str, Literal["linear", "random features", "nonlinear"]] = Field(
         default_factory=dict
     )
-    grids: dict[Text, dict[Text, list[bool | Count | Number | Text | None]]] = Field(
+    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]] = Field(
         default_factory=dict
     )
     datasets: _Labels
     sweep: _Sweep | None
-    protocol: Text
-    scaling: Text
+    protocol: str
+    scaling: str
     folds: _Positive | None = None
-    data: dict[Text, _Sizes] = Field(default_factory=dict)
+    data: dict[str, _Sizes] = Field(default_factory=dict)
     smoke: bool
-    config: Text | None = None
+    config: str | None = None
 
     @model_validator(mode="after")
     def _measures_every_label(self) -> Self:
@@ -112,11 +111,11 @@ class _Study(Fields):
     """``illustration.json``."""
 
     version: Count = Field(alias="schema")
-    name: Text
-    title: Text
-    source: Text | None
-    kind: Text
-    parameters: dict[Text, Any]
+    name: str
+    title: str
+    source: str | None
+    kind: str
+    parameters: dict[str, Any]
     smoke: bool
 
 
@@ -212,12 +211,12 @@ class Run:
     @property
     def losses(self) -> set[str]:
         """The labels of the metrics for which smaller is better."""
-        return {label for label, of in self.measures.items() if of["smaller_is_better"]}
+        return {label for label, measure in self.measures.items() if measure["smaller_is_better"]}
 
     @property
     def test_shares(self) -> dict[str, float]:
         """The fraction of rows in the test set, if known, by data set with overlapping splits."""
-        known = {dataset: about["test_share"] for dataset, about in self.data.items()}
+        known = {dataset: sizes["test_share"] for dataset, sizes in self.data.items()}
         return {dataset: share for dataset, share in known.items() if share is not None}
 
     def dataset_title(self, dataset: str) -> str:
@@ -262,16 +261,16 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         the two files do not belong together.
     """
     folder = Path(folder)
-    about = _completed(_read_json(folder / "experiment.json", _Experiment))
+    description = _completed(_read_json(folder / "experiment.json", _Experiment))
     path = folder / "results.csv"
     results = read_csv(path, _TEXT, _NUMBERS, _FLAGS, _LATER)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
     split = results["split"]
-    whole = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
-    if not whole.all():
+    is_complete = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
+    if not is_complete.all():
         raise InputError(f"{path}: every row needs a split and a seed; {_RUN_AGAIN}")
-    run = Run(folder, results, **about)
+    run = Run(folder, results, **description)
     _check_rows(run, path)
     return run
 
@@ -308,19 +307,19 @@ def _completed(about: _Experiment) -> dict[str, Any]:
     metrics, sweep = list(map(_metric, about.metrics)), about.sweep
     points = [] if sweep is None else [{sweep.name: value} for value in sweep.values]
     at_points = [[_replaced(metric, point) for metric in metrics] for point in points]
-    found = about.model_dump()
+    completed = about.model_dump()
     if sweep is not None and not sweep.metrics:
         labels = [[metric.label for metric in at_point] for at_point in at_points]
         over_all = [_replaced(metric, {sweep.name: sweep.name}) for metric in metrics]
         written = [_measure(metric)["written"] for metric in over_all]
-        found["sweep"] |= {"metrics": labels, "written": written}
+        completed["sweep"] |= {"metrics": labels, "written": written}
     if not about.measures:
         everywhere = itertools.chain(metrics, *at_points)
-        found["measures"] = {metric.label: _measure(metric) for metric in everywhere}
+        completed["measures"] = {metric.label: _measure(metric) for metric in everywhere}
     if about.folds is None:
         folds = re.search(r"(\d{1,6})-fold", about.protocol)
-        found["folds"] = max(int(folds[1]), 1) if folds else 1
-    return found
+        completed["folds"] = max(int(folds[1]), 1) if folds else 1
+    return completed
 
 
 def _metric(label: str) -> Metric:
@@ -364,12 +363,12 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     InputError
         If a file is missing or malformed.
     """
-    about = read_description(folder)
+    description = read_description(folder)
     values = Path(folder) / "values.csv"
     table = _read_table(values, na_values=[""])
     if "value" not in table or table["value"].dtype.kind not in "fi":
         raise InputError(f"{values} has no column value with numbers; {_RUN_AGAIN}")
-    return about, table
+    return description, table
 
 
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -390,8 +389,8 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         If the file is missing or malformed.
     """
-    about = _read_json(Path(folder) / "illustration.json", _Study)
-    return about.model_dump(by_alias=True)
+    description = _read_json(Path(folder) / "illustration.json", _Study)
+    return description.model_dump(by_alias=True)
 
 
 def read_csv(
@@ -426,8 +425,6 @@ def read_csv(
     missing = [column for column in (*text, *numbers, *flags) if column not in table]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
-    for column in text:
-        table[column] = table[column].map(visible)
     for column in numbers:
         try:
             table[column] = table[column].replace("", "nan").astype(float)

@@ -8,9 +8,11 @@ All are rebuilt from the records whenever a run ends; the curves only if the exp
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from precbench.data import Dataset
 from precbench.errors import InputError
-from precbench.experiment import Trial
+from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
@@ -29,11 +31,11 @@ from precbench.metrics import Metric, roc_curve
 from precbench.results import plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import visible
 from precbench.topk import resolve_k
 
-__all__ = ["write_results"]
+__all__ = ["final_values", "not_ok", "write_results"]
 
 COLUMNS = [
     "experiment",
@@ -99,24 +101,24 @@ def write_results(
     for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
-            about = _trial_columns(plan, trial, record)
-            about["machine"] = kinds.get(record.environment, "")
+            columns = _trial_columns(plan, trial, record)
+            columns["machine"] = kinds.get(record.environment, "")
             if record.status != "ok":
                 for metric in experiment.metrics_at(trial.sweep):
-                    rows.append(about | {"metric": metric.label})
+                    rows.append(columns | {"metric": metric.label})
                 continue
             measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, its_rows in measured.items():
-                about_part, y = about | {"part": part}, its_rows.y
+                about_part, y = columns | {"part": part}, its_rows.y
                 scores = _scores(arrays, part, its_rows)
                 of_part, final = _metric_rows(plan, trial, about_part, arrays, y, scores)
                 rows += of_part
                 if "roc" in plots and part == "test":
-                    curves.append(_roc_vertices(about, y, final))
+                    curves.append(_roc_vertices(columns, y, final))
                 if "precision-k" in plots and part == "test":
                     metrics = experiment.metrics_at(trial.sweep)
-                    precisions.append(_precisions(about, y, final, metrics))
+                    precisions.append(_precisions(columns, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
                     counts.append(_roc_counts(about_part, y, final))
         if advance is not None:
@@ -132,12 +134,30 @@ def write_results(
         none = pd.DataFrame(columns=[*_ROC_COLUMNS, "k", "share", "precision"])
         tables["precision-k.csv"] = pd.concat([none, *precisions])
     for name, table in tables.items():
-        whole = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
-        store.write_text(name, whole.to_csv(index=False, lineterminator="\n"))
-    about = _description(plan) | {"config": _shared_name(config)}
-    about["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | about["data"]
-    store.write_text("experiment.json", json.dumps(about, indent=1) + "\n")
+        complete = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
+        store.write_text(name, complete.to_csv(index=False, lineterminator="\n"))
+    facts = _description(plan) | {"config": _shared_name(config)}
+    facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
+    store.write_text("experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
+
+
+def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the mean of each final value over the splits."""
+    final = results[results["final"].eq(True) & results["value"].notna()]
+    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
+    means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
+    records: list[dict[Any, Any]] = means.to_dict("records")
+    return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
+
+
+def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
+    """Count the trials of a part that are not ok, by status."""
+    trials = results.loc[results["status"] != "ok"]
+    trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    found = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
+    return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
@@ -154,7 +174,7 @@ def _other_datasets(plan: Plan) -> set[str]:
 
 
 class _Former(Fields):
-    data: dict[Text, dict[Text, bool | Count | Number | None]]
+    data: dict[str, dict[str, bool | Count | Number | None]]
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
@@ -278,6 +298,7 @@ def _metric_rows(
     for checkpoint, final in enumerate(scores):
         for metric, of_metric in zip(metrics, rows, strict=True):
             named = about | {"metric": metric.label}
+            # One row says why; at later checkpoints it would be repeated.
             if of_metric and of_metric[-1]["status"] == "failed":
                 continue
             try:
@@ -337,6 +358,7 @@ def _precisions(
             with suppress(InputError):  # too few rows
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
+    # Between two vertices all rows are tied: the straight line is the mean over their orders.
     hits = np.interp(k, fpr * (n_rows - n_pos) + tpr * n_pos, tpr * n_pos)
     named = {name: about[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})

@@ -127,10 +127,10 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
     >>> print(f"{mean:.2f}, from {low:.3f} to {high:.3f}")
     0.82, from 0.750 to 0.890
     """
-    found = _splits(values)
+    checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
-        mean, error = _mean_and_error(found, test_share)
-        half = error * _quantile(level, len(found))
+        mean, error = _mean_and_error(checked, test_share)
+        half = error * _quantile(level, len(checked))
         return Interval(mean, mean - half, mean + half)
 
 
@@ -236,16 +236,16 @@ def _quantile(level: float, n: int) -> float:
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not len(found):
-        raise InputError(f"values of shape {found.shape}; give one for each split")
-    if not np.isfinite(found).all():
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1 or not len(checked):
+        raise InputError(f"values of shape {checked.shape}; give one for each split")
+    if not np.isfinite(checked).all():
         raise InputError("a value is not finite: leave its split out for all methods")
-    return found
+    return checked
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, one for those equal but for rounding.
+    """Return the place of each value in ascending order, one for those equal except for rounding.
 
     Means of the same numbers in another order may differ in their last bits: these must not decide
     which method is the best.
@@ -264,10 +264,10 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
         steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)
-    found = np.empty(len(numbers))
-    found[order] = np.cumsum([0, *steps])[: len(numbers)]
-    found[np.isnan(numbers)] = np.nan
-    return found
+    places = np.empty(len(numbers))
+    places[order] = np.cumsum([0, *steps])[: len(numbers)]
+    places[np.isnan(numbers)] = np.nan
+    return places
 
 
 def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
@@ -427,7 +427,8 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
     ranks = _ranked(np.abs(differences))
     signs = (differences > 0, differences < 0, differences == 0)
-    above, below, zeros = (float(ranks[of].sum()) for of in signs)
+    above, below, zeros = (float(ranks[side].sum()) for side in signs)
+    # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)
     probability = np.ones(1)  # of each sum of the ranks above, doubled, if signs are chance
     for rank in twice:
@@ -468,7 +469,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     """Compare each two methods over the data sets: Wilcoxon's tests, adjusted by Holm.
 
-    Unlike tests of mean ranks, none depends on which other methods are compared, but for the
+    Unlike tests of mean ranks, none depends on which other methods are compared, except for the
     number of tests.
 
     Parameters
@@ -521,8 +522,8 @@ def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[
     alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > level
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     groups = _maximal(set(), set(range(len(order))), set(), neighbours)
-    found = sorted(map(sorted, groups))
-    return [tuple(int(order[i]) for i in group) for group in found if len(group) > 1]
+    ordered = sorted(map(sorted, groups))
+    return [tuple(int(order[i]) for i in group) for group in ordered if len(group) > 1]
 
 
 def _maximal(
@@ -590,6 +591,7 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
             raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
         behind = table / np.nanmin(table, axis=1, keepdims=True)
     else:
+        # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
     return Profile(tau, (behind[:, :, None] <= tau).mean(axis=0))

@@ -27,7 +27,7 @@ from pydantic import ConfigDict, Field, model_validator
 from precbench.errors import InputError, PrecbenchError
 from precbench.files import refuse_links, write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import one_line
 
 SCHEMA = 1
@@ -39,7 +39,7 @@ Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "i
 STATUSES: tuple[str, ...] = get_args(Status)
 HAVE_NUMBERS = ("ok", "diverged")
 RETRIED = ("failed", "timeout", "crashed", "interrupted")
-"""Trials that ended so run again in the next run."""
+"""Trials that ended like this run again in the next run."""
 
 _PACKAGES = (
     "precbench",
@@ -107,7 +107,7 @@ class Description(Fields):
 
 _Seconds = Annotated[Number, Field(ge=0)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
-_Value = _Scalar | Text
+_Value = _Scalar | str
 
 
 class Record(Fields):
@@ -115,35 +115,35 @@ class Record(Fields):
 
     model_config = ConfigDict(extra="allow")
 
-    key: Text
+    key: str
     status: Status
-    experiment: Text = ""
-    dataset: Text = ""
-    title: Text = ""
+    experiment: str = ""
+    dataset: str = ""
+    title: str = ""
     stand_in: bool = False
-    label: Text = ""
-    solver: Text = ""
+    label: str = ""
+    solver: str = ""
     split: Count = 0
     seed: Count = 0
-    sweep: Annotated[tuple[Text, _Value] | None, Field(strict=False)] = None
+    sweep: Annotated[tuple[str, _Value] | None, Field(strict=False)] = None
     description: Description = Field(default_factory=Description)
-    reason: Text = ""
-    before: Text = ""
-    warnings: list[Text] = Field(default_factory=list)
-    timing: Text = ""
-    environment: Text = ""
-    run: Text = ""
-    code: Text = ""
-    stopped: Text = ""
-    limit: dict[Text, Number | None] | None = None
+    reason: str = ""
+    before: str = ""
+    warnings: list[str] = Field(default_factory=list)
+    timing: str = ""
+    environment: str = ""
+    run: str = ""
+    code: str = ""
+    stopped: str = ""
+    limit: dict[str, Number | None] | None = None
     limit_seconds: _Seconds | None = None
     limit_passes: _Seconds | None = None
     n_train: Count | None = None
-    fitted: dict[Text, _Scalar] = Field(default_factory=dict)
+    fitted: dict[str, _Scalar] = Field(default_factory=dict)
     seconds: _Seconds | None = None
-    chosen: dict[Text, _Value] = Field(default_factory=dict)
+    chosen: dict[str, _Value] = Field(default_factory=dict)
     tuning_seconds: _Seconds | None = None
-    arrays: tuple[Text, ...] = Field(default=(), strict=False)
+    arrays: tuple[str, ...] = Field(default=(), strict=False)
 
     @model_validator(mode="after")
     def _has_what_its_status_says(self) -> Self:
@@ -160,7 +160,7 @@ class Record(Fields):
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as it was written, control characters made visible."""
+        """Return it as it was written."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -175,14 +175,14 @@ class Asked(Fields):
 class Machine(Fields):
     """What is read of a machine record (see `environment`); former versions wrote less."""
 
-    os: Text = ""
-    machine: Text = ""
-    cpu: Text = ""
+    os: str = ""
+    machine: str = ""
+    cpu: str = ""
     cores: Count | None = None
     memory_gib: Number | None = None
-    python: Text = ""
-    packages: dict[Text, Text | None] = Field(default_factory=dict)
-    commit: Text | None = None
+    python: str = ""
+    packages: dict[str, str | None] = Field(default_factory=dict)
+    commit: str | None = None
     dirty: bool | None = None
 
     @property
@@ -221,6 +221,7 @@ class Store:
         refuse_links(self.folder)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            # Not "w", which would empty the file of a run that still holds it.
             stream = (self.folder / ".lock").open("a+")
         with stream:
             try:
@@ -283,6 +284,7 @@ class Store:
             return None
         with stream:
             try:
+                # Shared, so that two who ask do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)
@@ -297,13 +299,13 @@ class Store:
 
     def environments(self) -> dict[str, dict[str, Any]]:
         """Return the machines on which trials ran, by id; those that were damaged are left out."""
-        found = {}
+        by_id = {}
         for path in sorted((self.folder / "environments").glob("*.json")):
             with suppress(OSError, ValueError):
-                about = load(path.read_bytes())
-                if isinstance(about, dict):
-                    found[path.stem] = about
-        return found
+                machine = load(path.read_bytes())
+                if isinstance(machine, dict):
+                    by_id[path.stem] = machine
+        return by_id
 
     def machines(self) -> dict[str, Machine]:
         """Return the machines on which trials ran, by id, see `environments`.
@@ -313,14 +315,14 @@ class Store:
         InputError
             If one was edited to something else.
         """
-        found = {}
-        for name, about in self.environments().items():
+        by_id = {}
+        for name, description in self.environments().items():
             try:
-                found[name] = checked(about, Machine)
+                by_id[name] = checked(description, Machine)
             except ValueError as error:
                 path = self.folder / "environments" / f"{name}.json"
                 raise InputError(f"{path}: {error}; remove it") from None
-        return found
+        return by_id
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.
@@ -330,7 +332,7 @@ class Store:
         PrecbenchError
             If the disk is full, or the folder cannot be written.
         """
-        _write({self.folder / name: content.encode()})
+        _write({self.folder / name: content})
 
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
@@ -355,6 +357,7 @@ class Store:
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
+        # Last, as the commit mark of both files.
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
@@ -449,6 +452,7 @@ class Store:
 
     def _sweep_temporaries(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
+        # Without its JSON, the commit mark, a record was never written.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()
@@ -476,11 +480,11 @@ def stores(results: Path) -> list[Store]:
     """
     if not results.is_dir():
         raise InputError(f"no results folder at '{results}': name another one")
-    found = _with_trials(results, "") or _with_trials(results, "*/")
-    found += _with_trials(results, f"{SHARDS}/*/*/")
-    if not found:
+    folders = _with_trials(results, "") or _with_trials(results, "*/")
+    folders += _with_trials(results, f"{SHARDS}/*/*/")
+    if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
-    return [Store(folder) for folder in found]
+    return [Store(folder) for folder in folders]
 
 
 def _with_trials(results: Path, pattern: str) -> list[Path]:
@@ -575,7 +579,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _write(contents: Mapping[Path, bytes]) -> None:
+def _write(contents: Mapping[Path, bytes | str]) -> None:
     [folder] = {path.parent for path in contents}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

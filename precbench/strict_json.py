@@ -2,14 +2,11 @@
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from precbench.text import visible
+__all__ = ["Count", "Fields", "Number", "checked", "load"]
 
-__all__ = ["Count", "Fields", "Number", "Text", "checked", "load"]
-
-Text = Annotated[str, AfterValidator(visible)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -72,6 +69,6 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
         absent = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
         if absent:
             raise ValueError(f"it lacks {', '.join(absent)}") from None
-        said = problem["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ")
         more = f" (and {len(others):,} more)" if others else ""
-        raise ValueError(f"{places[0]}{places[0] and ': '}{said}{more}") from None
+        raise ValueError(f"{places[0]}{places[0] and ': '}{message}{more}") from None

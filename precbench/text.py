@@ -1,4 +1,8 @@
-"""Untrusted text, made harmless for terminals, tables and spreadsheets."""
+"""Untrusted text: made harmless where it leaves the program, and laid out.
+
+`visible` is applied to what is printed (`precbench.cli`) and to text files (`precbench.files`).
+Inside the program a text is as it was read.
+"""
 
 import re
 
@@ -32,8 +36,8 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `visible` text without tabs and newlines, and with single spaces."""
-    return " ".join(visible(text).split())
+    """Return text with single spaces in place of spaces, tabs and newlines."""
+    return " ".join(text.split())
 
 
 def without_formula(text: str) -> str:

@@ -74,8 +74,8 @@ def _is_share(k: Any) -> bool:
 
 def _share_of_rows(k: object) -> float | None:
     """Return the fraction that a string such as "1 %" states, None if it is not in (0, 1]."""
-    found = _PERCENT.fullmatch(k) if isinstance(k, str) else None
-    share = float(found[1]) / 100 if found else 0.0
+    match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
+    share = float(match[1]) / 100 if match else 0.0
     return share if 0 < share <= 1 else None
 
 
@@ -171,6 +171,7 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 
 
+# Typed, since 1 and 1.0 are two values of k.
 @functools.lru_cache(maxsize=32, typed=True)
 def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int32]:
     """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
@@ -313,4 +314,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise
+    # Halved before the sum, which might overflow.
     return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())

@@ -2,7 +2,7 @@
 
 Every fit has a process of its own and one thread. The rows are generated (synthetic): 10 normal
 features, and 5 % positives where a linear score with noise is high. The work per row is fixed: one
-pass, or a number of iterations. ``python scripts/growth.py`` writes results/reference/growth.csv,
+pass, or a number of iterations. ``python -m scripts.growth`` writes results/reference/growth.csv,
 which docs/performance.md shows; it takes ten minutes.
 """
 
@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from reference import REFERENCE
 
 from precbench.data import open_stream
 from precbench.solvers import SOLVERS
-from precbench.survey.markdown import laid_out
+from precbench.survey.tables import laid_out
+from scripts.reference import REFERENCE
 
-GROWTH = REFERENCE.with_name("growth.csv")
+GROWTH = REFERENCE / "growth.csv"
 ROWS = (10**4, 10**5, 10**6, 10**7)
 FEATURES, SHARE, NOISE = 10, 0.05, 1.0
 LONGEST = 20.0  # CPU seconds; a fit that is expected to take longer is left out
@@ -71,18 +71,12 @@ def peak() -> int:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def solver_of(name: str):
-    """Return a solver whose work per row is fixed."""
-    solver = SOLVERS[name.removesuffix(STREAMED)]()
-    names = solver.get_params()
-    fixed = {"epochs": 1, "random_state": 0, **ITERATIONS.get(name, {})}
-    return solver.set_params(**{key: value for key, value in fixed.items() if key in names})
-
-
 def measured(name: str, n: int) -> dict[str, float]:
     """Return CPU seconds of a fit, and the bytes that it takes beyond the rows."""
     warnings.simplefilter("ignore")
-    solver = solver_of(name)
+    solver = SOLVERS[name.removesuffix(STREAMED)]()
+    fixed = {"epochs": 1, "random_state": 0, **ITERATIONS.get(name, {})}
+    solver.set_params(**{key: fixed[key] for key in solver.get_params() if key in fixed})
     solver.fit(*rows_and_labels(500))  # loads all that it needs
     if not name.endswith(STREAMED):
         X, y = rows_and_labels(n)
@@ -91,7 +85,7 @@ def measured(name: str, n: int) -> dict[str, float]:
     else:
         with tempfile.TemporaryDirectory(dir=".") as folder:
             files = [Path(folder, f"{part}.npy") for part in ("X", "y")]
-            run(__file__, "--write", n, *files)
+            run("--write", n, *files)
             stream = open_stream(files[0], labels=files[1]).X
             before, start = peak(), time.process_time()
             solver.fit_pieces(FEATURES, lambda: stream.visits(500, np.random.default_rng(0)))
@@ -99,9 +93,9 @@ def measured(name: str, n: int) -> dict[str, float]:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:
-    """Run a script in a process of its own, with one thread."""
+    """Run this script in a process of its own, with one thread."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    command = [sys.executable, *map(str, arguments)]
+    command = [sys.executable, "-m", "scripts.growth", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
 
 
@@ -113,7 +107,7 @@ def measure(names: list[str], sizes: tuple[int, ...]) -> pd.DataFrame:
         for n in sizes:
             if expected > LONGEST:
                 break
-            found = json.loads(run(__file__, "--one", name, n).stdout)
+            found = json.loads(run("--one", name, n).stdout)
             table.append({"solver": name, "rows": n, **found})
             print(table[-1], flush=True)
             seconds = found["seconds"]

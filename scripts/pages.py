@@ -6,7 +6,7 @@ deviations and of the promises, what the survey says, and the layers of the pack
 imports. The whole of ``docs/api.md`` is made from docstrings, the pictures of the survey from its
 committed means. A test fails when a page or picture drifts from its sources.
 
-``python scripts/pages.py RESULTS`` also takes the picture of the README from RESULTS/ijcnn1, if the
+``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
 """
 
@@ -25,33 +25,21 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import yaml
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-sys.path.insert(0, str(Path(__file__).parent))
-from growth import GROWTH, growth_table
-from intervals import COVERAGE, coverage_table
-from power import POWER, power_table
-from promises import COMMANDS, FIGURES, PROMISES
-from reference import (
-    BENCH,
-    LEDGER,
-    README,
-    REFERENCE,
-    ROOT,
-    SOLVERS,
-    differences,
-    ledger_table,
-    side_by_side,
-    table,
-)
-
+from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
-from precbench.survey import choice, page
-from precbench.survey.markdown import laid_out
+from precbench.papers.rudin2009 import power
+from precbench.survey import choice, coverage, page
+from precbench.survey.tables import laid_out, ledger_table, means_table, unit_norm_table
+from scripts import growth, reference
+from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
+from tests import plant
+from tests.promises import COMMANDS, FIGURES, PROMISES
 
+README = ROOT / "README.md"
 PACKAGE = ROOT / "precbench"
 DOCS = ROOT / "docs"
 API = DOCS / "api.md"
@@ -73,18 +61,21 @@ def pages() -> dict[Path, str]:
 def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
     makers = {
-        "reference": lambda: table(pd.read_csv(REFERENCE)),
-        "unit-norm": lambda: side_by_side(pd.read_csv(REFERENCE), pd.read_csv(SOLVERS)),
-        "all-solvers": lambda: table(pd.read_csv(SOLVERS).query("experiment == 'all-solvers'")),
+        "reference": lambda: means_table(pd.read_csv(KAR2015)),
+        "unit-norm": lambda: unit_norm_table(pd.read_csv(KAR2015), pd.read_csv(SOLVERS)),
+        "all-solvers": lambda: means_table(
+            pd.read_csv(SOLVERS).query("experiment == 'all-solvers'")
+        ),
         "ledger": lambda: ledger_table(read_ledger(LEDGER)),
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "deviations": deviations,
-        "coverage": lambda: coverage_table(pd.read_csv(COVERAGE)),
+        "coverage": lambda: coverage.coverage_table(pd.read_csv(coverage.REFERENCE)),
         "bench": bench,
-        "bench-machine": lambda: f"{pd.read_csv(BENCH)['machine'][0]}\n",
-        "growth": lambda: growth_table(pd.read_csv(GROWTH)),
-        "power": lambda: power_table(pd.read_csv(POWER)),
+        "bench-machine": lambda: f"{pd.read_csv(REFERENCE / 'bench.csv')['machine'][0]}\n",
+        "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
+        "planted": lambda: plant.planted(pd.read_csv(plant.TABLE, keep_default_na=False)),
+        "power": power_table,
         "promises": promises,
         "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
         "layers": layers,
@@ -98,9 +89,15 @@ def filled_in(text: str) -> str:
     return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
 
 
+def power_table() -> str:
+    """Lay out which wrong implementations the printed tables of rudin2009 detect."""
+    header = ["error in", "wrong", *(f"Table {table[-1]}" for table in power.TABLES)]
+    return laid_out(header, power.power_rows(pd.read_csv(power.REFERENCE)), len(power.TABLES))
+
+
 def bench(*titles: str) -> str:
     """Lay out the figures of `make bench` whose titles begin so."""
-    figures = pd.read_csv(BENCH)
+    figures = pd.read_csv(REFERENCE / "bench.csv")
     rows = []
     for row in figures[figures["bench"].str.startswith(titles)].itertuples():
         target = "" if np.isnan(row.target) else f"{'≥' if row.least else '≤'} {row.target:g}"
@@ -138,12 +135,10 @@ def shortfalls(paper: str) -> str:
 
 def deviations(paper: str) -> str:
     """List the documented deviations of a paper, with the command that shows each."""
-    text = (ROOT / "configs" / "deviations.published.yaml").read_text()
-    listed = yaml.safe_load(text)["deviations"]
     rows = [
-        [f"`{name}`", about["where"], about["says"], about["ours"], f"`{about['evidence']}`"]
-        for name, about in listed.items()
-        if about["paper"] == paper
+        [f"`{name}`", about.where, about.says, about.ours, f"`{about.evidence}`"]
+        for name, about in load_deviations().items()
+        if about.paper == paper
     ]
     return laid_out(["id", "where", "the paper says", "here", "shown by"], rows)
 
@@ -283,49 +278,45 @@ def markdown(lines: list[str]) -> Iterator[str]:
             yield line.replace("``", "`")
 
 
-def digest() -> str:
-    """Return the hash of the numbers that the picture of the README goes with."""
-    rows = [line for line in REFERENCE.read_text().splitlines() if line.startswith(f"{PICTURED},")]
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+def pictures() -> dict[Path, str]:
+    """Return each picture with the hash of the numbers that it goes with."""
+    rows = [line for line in KAR2015.read_text().splitlines() if line.startswith(f"{PICTURED},")]
+    ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
+    surveyed = hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+    drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
+    return {PICTURE: ours, **drawn}
 
 
-def pictured(picture: Path = PICTURE) -> str:
+def noted(picture: Path) -> str:
     """Return the hash that was current when a picture was drawn."""
+    if not picture.exists():
+        return ""
     with Image.open(picture) as image:
         return str(image.info.get("reference"))
 
 
-def take(source: Path, picture: Path, reference: str) -> None:
+def take(source: Path, picture: Path) -> None:
     """Copy a picture, marked with the hash of the numbers that it goes with."""
     info = PngInfo()
-    info.add_text("reference", reference)
+    info.add_text("reference", pictures()[picture])
     with Image.open(source) as image:
         image.save(picture, pnginfo=info, optimize=True)
 
 
 def take_picture(results: Path) -> None:
     """Copy the picture of a run, if the run agrees with the reference."""
-    reference = pd.read_csv(REFERENCE).query("experiment == @PICTURED")
-    if found := differences(results, reference):
+    measured = reference.values(results, [PICTURED])
+    if found := reference.differences(measured, reference.read(reference.VALUES)):
         sys.exit("\n".join(found))
-    take(results / PICTURED / "figures" / PICTURE.name, PICTURE, digest())
-
-
-def survey_digest() -> str:
-    """Return the hash of the numbers that the pictures of the survey go with."""
-    return hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+    take(results / PICTURED / "figures" / PICTURE.name, PICTURE)
 
 
 def draw_survey() -> None:
-    """Draw the pictures of the survey, if its numbers have changed."""
-    current = survey_digest()
-    pictures = [DOCS / f"which-method-{name}.png" for name in page.PICTURES]
-    if all(picture.exists() and pictured(picture) == current for picture in pictures):
-        return
+    """Draw the pictures of the survey whose numbers have changed."""
     with TemporaryDirectory() as folder:
-        for picture in pictures:
-            name = picture.stem.removeprefix("which-method-")
-            take(page.draw(name, Path(folder)), picture, current)
+        for picture, current in pictures().items():
+            if picture != PICTURE and noted(picture) != current:
+                take(page.draw(picture.stem.removeprefix("which-method-"), Path(folder)), picture)
 
 
 def main() -> None:

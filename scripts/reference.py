@@ -1,70 +1,219 @@
-"""Make the committed reference of measured values, and the README's tables.
+"""Compare what was measured with the committed reference, or write that.
 
-After ``make reproduce``: ``python scripts/reference.py results`` takes what is measured on real
-data into results/reference/kar2015.csv, and that of all solvers and of unit rows into solvers.csv,
-and rewrites the tables. Without an argument only the tables are made anew, from these files and
-from ledger.csv (which ``precbench check --update-reference`` writes); a test fails when they drift
-apart. ``make check`` compares what it has run with the reference: ``python scripts/reference.py
---compare results``.
+``make regression`` runs the configs of configs/regression, every solver and metric on small real
+data, and then ``python -m scripts.reference results``; with ``--published``, ``make check``
+compares what it has run of the papers, too, and verdicts. What got better differs as what got
+worse. After a change that is meant, ``make check`` as far as it goes and then ``--published
+--write`` writes
+
+- results/reference/regression.csv: of each solver and metric, and of what tuning chose, the mean
+  and the standard deviation over the splits, and the tolerance;
+- results/reference/divisions.csv: of each part of each split, a hash of the row numbers and a sum
+  over the scaled values;
+
+and after ``make reproduce`` ``--summaries`` writes the means that the pages show: kar2015.csv of
+what is measured on real data, and solvers.csv of all solvers and of unit rows.
 """
 
 import argparse
-import re
+import hashlib
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from precbench.claims import load_claims
-from precbench.claims.ledger import LedgerRow, changes, read_ledger
-from precbench.claims.verdicts import Verdict
-from precbench.statistics import LEVEL
-from precbench.survey.markdown import laid_out
+from precbench.claims.ledger import changes, read_ledger
+from precbench.data import Dataset
+from precbench.data.splits import split_rows
+from precbench.experiment import Experiment, Study, Trial, load_config
+from precbench.experiment.division import divide_rows
+from precbench.experiment.plan import make_plan
+from precbench.experiment.samples import InMemory, Sample, sample, training
 
 ROOT = Path(__file__).resolve().parents[1]
-REFERENCE = ROOT / "results" / "reference" / "kar2015.csv"
-README = ROOT / "README.md"
-EXPERIMENTS = ["letter", "adult", "ijcnn1", "cod_rna", "w8a"]
-SOLVERS = REFERENCE.with_name("solvers.csv")
-UNIT_NORM, ALL = "kar2015-unit-norm", "all-solvers"
-METRIC = "precision_at_k(k=0.25)"
-COLUMNS = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "p_best", "stopped"]
-KEYS = ["experiment", "dataset", "solver", "metric"]
-# Their last bits follow the BLAS and the CPU; all others give the same numbers everywhere.
-OPTIMISERS = ("logistic-regression", "linear-svm")
-LEDGER = REFERENCE.with_name("ledger.csv")
-BENCH = REFERENCE.with_name("bench.csv")
+REFERENCE = ROOT / "results" / "reference"
+VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
+LEDGER = REFERENCE / "ledger.csv"
+CONFIGS = [f"regression/{name}" for name in ("top", "push", "pairs", "streamed", "mixtures")]
+PUBLISHED = [
+    *("rudin2009/table-3-magic", "rudin2009/table-4-ionosphere", "rudin2009/table-5-housing"),
+    *("letter", "kar2015/counterexample", "adult", "ijcnn1", "cod_rna", "w8a"),
+]
+"""Of the papers, what `make check` runs, and what else the README shows."""
+
+KAR2015, SOLVERS = REFERENCE / "kar2015.csv", REFERENCE / "solvers.csv"
+SUMMARIES = {
+    KAR2015: ["letter", "adult", "ijcnn1", "cod_rna", "w8a"],
+    SOLVERS: ["kar2015-unit-norm", "all-solvers"],
+}
+SUMMARY = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "p_best", "stopped"]
+
+KEYS = ["experiment", "dataset", "solver", "part", "metric"]
+PARTS = ["experiment", "dataset", "features", "split", "part"]
+EXACT = 1e-9
+"""Relative: sums of logarithms and the like differ in the last digits from CPU to CPU."""
+SHARE = 0.02
+"""Of the standard deviation over the splits: by so much the values of `FOLLOWING` may differ."""
+FOLLOWING = {
+    *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
+    *("ftrl", "logistic-regression", "linear-svm"),
+}
+"""Solvers whose last bits follow BLAS, the C library or scikit-learn."""
+_SHOWN = 20
+_FORMAT = {"index": False, "lineterminator": "\n"}
 
 
-def collect(results: Path, experiments: Sequence[str] = EXPERIMENTS) -> pd.DataFrame:
-    """Gather the summaries of the experiments; synthetic data have no place in a reference."""
-    parts = [pd.read_csv(results / name / "summary.csv") for name in experiments]
-    summary = pd.concat(parts, ignore_index=True)
-    return summary.loc[~summary["stand_in"], COLUMNS]
+def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
+    """Gather what these configs measured, but on stand-ins."""
+    tables = []
+    for name in configs:
+        config = load_config(name)
+        measured = _of_study if isinstance(config, Study) else _of_experiment
+        tables.append(measured(config, results / config.name))
+    table = pd.concat(tables, ignore_index=True)
+    exact = EXACT * table[["mean", "std"]].abs().max(axis=1) + 1e-12
+    loose = SHARE * table["std"].fillna(0) + 1e-6 * table["mean"].abs()
+    tolerance = exact + loose.where(table.pop("follows"), 0)
+    return table.assign(tolerance=tolerance.map("{:.2g}".format).astype(float))
 
 
-def differences(results: Path, reference: pd.DataFrame) -> list[str]:
-    """Compare what was run at full size with the reference; a sentence for each difference."""
-    paths = [results / name / "summary.csv" for name in EXPERIMENTS]
-    measured = [pd.read_csv(path) for path in paths if path.exists()]
-    if not measured:
-        return [f"{results}: none of {', '.join(EXPERIMENTS)} was run"]
-    rows = pd.concat(measured).query("not stand_in").merge(reference, on=KEYS, suffixes=("", "_"))
-    found = []
-    for _, row in rows.iterrows():
-        solver, _, tuned = row["solver"].partition(", ")
-        tolerance = (5e-2 if tuned else 5e-3) if solver in OPTIMISERS else 1e-12
-        if not np.allclose(
-            [row["mean"], row["std"]], [row["mean_"], row["std_"]], rtol=1e-7, atol=tolerance
-        ):
-            found.append(
-                f"{row['experiment']}, {row['solver']}: {row['metric']} is {row['mean']} ± "
-                f"{row['std']}, the reference has {row['mean_']} ± {row['std_']}"
-            )
+def _of_experiment(config: Experiment, folder: Path) -> pd.DataFrame:
+    rows = pd.read_csv(folder / "results.csv", keep_default_na=False)
+    rows = rows[(rows["final"].astype(str) != "False") & (rows["stand_in"].astype(str) == "False")]
+    solvers = {label: entry.solver for label, entry in config.solvers.items()}
+    follows = rows["solver"].map(solvers).isin(FOLLOWING)
+    tuned = rows[(rows["chosen"] != "") & ~follows]  # where others tie, the last bit chooses
+    tuned = tuned.drop_duplicates(["dataset", "solver", "split"])
+    tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")  # n counts them
+    rows = pd.concat([rows, tuned], ignore_index=True)
+    groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)["value"]
+    table = groups.agg(n="count", mean="mean", std="std").reset_index()
+    return table.assign(follows=table["solver"].map(solvers).isin(FOLLOWING))
+
+
+def _of_study(config: Study, folder: Path) -> pd.DataFrame:
+    """Take the means over the repetitions; times and what follows from them have none."""
+    table = pd.read_csv(folder / "values.csv").fillna({"pairs": 0, "share": 0.5})
+    places = ["part", "components", "method", "pairs", "share", "measure"]
+    wide = table.pivot_table("value", places, "statistic", sort=False).dropna(subset="mean")
+    n, at = config.parameters["repetitions"], wide.index.to_frame(index=False)
+    named = {
+        "experiment": config.name,
+        "dataset": at["components"].map("K = {:g}, ".format) + at["share"].map("{:g}".format),
+        "solver": at["method"] + at["pairs"].map(", {:g} pairs".format),
+        "part": at["part"],
+        "metric": at["measure"],
+    }
+    std = wide["standard error"].to_numpy() * np.sqrt(n)
+    return pd.DataFrame({**named, "n": n, "mean": wide["mean"].to_numpy(), "std": std}).assign(
+        follows=True
+    )
+
+
+def divisions() -> pd.DataFrame:
+    """Describe the parts of each split, as the first trial on it has them."""
+    rows = []
+    for name in CONFIGS:
+        config = load_config(name)
+        if isinstance(config, Study):
+            continue
+        plan, seen = make_plan(config), set()
+        for trial, _ in plan.trials:
+            dataset = plan.datasets[trial.dataset.name]
+            features = "fourier" if trial.fourier else ""
+            about = (config.name, dataset.name, features, trial.split.index)
+            if about in seen or dataset.stand_in:
+                continue
+            seen.add(about)
+            rows += [[*about, *described] for described in _parts(trial, dataset)]
+        if name == CONFIGS[0]:
+            rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]
+    return pd.DataFrame(rows, columns=[*PARTS, "rows", "positives", "sum", "numbers"])
+
+
+def _rules(dataset: Dataset) -> Iterator[list]:
+    """Divide the rows by every rule, also those that no config has, with groups and without."""
+    groups = np.arange(len(dataset.y), dtype=np.int64) // 3
+    for kind, stratified, grouped in product(("random", "kfold"), (False, True), (False, True)):
+        of = replace(dataset, groups=groups if grouped else None)
+        words = {kind: True, "stratified": stratified, "groups": grouped}
+        rule = " ".join(word for word, holds in words.items() if holds)
+        for index in range(2):
+            split = split_rows(of, kind, index, n_splits=3, stratified=stratified)
+            for part, rows in split._asdict().items():
+                n_pos = int(np.sum(of.y[rows] > 0))
+                yield [dataset.name, rule, index, part, len(rows), n_pos, 0.0, _hash(rows)]
+
+
+def _hash(rows: NDArray[np.intp]) -> str:
+    return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()[:16]
+
+
+def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, float, str]]:
+    whole = training(trial, dataset)
+    parts = {"fitting": whole.fitting, "validation": whole.validation}
+    parts["test"] = sample(trial, dataset, "test")
+    hashes = dict.fromkeys(parts, "")
+    if isinstance(whole.whole, InMemory):
+        (train, test), n_fit = divide_rows(trial, dataset)
+        for part, rows in zip(parts, (train[:n_fit], train[n_fit:], test), strict=True):
+            hashes[part] = _hash(rows)
+    for part, rows in parts.items():
+        yield part, rows.n_rows, int(np.sum(rows.y > 0)), _weighted_mean(rows), hashes[part]
+
+
+def _weighted_mean(rows: Sample) -> float:
+    """Return the mean of the values, each with a weight that depends on its place."""
+    blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _ in rows.stream]
+    X = np.vstack([X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]).ravel()
+    return float(np.mean(X * (np.arange(1, X.size + 1) * 0.6180339887498949 % 1)))
+
+
+def summaries(results: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Gather the summaries of these experiments; a stand-in has no place in a reference."""
+    parts = [pd.read_csv(results / name / "summary.csv") for name in names]
+    return pd.concat(parts, ignore_index=True).query("not stand_in")[SUMMARY]
+
+
+def differences(measured: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
+    """Return a sentence for each row that differs, of the available data."""
+    keys = [name for name in measured.columns if name in {*KEYS, *PARTS}]
+    now, before = (
+        {tuple(map(str, row)): rest for *row, rest in _keyed(table, keys)}
+        for table in (measured, reference)
+    )
+    had = {key[:2] for key in now}
+    found = [f"{_named(key)}: not in the reference" for key in now if key not in before]
+    for key, old in before.items():
+        tolerance, new = old.pop("tolerance", EXACT), now.get(key, {})
+        changed = [
+            f"{name} was {old[name]}, is {new.get(name, 'missing')}"
+            for name in old
+            if key[:2] in had and not _agree(new.get(name), old[name], tolerance)
+        ]
+        if changed:
+            found.append(f"{_named(key)}: {'; '.join(changed)}")
     return found
+
+
+def _named(key: tuple[str, ...]) -> str:
+    return ", ".join(filter(None, key))
+
+
+def _keyed(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple]:
+    for row in table.to_dict("records"):
+        yield *(row.pop(key) for key in keys), row
+
+
+def _agree(now: str | float | None, before: str | float, tolerance: float) -> bool:
+    if isinstance(before, str) or now is None:
+        return now == before
+    return bool(abs(now - before) <= tolerance or (np.isnan(now) and np.isnan(before)))
 
 
 def better(results: Path, reference: Path = LEDGER) -> list[str]:
@@ -79,86 +228,45 @@ def better(results: Path, reference: Path = LEDGER) -> list[str]:
     ]
 
 
-def table(reference: pd.DataFrame) -> str:
-    """Lay out prec@0.25 as Markdown: solvers against data sets.
-
-    The best mean is in bold; those not significantly different from it are marked.
-    """
-    main = reference[reference["metric"] == METRIC]
-    best = main.groupby("dataset")["mean"].max()
-    text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
-    bold = main["mean"] == main["dataset"].map(best)
-    text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
-    return _of_datasets(main.assign(cell=text.where(~bold, "**" + text + "**")))
-
-
-def side_by_side(reference: pd.DataFrame, others: pd.DataFrame) -> str:
-    """Lay out the means of prec@0.25 as the cards scale the rows, and with rows of norm 1."""
-    unit = others[others["experiment"] == UNIT_NORM]
-    both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
-    main = both[both["metric"] == METRIC]
-    text = main["mean"].map("{:.3f}".format) + " → " + main["mean_unit"].map("{:.3f}".format)
-    return _of_datasets(main.assign(cell=text))
-
-
-def _of_datasets(cells: pd.DataFrame) -> str:
-    datasets = list(cells["dataset"].unique())
-    wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
-    rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
-    return laid_out(["solver", *datasets], rows, numbers=len(datasets))
-
-
-def ledger_table(ledger: list[LedgerRow]) -> str:
-    """Count the verdicts of each paper as Markdown, our additional claims separately.
-
-    A sentence counts once, however many rows it takes, by the worst of its decisions.
-    """
-    claims = {claim.id: claim for claim in load_claims()}
-    given = defaultdict(list)
-    for row in ledger:
-        claim = claims[row.id]
-        given[row.paper, claim.ours, claim.counted_as].append(row.verdict)
-    verdicts = list(Verdict)
-    counts = Counter(
-        (paper, ours, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
-        for (paper, ours, _), found in given.items()
-    )
-    rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
-    header = ["paper", *Verdict, "rows"]
-    lines = [" | ".join(header), " | ".join(["---"] + ["---:"] * (len(header) - 1))]
-    for paper, ours in sorted(rows):
-        cells = [f"{paper}, additional" if ours else paper]
-        cells += [str(counts[paper, ours, verdict]) for verdict in Verdict]
-        lines.append(" | ".join([*cells, str(rows[paper, ours])]))
-    return "".join(f"| {line} |\n" for line in lines)
-
-
-def readme_with(text: str, reference: pd.DataFrame, ledger: list[LedgerRow]) -> str:
-    """Return the README with the tables of these references."""
-    for name, made in (("reference", table(reference)), ("ledger", ledger_table(ledger))):
-        marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text = marked.sub(lambda found, made=made: found[1] + made + found[2], text)
-    return text
+def read(path: Path) -> pd.DataFrame:
+    """Read a reference."""
+    return pd.read_csv(path, keep_default_na=False, na_values={"mean": "", "std": ""})
 
 
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path, nargs="?")
-    parser.add_argument(
-        "--compare", action="store_true", help="write nothing, show the differences"
-    )
-    arguments = parser.parse_args()
-    results = arguments.results
-    if arguments.compare:
-        found = differences(results, pd.read_csv(REFERENCE)) + better(results)
-        sys.exit("\n".join(found) or None)
-    if results is not None:
-        collect(results).to_csv(REFERENCE, index=False, lineterminator="\n")
-        others = collect(results, [UNIT_NORM, ALL])
-        others.to_csv(SOLVERS, index=False, lineterminator="\n")
-    text = readme_with(README.read_text(), pd.read_csv(REFERENCE), read_ledger(LEDGER))
-    README.write_text(text)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--published", action="store_true", help="compare those of the papers, too")
+    parser.add_argument("--write", action="store_true", help="write the reference")
+    parser.add_argument("--summaries", action="store_true", help="write the means of the pages")
+    options = parser.parse_args()
+    results = options.results
+    if options.summaries:
+        for path, names in SUMMARIES.items():
+            summaries(results, names).to_csv(path, **_FORMAT)
+        return
+    configs = list(CONFIGS)
+    if options.published:
+        ran = {path.parent.name for path in results.glob("*/results.csv")}
+        configs += [name for name in PUBLISHED if load_config(name).name in ran]
+    measured = {VALUES: values(results, configs), DIVISIONS: divisions()}
+    if options.write:
+        for path, table in measured.items():
+            reference = read(path)
+            kept = reference[~reference["experiment"].isin(table["experiment"])]
+            pd.concat([table, kept]).to_csv(path, float_format="%.12g", **_FORMAT)
+        return
+    found = {path.name: differences(table, read(path)) for path, table in measured.items()}
+    if options.published:
+        found[LEDGER.name] = better(results)
+    complaints = []
+    for name, sentences in found.items():
+        print(f"{name}: {len(sentences)} differences")
+        complaints += sentences[:_SHOWN]
+        if len(sentences) > _SHOWN:
+            complaints.append(f"and {len(sentences) - _SHOWN} more of {name}")
+    sys.exit("\n".join(complaints) or None)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from precbench.solvers.passes import PassRanker
 from precbench.statistics import resampled_interval, resampled_test
-from tests.helpers import invoke, refused, run
+from tests.helpers import invoke, run, succeed
+from tests.sentences import names, refused, tells
 
 
 def registered(group, *path):
@@ -103,13 +104,12 @@ def test_fit_never_saves_over_its_rows(files, name):
     (files / "link.csv").symlink_to("mine.csv")
     before = (files / "mine.csv").read_bytes()
     options = as_options(TABLE_OPTIONS)
-    assert "another name" in refused(["fit", "mine.csv", *options, "--save", name])
+    refused(["fit", "mine.csv", *options, "--save", name])
     assert (files / "mine.csv").read_bytes() == before
 
 
 def ranked(*arguments):
-    result = invoke("score", "top.npz", *arguments)
-    assert result.exit_code == 0, result.output
+    result = succeed("score", "top.npz", *arguments)
     return pd.read_csv(io.StringIO(result.stdout), dtype={"id": str}, keep_default_na=False)
 
 
@@ -157,8 +157,7 @@ def test_help_is_fast(figure):
 @pytest.mark.parametrize("command", ["", *REGISTERED])
 def test_help_explains_every_option(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    result = invoke(*command.split(), "--help")
-    assert result.exit_code == 0
+    result = succeed(*command.split(), "--help")
     assert max(map(len, result.output.splitlines())) <= 80
     options = re.findall(r"^  (?:-\w, )?--[\w-]+.*(?:\n {8,}.*)*", result.output, re.MULTILINE)
     assert options
@@ -232,12 +231,10 @@ def test_svmlight(files, packed):
     assert list(top) == ["rank", "row", "score"] and len(top) == 7
     pd.testing.assert_frame_equal(top, ranked(path)[:7])
     np.savez("mine.npz", X=X, y=y)
-    assert "fitted to svmlight rows, found npz" in refused(["score", "top.npz", "mine.npz"])
-    assert "no named columns" in refused(["score", "top.npz", "new.svm", "--id", "name"])
+    refused(["score", "top.npz", "mine.npz"])
+    refused(["score", "top.npz", "new.svm", "--id", "name"])
     (files / "new.svm").write_text("0 7:1\n")
-    assert "new.svm:1:3: the feature index must be at most 6" in refused(
-        ["score", "top.npz", "new.svm"]
-    )
+    refused(["score", "top.npz", "new.svm"], "new.svm:1:3 6")
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -249,8 +246,7 @@ def test_npz(files, sparse):
         S = csr_matrix(X)
         parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
     np.savez("mine.npz", **parts, y=np.arange(90) % 3 == 0, patient=np.arange(90) // 2)
-    result = invoke("fit", "mine.npz", "--groups", "patient", "--save", "top.npz")
-    assert result.exit_code == 0, result.output
+    succeed("fit", "mine.npz", "--groups", "patient", "--save", "top.npz")
     np.savez("new.npz", **parts)
     pd.testing.assert_frame_equal(ranked("new.npz"), ranked("mine.npz"))
 
@@ -280,10 +276,7 @@ def test_metrics_are_right(files, table, beside_trees):
         coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
         trees = SOLVERS["hist-gradient-boosting"]().fit(X[split.train], y[split.train])
         labels, values = y[split.test], [len(split.test), sum(y[split.test] > 0)]
-        for scores in (
-            (X[split.test] - mean) / std @ coef,
-            trees.decision_function(X[split.test]),
-        ):
+        for scores in ((X[split.test] - mean) / std @ coef, trees.decision_function(X[split.test])):
             best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
             pairs = scores[labels > 0][:, None] - scores[labels < 0]
             values += [np.mean(labels[best] > 0), np.mean(pairs > 0) + np.mean(pairs == 0) / 2]
@@ -343,8 +336,7 @@ def test_one_split_has_the_interval_of_its_list_and_trees_are_not_compared_with_
     beside_trees,
 ):
     options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
-    result = invoke("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
-    assert result.exit_code == 0, result.output
+    result = succeed("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
     _, second, third = result.stdout.splitlines()
     assert second.startswith("1 split, ") and second.count("±") == 1  # of prec@k
     assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
@@ -358,8 +350,7 @@ def test_one_split_has_the_interval_of_its_list_and_trees_are_not_compared_with_
 def test_trees_that_refuse_the_rows_are_left_out(files, table):
     """They are not scaled, as the rows of the model are."""
     table.assign(huge=[1e100, *[0.0] * 299]).to_csv("mine.csv", index=False)
-    result = invoke("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
-    assert result.exit_code == 0, result.output
+    result = succeed("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
     assert "boosting" not in result.output and Path("top.npz").exists()
 
 
@@ -368,8 +359,7 @@ def test_splits_of_one_class_are_left_out_with_a_warning(files, table):
     few.loc[few["patient"] == few["patient"].iloc[-1], "churned"] = "yes"
     few.to_csv("mine.csv", index=False)
     options = as_options(TABLE_OPTIONS | {"splits": "8"})
-    result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
-    assert result.exit_code == 0, result.output
+    result = succeed("fit", "mine.csv", *options, "--save", "top.npz")
     n = int(re.search(r"warning: (\d) of 8 splits are left out: split ", result.stderr)[1])
     assert f"{8 - n} split{'s' * (n < 7)}, " in result.stdout
 
@@ -392,16 +382,16 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
     )
     np.testing.assert_allclose(one.coef, solver.coef_, atol=1e-3)
 
-    for bad, what in (("-1", "a weight is at least 0, found -1"), ("x", "'x' is not a number")):
+    for bad in ("-1", "x"):
         table.assign(w=[1, 2, bad, *[1] * 297]).to_csv("mine.csv", index=False)
-        assert f"column 'w', row 3: {what}" in refused(["fit", "mine.csv", *weighted])
-    assert "no column 'v'" in refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"])
+        refused(["fit", "mine.csv", *weighted], f"'w' 3 {bad}")
+    refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"], "'v'")
     table.assign(w=1).to_csv("mine.csv", index=False)
     (files / "mine.svm").write_text("1 1:1\n0 1:2\n")
-    message = refused(["fit", "mine.svm", "--weight", "w", "--save", "t"])
-    assert "mine.svm: --weight names a column of a table" in message
-    assert "SGDAtK does not support sample_weight" in refused(
-        ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"]
+    refused(["fit", "mine.svm", "--weight", "w", "--save", "t"], "mine.svm --weight")
+    refused(
+        ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"],
+        "SGDAtK sample_weight",
     )
 
 
@@ -414,7 +404,7 @@ def test_splits_without_a_positive_are_left_out(files):
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     about = json.loads(invoke("fit", "late.csv", *options, "--json").stdout)
     assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
-    assert "quality: 2 periods of about 20 rows, " in invoke("show", "top.npz").stdout
+    tells(invoke("show", "top.npz").stdout, "periods 2 20")
 
 
 def test_a_count_may_exceed_the_positives(files, table):
@@ -424,7 +414,7 @@ def test_a_count_may_exceed_the_positives(files, table):
     about, [warning] = json.loads(result.stdout), result.stderr.splitlines()
     assert about["k"] == n_pos + 1 > about["held_out_positives"]
     assert 0 < about["precision_at_k"] <= about["held_out_positives"] / about["k"]
-    assert f"warning: k = {n_pos + 1} exceeds the number of positives, {n_pos}" in warning
+    names(warning, f"k {n_pos + 1} {n_pos}")
     assert invoke("score", "top.npz", "mine.csv", "--top", "1").exit_code == 0
     assert fit_table(k=str(n_pos)).stderr == ""
 
@@ -495,8 +485,7 @@ def test_ties_keep_the_order_of_rows(files, table):
 def test_score_names_columns_without_information(files, table):
     fit_table()
     table.assign(a=np.nan, city="Paris").to_csv("new.csv", index=False)
-    result = invoke("score", "top.npz", "new.csv", "--top", "1")
-    assert result.exit_code == 0
+    result = succeed("score", "top.npz", "new.csv", "--top", "1")
     assert result.stdout.startswith("rank,row,score\n1,")
     filled, unknown, some, summary = result.stderr.splitlines()
     assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
@@ -545,7 +534,7 @@ def test_numeric_strings_stay_strings(files):
 
 def test_format_option(files):
     (files / "mine.csv").rename("mine.data")
-    assert "unknown format '.data'" in refused(["fit", "mine.data", "--save", "top.npz"])
+    refused(["fit", "mine.data", "--save", "top.npz"], "'.data'")
     assert fit_table("mine.data", format="csv").exit_code == 0
     assert len(ranked("mine.data", "--format", "csv", "--id", "id")) == 300
 
@@ -577,41 +566,33 @@ def test_a_warning_is_one_line(files):
     result = fit_table(solver="linear-svm", param="max_iter=1")
     assert result.exit_code == 0
     [line] = result.stderr.splitlines()
-    assert line.startswith("precbench: warning: Liblinear failed to converge")
+    assert line.startswith("precbench: warning: Liblinear ")
 
 
 FIT_REFUSED = [
-    ({"solver": "sgd"}, "unknown solver 'sgd'.*; choose from perceptron-avg, .*linear-svm"),
-    ({"scaling": "standardize"}, "'standardise', .* or 'none', found 'standardize'"),
-    ({"categorical": "onehot"}, "categorical must be one of error, one-hot, found 'onehot'"),
-    ({"missing": "avg"}, "missing must be one of error, mean, median, most-frequent, found 'avg'"),
-    ({"missing": "error"}, r"column 'a', row \d+: the value is missing; .*median"),
-    ({"categorical": "error"}, "column 'city', row 1: .* is not a number; .*one-hot"),
-    ({"format": "xls"}, "unknown format 'xls'; name one of svmlight, csv"),
-    ({"label": "churnd"}, r"no column 'churnd' \(did you mean 'churned'"),
-    ({"positive": "maybe"}, "no row has the positive label 'maybe'; found no, yes"),
-    ({"drop": "name"}, "no column 'name'; it has id, a, b"),
-    ({"groups": "churned", "drop": "patient"}, "both classes are needed"),
-    ({"k": "many"}, "k = 'many' is neither a fraction"),
-    ({"k": "[1"}, r"k = '\[1' is neither a fraction"),
-    ({"k": "1 percent"}, r"k = '1 percent' is neither a fraction .*\(did you mean '1 %'\?\)"),
-    ({"k": "150"}, r"--k 150 exceeds the \d+ held-out rows .*: --k \"50 %\""),
-    ({"k": "0"}, "k = 0 is neither a fraction"),
-    ({"k": "1.5"}, "k = 1.5 is neither a fraction"),
-    ({"k": "nan"}, "k = nan is neither a fraction"),
-    ({"k": "5000"}, "k = 5000 exceeds the number of rows, 300"),
-    ({"param": "epochs"}, "expected NAME=VALUE, for example epochs=5"),
-    ({"param": "ephocs=3"}, r"no parameter 'ephocs' \(did you mean 'epochs'\?\): it has average"),
-    ({"param": "epochs=2.5"}, "'epochs' parameter .* must be an int"),
-    ({"param": "epochs=[1"}, "'epochs' parameter .* must be an int"),
-    ({"param": "eta0=-1"}, "'eta0' parameter .* must be a float in the range"),
-    ({"param": "batch_size=true"}, "batch_size is not true or false"),
-    ({"param": "eta0=1e308"}, "overflowed"),
-    ({"param": "k=3"}, "give --k instead"),
-    ({"param": "random_state=3"}, "give --seed instead"),
+    ({"solver": "sgd"}, "'sgd'"),
+    ({"categorical": "onehot"}, "categorical 'onehot'"),
+    ({"missing": "avg"}, "missing 'avg'"),
+    ({"missing": "error"}, "'a'"),
+    ({"categorical": "error"}, "'city' 1"),
+    ({"format": "xls"}, "'xls'"),
+    ({"positive": "maybe"}, "'maybe'"),
+    ({"groups": "churned", "drop": "patient"}, "classes"),
+    ({"k": "many"}, "k 'many'"),
+    ({"k": "[1"}, "k '[1'"),
+    ({"k": "1 percent"}, "k '1 percent' '1 %'"),
+    ({"k": "150"}, "--k 150 50 %"),
+    ({"k": "5000"}, "k 5000 300"),
+    ({"param": "epochs"}, "5"),
+    ({"param": "ephocs=3"}, "'ephocs' 'epochs'"),
+    ({"param": "epochs=2.5"}, "'epochs'"),
+    ({"param": "epochs=[1"}, "'epochs'"),
+    ({"param": "batch_size=true"}, "batch_size"),
+    ({"param": "k=3"}, "--k"),
+    ({"param": "random_state=3"}, "--seed"),
     ({"seed": "-1"}, "--seed"),
-    ({"save": "none/top.npz"}, "--save none/top.npz: there is no folder none"),
-    ({"save": "."}, "it is a folder; choose another place"),
+    ({"save": "none/top.npz"}, "--save none/top.npz"),
+    ({"save": "."}, "--save ."),
 ]  # fmt: skip
 
 
@@ -619,36 +600,25 @@ FIT_REFUSED = [
 @pytest.mark.parametrize(("changes", "what"), FIT_REFUSED)
 def test_invalid_options_of_fit(files, changes, what):
     options = {"save": "top.npz"} | TABLE_OPTIONS | changes
-    assert re.search(what, refused(["fit", "mine.csv", *as_options(options)]))
+    refused(["fit", "mine.csv", *as_options(options)], what)
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
 BAD_FILES = [
-    ("none.csv", None, "none.csv: no such file"),
-    ("bad.xlsx", b"x", "unknown format '.xlsx'"),
-    ("bad", b"x", "unknown format ''"),
-    ("bad.svm", b"1 1:1\n0 1:1 2:x\n", r"bad.svm:2:9: the value of a feature .* found 'x'"),
-    ("bad.svm", b"1 1:1\n1:1\n", "bad.svm:2:1: a line must begin with its label"),
-    ("bad.svm", b"1 1:nan\n0 1:1\n", "bad.svm:1:5: .* finite number, found 'nan'"),
-    ("bad.svm", b"1 1:1\n1 1:2\n", "one class only, every label is 1$"),
-    ("bad.svm", b"2 1:1\n3 1:2\n", r"name the positive label \(positive\), one of 2, 3$"),
-    ("bad.svm", b"1\n0\n", "no row has a feature"),
-    ("bad.svm", b"1 1:1\n0 1:1\n", "1 positives in 2 rows; .* at least 2 rows of each class"),
-    ("bad.svm", b"", "bad.svm: the file is empty"),
-    ("bad.svm.gz", gzip.compress(b"1 1:1\n" * 999, mtime=0)[:20], "cannot be read"),
-    ("bad.csv", b"", "bad.csv: the file is empty"),
-    ("bad.csv", b"a,y\n", "the file has no rows"),
-    ("bad.csv", b"a,y\n1,1\ninf,0\n", "column 'a', row 2: 'inf' is not a finite number"),
-    ("bad.csv", b"a,y\n1,1\nnan,0\n", "column 'a', row 2: the value is missing"),
-    ("bad.csv", b"a,y\n1,1\n2,1\n", "one class only, every label is 1"),
-    ("bad.csv", b"a;y\n1;1\n2;0\n", "separated by semicolons; save it with"),
-    ("bad.csv", b"a,y\n1,1\n2,0,5\n", "Expected 2 fields in line 3, saw 3"),
-    ("bad.csv", b"a,y\n\xff\xfe,1\n2,0\n", "bad.csv:2: not UTF-8 text; save the table as UTF-8"),
-    ("bad.csv.xz", lzma.compress(b"a,y\n1,1\n" * 99)[:-20], "cannot be read"),
-    ("bad.csv.gz", b"", "bad.csv.gz: the file is empty"),
-    ("bad.parquet", b"PAR1", "cannot be read"),
-    ("bad.npz", b"", "not an npz file"),
-    ("bad.npz", b"PK\x03\x04", "not an npz file"),
+    ("none.csv", None, "none.csv"),
+    ("bad.xlsx", b"x", "'.xlsx'"),
+    ("bad", b"x", "''"),
+    ("bad.svm", b"1 1:1\n0 1:1 2:x\n", "bad.svm:2:9 'x'"),
+    ("bad.svm", b"1 1:1\n1 1:2\n", "1"),
+    ("bad.svm", b"2 1:1\n3 1:2\n", "2 3"),
+    ("bad.svm", b"1\n0\n", ""),
+    ("bad.svm", b"1 1:1\n0 1:1\n", "1 2"),
+    ("bad.svm", b"", "bad.svm"),
+    ("bad.svm.gz", gzip.compress(b"1 1:1\n" * 999, mtime=0)[:20], ""),
+    ("bad.csv.xz", lzma.compress(b"a,y\n1,1\n" * 99)[:-20], ""),
+    ("bad.csv.gz", b"", "bad.csv.gz"),
+    ("bad.parquet", b"PAR1", ""),
+    ("bad.npz", b"PK\x03\x04", ""),
 ]
 
 
@@ -657,7 +627,7 @@ def test_invalid_files(files, name, content, what):
     if content is not None:
         (files / name).write_bytes(content)
     label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"]) else []
-    assert re.search(what, refused(["fit", name, *label, "--save", "top.npz"]).strip())
+    refused(["fit", name, *label, "--save", "top.npz"], f"{name.partition('.')[0]} {what}")
     assert not (files / "top.npz").exists()
 
 
@@ -683,7 +653,7 @@ def test_groups_few_and_too_few(files):
         table.assign(y=table["x"] // 5 % 2).to_csv("few.csv", index=False)
         arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--save", "top.npz"]
         if n_groups == 1:
-            assert "few cannot be split like this: all rows are of one group" in refused(arguments)
+            refused(arguments, "few")
         else:
             assert invoke(*arguments).exit_code == 0
 
@@ -697,25 +667,25 @@ def test_invalid_options_of_score(files, table):
     np.savez("data.npz", X=np.ones((2, 2)))
     os.mkfifo("pipe.csv")
     for arguments, what in [
-        (["none.npz", "mine.csv"], "no model none.npz: precbench fit FILE --save none.npz"),
-        (["mine.csv", "mine.csv"], "mine.csv is not a model"),
-        (["data.npz", "mine.csv"], "data.npz is not a model"),
-        (["top.npz", "none.csv"], "none.csv: no such file"),
-        (["top.npz", "data.npz"], "the model was fitted to csv rows, found npz"),
-        (["top.npz", "less.csv"], "less.csv: no column 'b'"),
-        (["top.npz", "text.csv"], "text.csv: column 'a', row 1: 'x' is not a number"),
-        (["top.npz", "date.parquet"], "column 'a', row 1: '2024-01-01 00:00:00' is not a number"),
-        (["top.npz", "inf.csv"], "inf.csv: column 'a', row 1: 'inf' is not a finite number"),
-        (["top.npz", "mine.csv", "--id", "name"], "no column 'name'; it has id, a, b"),
+        (["none.npz", "mine.csv"], "none.npz --save"),
+        (["mine.csv", "mine.csv"], "mine.csv"),
+        (["data.npz", "mine.csv"], "data.npz"),
+        (["top.npz", "none.csv"], "none.csv"),
+        (["top.npz", "data.npz"], "data.npz csv npz"),
+        (["top.npz", "less.csv"], "less.csv 'b'"),
+        (["top.npz", "text.csv"], "text.csv 'a' 1 'x'"),
+        (["top.npz", "date.parquet"], "'a' 1 '2024-01-01 00:00:00'"),
+        (["top.npz", "inf.csv"], "inf.csv 'a' 1 'inf'"),
+        (["top.npz", "mine.csv", "--id", "name"], "'name'"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),
-        (["top.npz", "mine.csv", "--out", "out.xlsx"], "should end with .csv or .parquet"),
-        (["top.npz", "mine.csv", "--out", "none/out.csv"], "there is no folder none"),
-        (["top.npz", "mine.csv", "--out", "mine.csv"], "is the file of the rows: give the ranking"),
-        (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "give one of the two"),
-        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv is not a regular file"),
-        (["top.npz", "text.csv", "--out", "out.csv"], "'x' is not a number"),
+        (["top.npz", "mine.csv", "--out", "out.xlsx"], ".csv .parquet"),
+        (["top.npz", "mine.csv", "--out", "none/out.csv"], "--out none"),
+        (["top.npz", "mine.csv", "--out", "mine.csv"], "--out mine.csv"),
+        (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "--json --out"),
+        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv"),
+        (["top.npz", "text.csv", "--out", "out.csv"], "'x'"),
     ]:
-        assert what in refused(["score", *arguments])
+        refused(["score", *arguments], what)
     assert not list(files.glob("*out.csv*"))
 
 
@@ -726,7 +696,7 @@ def test_a_full_disk_while_saving(files, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     arguments = ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz"]
-    assert "disk full while writing to top.npz" in refused(arguments, code=1)
+    refused(arguments, "top.npz", code=1)
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
@@ -741,7 +711,7 @@ def test_an_interrupted_fit(files, end, monkeypatch):
         fit(*arguments)
 
     monkeypatch.setattr(PassRanker, "_fit", interrupted)
-    assert refused(["fit", "mine.csv", *options], code=130) == "precbench: interrupted\n"
+    refused(["fit", "mine.csv", *options], code=130)
     assert signal.getsignal(end) is before
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
@@ -819,7 +789,7 @@ def test_data_from_a_mirror(cache, mirror):
     path.write_bytes(good + b"x")
     result = invoke("data", "verify", "letter")
     assert result.exit_code == 2
-    assert f"damaged, 712,566 bytes\n  expected {LETTER_SHA256}, found sha256" in result.stdout
+    names(result.stdout, f"letter-recognition.data 712,566 {LETTER_SHA256}")
     [file] = json.loads(invoke("data", "verify", "letter", "--json").stdout)["letter"]
     assert file["status"] == "damaged" and file["expected"] == LETTER_SHA256 != file["sha256"]
     assert invoke(*arguments).exit_code == 0
@@ -830,26 +800,22 @@ def test_data_from_a_mirror(cache, mirror):
 def test_missing_data_are_reported(cache):
     assert invoke("data", "verify", "adult").exit_code == 3
     assert invoke("data", "verify").exit_code == 0
-    sentence = refused(["data", "fetch", "adult", "--mirror", "nowhere"], code=3)
-    assert "Adult: a9a cannot be obtained; tried nowhere/adult/a9a: no such file" in sentence
-    assert "precbench data add adult FILES, with a9a and a9a.t" in sentence
+    refused(["data", "fetch", "adult", "--mirror", "nowhere"], "nowhere/adult/a9a a9a.t", code=3)
     for arguments, what in [
-        (["fetch", "letter", "leter"], "unknown data set 'leter' (did you mean 'letter'?)"),
-        (["info", "x"], "unknown data set 'x'; choose from a9a"),
-        (["fetch", "letter", "--mirror", "ftp://x"], "the mirror 'ftp://x' must be a folder"),
-        (["add", "letter", "mine.csv"], "no file of that name; it takes letter-recognition.data"),
-        (["add", "letter", "none"], "none: no such file"),
-        (["add", "margin", "mine.csv"], "margin is generated: it takes no files"),
+        (["fetch", "letter", "leter"], "'leter' 'letter'"),
+        (["info", "x"], "'x'"),
+        (["fetch", "letter", "--mirror", "ftp://x"], "'ftp://x'"),
+        (["add", "letter", "mine.csv"], "letter-recognition.data"),
+        (["add", "letter", "none"], "none"),
+        (["add", "margin", "mine.csv"], "margin"),
     ]:
-        assert what in refused(["data", *arguments])
+        refused(["data", *arguments], what)
 
 
 def test_files_with_a_wrong_checksum(cache, files):
     for text in ("one", "two", "one"):
         (files / "letter-recognition.data").write_text(text)
-        sentence = refused(["data", "add", "letter", "letter-recognition.data"])
-        assert f"expected {LETTER_SHA256}" in sentence
-        assert re.search("wrong checksum, found sha256 [0-9a-f]{64}", sentence)
+        refused(["data", "add", "letter", "letter-recognition.data"], LETTER_SHA256)
     assert (files / "letter-recognition.data").read_text() == "one"
     kept = {path.name: path.read_text() for path in (cache / "letter").iterdir()}
     assert kept == {
@@ -861,17 +827,14 @@ def test_files_with_a_wrong_checksum(cache, files):
 def test_files_that_the_card_does_not_describe(cache, files):
     (files / "Features.txt").write_text("1 2\n3 4\n")
     (files / "Info.txt").write_text("0 1 1 1 7\n1 1 1 1 7\n")
-    result = invoke("data", "add", "kdd08", "Features.txt", "--json")
-    assert result.exit_code == 0
+    result = succeed("data", "add", "kdd08", "Features.txt", "--json")
     statuses = {f["name"]: f["status"] for f in json.loads(result.stdout)["kdd08"]}
     assert statuses == {"Features.txt": "as added", "Info.txt": "missing"}
     (files / "Features.txt").write_text("1 2\n3 5\n")
     sentence = refused(["data", "add", "kdd08", "Features.txt"])
     assert len(set(re.findall("[0-9a-f]{64}", sentence))) == 2
     assert (cache / "kdd08" / "Features.txt").read_text() == "1 2\n3 4\n"
-    sentence = refused(["data", "add", "kdd08", "Info.txt"])
-    assert "hold 2 rows, 2 features and 1 positives" in sentence
-    assert "the card says 102,294 rows, 117 features and 623 positives" in sentence
+    refused(["data", "add", "kdd08", "Info.txt"], "kdd08 2 1 102,294 117 623")
     assert {p.name for p in (cache / "kdd08").glob("[A-Z]*")} == {
         "Features.txt.rejected",
         "Info.txt.rejected",
@@ -880,8 +843,7 @@ def test_files_that_the_card_does_not_describe(cache, files):
 
 def test_data_info(cache):
     for name in ("letter", "kdd08", "margin"):
-        result = invoke("data", "info", name)
-        assert result.exit_code == 0
+        result = succeed("data", "info", name)
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= 80
         assert "='" not in result.stdout
@@ -929,8 +891,7 @@ checkpoints: 2
 
 
 def test_run_with_own_files(own, files):
-    result = run(own(), files / "out")
-    assert result.exit_code == 0, result.output
+    succeed("run", own(), "--out", files / "out")
     results = pd.read_csv("out/own/results.csv")
     assert set(results["status"]) == {"ok"}
     final = results[results["final"]].set_index("dataset")["value"]
@@ -943,16 +904,16 @@ def test_run_with_own_files(own, files):
 @pytest.mark.parametrize(
     ("datasets", "what"),
     [
-        ("[{file: none.csv, label: y}]", r"own\.yaml:3:\d+: datasets\[0\]\.file: no such file"),
-        ("[{file: mine.csv, label: id, positive: x}]", "no row has the positive label 'x'"),
-        ("[{file: mine.csv, label: churned, positive: 'yes'}]", "column 'city', row 1: .* one-hot"),
-        ("[{file: mine.csv, labl: churned}]", r"own\.yaml:3:\d+: .*did you mean 'label'"),
-        ("[{file: lines.svm, label: y}]", "label has no meaning for svmlight"),
-        ("[{file: arrays.npz, groups: patient}]", "no array 'patient'; the file holds X, y"),
+        ("[{file: none.csv, label: y}]", "own.yaml:3 datasets[0].file"),
+        ("[{file: mine.csv, label: id, positive: x}]", "'x'"),
+        ("[{file: mine.csv, label: churned, positive: 'yes'}]", "'city' 1"),
+        ("[{file: mine.csv, labl: churned}]", "own.yaml:3 'label'"),
+        ("[{file: lines.svm, label: y}]", "lines.svm label"),
+        ("[{file: arrays.npz, groups: patient}]", "'patient'"),
     ],
 )
 def test_invalid_file_entries(own, datasets, what):
-    assert re.search(what, refused(["run", own(datasets), "--out", "out"]))
+    refused(["run", own(datasets), "--out", "out"], what)
 
 
 def test_results_of_a_newer_version_are_rejected(own, files):
@@ -962,8 +923,7 @@ def test_results_of_a_newer_version_are_rejected(own, files):
     [record] = (out / "own" / "trials").glob("*.json")
     record.write_text(record.read_text().replace('"schema": 1', '"schema": 2'))
     for arguments in (["run", config, "--out", out], ["plot", out / "own"], ["plot", out]):
-        sentence = refused(arguments)
-        assert "newer precbench (schema 2, this one knows 1): update precbench" in sentence
+        refused(arguments, "schema 2 1")
 
 
 # --- reproduce ---
@@ -974,23 +934,21 @@ def test_reproduce_runs_what_decides_and_prints_the_verdicts(isolated, tmp_path,
     arguments = ("reproduce", "kar2015/counterexample", "--out", tmp_path)
     planned = invoke(*arguments, "--dry-run")
     assert planned.exit_code == 0 and not list(tmp_path.iterdir())
-    assert "counterexample: 4 claims; 4 trials to run, about 1 s" in planned.output
+    tells(planned.output, "counterexample claims 4")
     found = json.loads(invoke(*arguments, "--json").stdout)
     assert [run["cached"] for run in found["runs"]] == [0]
     assert [row["verdict"] for row in found["ledger"]] == ["reproduced"] * 4
-    done = invoke("reproduce", "counterexample", "--out", tmp_path)  # by the data set
-    assert done.exit_code == 0 and "4 claims; 0 trials to run" in done.output
+    done = succeed("reproduce", "counterexample", "--out", tmp_path)
+    tells(done.output, "claims 4 0")
     assert done.output.count("  reproduced  ") == 4 and "suboptimal" in done.output
 
 
 def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
-    reason = refused(("reproduce", "kdd08", "--out", tmp_path), code=3)
-    assert "precbench data add kdd08 FILES, with Features.txt and Info.txt" in reason
-    paper = invoke("reproduce", "kar2015", "--dry-run", "--out", tmp_path)
-    assert paper.exit_code == 0
+    refused(("reproduce", "kdd08", "--out", tmp_path), "kdd08 Features.txt Info.txt", code=3)
+    paper = succeed("reproduce", "kar2015", "--dry-run", "--out", tmp_path)
     for name in ("kdd08", "ppi", "covtype", "letter"):
-        assert f"left out: {name}. " in paper.output
-    assert "kar2015/bounds: 5 claims; a study" in paper.output
+        tells(paper.output, f"{name} FILES")
+    tells(paper.output, "kar2015/bounds study 5")
     assert "kar2015/section-6" not in paper.output
 
 
@@ -1006,14 +964,14 @@ def test_reproduce_takes_the_part_that_has_claims(isolated, mirror, tmp_path):
 @pytest.mark.parametrize(
     ("target", "what"),
     [
-        ("leter", "neither a data set nor a paper nor a config.*did you mean 'letter'"),
-        ("german-numer", "neither a data set"),
-        ("magic-x", "neither"),
-        ("rudin2009/derivative", "no claim is about rudin2009/derivative"),
+        ("leter", "'letter'"),
+        ("german-numer", "german-numer"),
+        ("magic-x", "magic-x"),
+        ("rudin2009/derivative", "rudin2009/derivative"),
     ],
 )
 def test_invalid_targets_of_reproduce(target, what):
-    assert re.search(what, refused(("reproduce", target)))
+    refused(("reproduce", target), what)
 
 
 # --- validate, doctor, data clean ---
@@ -1025,8 +983,8 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
     small(metrics="[aucc]", protocol="{n_split: 2}")
     result = invoke("validate", tmp_path / "small.yaml", tmp_path / "other.yaml", "letter")
     assert result.exit_code == 2
-    assert "protocol.n_split: unknown key (did you mean 'n_splits'?)" in result.stderr
-    assert "metrics[0].aucc: unknown metric 'aucc' (did you mean 'auc'?)" in result.stderr
+    tells(result.stderr, "protocol.n_split 'n_splits'")
+    tells(result.stderr, "metrics[0].aucc 'aucc' 'auc'")
     assert result.stdout.splitlines() == [
         f"{tmp_path / 'other.yaml'}: 6 trials (3 solvers, 2 splits)",
         "letter: 70 trials (14 solvers, 5 splits)",
@@ -1035,7 +993,7 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
     assert re.search(r": \d\d? claims$", invoke("validate", claims).stdout.strip())
     wrong = tmp_path / "wrong.published.yaml"
     wrong.write_text(claims.read_text().replace("printed:", "prnted:", 1))
-    assert "prnted: appendix-a/rows: unknown key" in refused(["validate", wrong])
+    refused(["validate", wrong])
     [about] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
     assert about == {"config": "kar2015/laws", "says": "a study, precision-laws", "mistakes": []}
 
@@ -1067,7 +1025,7 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     assert {path for path in cache.rglob("*") if path.is_file()} == set(added)
     invoke("data", "clean", "kdd08")
     assert not [path for path in cache.rglob("*") if path.is_file()]
-    assert "did you mean 'letter'" in refused(["data", "clean", "leter"])
+    refused(["data", "clean", "leter"], "'letter'")
 
 
 @pytest.mark.parametrize(

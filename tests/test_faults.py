@@ -16,7 +16,8 @@ from joblib.externals.loky import get_reusable_executor
 from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
-from tests.helpers import TOY_SVM, make_card, numbers, run
+from tests.helpers import TOY_SVM, make_card, numbers, run, succeed
+from tests.sentences import done_already, refused
 
 
 @pytest.fixture(autouse=True)
@@ -138,9 +139,8 @@ def test_a_fault_of_the_disk_at_any_moment(
         assert disk.n_calls >= n
         disk.fail(0, 0)
         kept = len(Store(out / "small").keys())
-        again = run(tiny, out)
-        assert again.exit_code == 0, (n, error, again.output)
-        assert f"2 trials, {kept} of them done already" in again.output
+        again = succeed("run", tiny, "--out", out)
+        assert done_already(again.output) == kept
         assert_same(out / "small", tmp_path / "out" / "small")
         assert not [*out.glob("**/*.tmp"), *(out / "small" / "running").glob("*")]
     figure(f"{len(faults)} faults of the disk")
@@ -226,8 +226,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         assert not isinstance(result.exception, Exception), (phase, result.output)
         assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase
         assert result.exit_code == 0 or n_kills > 1, (phase, result.output)
-        again = run(tiny, out)
-        assert again.exit_code == 0, (phase, again.output)
+        succeed("run", tiny, "--out", out)
         assert_same(out / "small", tmp_path / "undisturbed" / "small")
     figure(f"{sum(n_kills for _, n_kills in cases)} workers killed in a chosen phase")
 
@@ -262,8 +261,7 @@ def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
 
     for name in ("time", "monotonic", "perf_counter", "process_time"):
         monkeypatch.setattr(time, name, jumping(getattr(time, name)))
-    result = run(tiny, tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    succeed("run", tiny, "--out", tmp_path / "out")
     assert_same(tmp_path / "out" / "small", tmp_path / "undisturbed" / "small")
 
 
@@ -289,8 +287,7 @@ def test_a_mirror_that_lies(tmp_path, cache, add_card, in_this_process, monkeypa
     options = ["--mirror", tmp_path / "mirror"]
     for lie in LIES.values():
         file.write_bytes(lie)
-        result = run(config, tmp_path / "out", *options)
-        assert result.exit_code == 3 and "cannot be obtained" in result.output
+        refused(["run", config, "--out", tmp_path / "out", *options], "toy.svm", code=3)
     file.write_bytes(TOY_SVM)
     assert run(config, tmp_path / "out", *options).exit_code == 0
     monkeypatch.setenv("PRECBENCH_CACHE", str(tmp_path / "other cache"))

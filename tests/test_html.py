@@ -17,7 +17,7 @@ from precbench.report.folder import write_report
 from precbench.report.html import ledger_about
 from precbench.report.html.drawings import as_address
 from precbench.store import Store
-from tests.helpers import ROOT, invoke, run
+from tests.helpers import ROOT, invoke, run, succeed
 
 PAST = ROOT / "tests" / "past"
 ODD = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7 * 7 }}\x1b[2J\u202e"
@@ -183,8 +183,7 @@ def test_the_page_of_former_versions(tmp_path, name):
 
 def test_pages_of_several_folders_have_an_index(past, tmp_path):
     assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
-    result = invoke("report", tmp_path)
-    assert result.exit_code == 0, result.output
+    result = succeed("report", tmp_path)
     study = tmp_path / "rudin2009-fig-3-smoke"
     pages = [tmp_path / "index.html", study / "report.html", past / "report.html"]
     assert set(result.stdout.split()) == set(map(str, pages))

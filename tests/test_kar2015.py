@@ -18,6 +18,7 @@ from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
 from precbench.topk import resolve_k
 from tests.helpers import run, shipped_config, smoke_table
+from tests.sentences import raises
 
 
 def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_path):
@@ -155,10 +156,10 @@ def test_rates_use_the_constants_of_the_theorems():
 
 def test_optimum_must_be_known():
     arguments = load_config("kar2015/bounds").arguments() | {"datasets": ["counterexample"]}
-    with pytest.raises(InputError, match="counterexample has no known optimum"):
+    with raises(InputError, "counterexample"):
         kar2015.precision_bounds(**arguments)
     arguments = load_config("kar2015/rates").arguments() | {"dataset": "counterexample"}
-    with pytest.raises(InputError, match="counterexample has no known optimum"):
+    with raises(InputError, "counterexample"):
         kar2015.precision_rates(**arguments)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from precbench.npz import unpack
-from tests.helpers import invoke, numbers
+from tests.helpers import invoke, numbers, succeed
 from tests.test_faults import Disk, run_in_this_process
 
 CONFIG = """
@@ -118,7 +118,6 @@ def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
         for former in ("top.csv", "model.npz"):
             content = (folder / former).read_bytes()
             assert content.startswith(b"former") or content == (whole / former).read_bytes()
-        again = invoke(*COMMANDS[name])
-        assert again.exit_code == 0, (n, again.output)
+        succeed(*COMMANDS[name])
         assert made(name, folder, cache) == expected, n
     figure(f"{kills} commands killed while they write")

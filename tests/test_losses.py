@@ -30,6 +30,7 @@ from precbench.losses import (
 )
 from precbench.metrics import f1, partial_auc, precision_at_k
 from tests.helpers import small_integers
+from tests.sentences import raises
 
 EACH = {
     **SURROGATES,
@@ -498,14 +499,10 @@ def test_labels_and_k_of_any_type(name, problem):
 )
 @pytest.mark.parametrize(
     ("scores", "y", "message"),
-    [
-        ([0.0, 1.0], [1, 1], "all 2 labels"),
-        ([0.0, math.nan], [0, 1], "index 1 is nan"),
-        ([0.0], [0, 1], "2 labels and 1 scores"),
-    ],
+    [([0.0, 1.0], [1, 1], "2"), ([0.0, math.nan], [0, 1], "1"), ([0.0], [0, 1], "2 1")],
 )
 def test_malformed_input_is_rejected(function, scores, y, message):
-    with pytest.raises(InputError, match=message):
+    with raises(InputError, message, words=function is margins):
         function(scores, y, *([1] if function in (prec_loss, margins) else []))
 
 
@@ -514,24 +511,22 @@ def test_malformed_input_is_rejected(function, scores, y, message):
     "function",
     [*(f for s in SURROGATES.values() for f in (s.value, s.subgradient)), prec_loss, margins],
 )
-@pytest.mark.parametrize(
-    ("k", "message"), [(2, r"k = 2 .* positives, 1"), (True, "k = True"), (None, "k = None")]
-)
+@pytest.mark.parametrize(("k", "message"), [(2, "k 2 1"), (True, "k"), (None, "k")])
 def test_invalid_k_is_rejected(function, k, message):
-    with pytest.raises(InputError, match=message):
+    with raises(InputError, message, words=function is margins):
         function([0.0, 1.0], [0, 1], k)
 
 
 def test_an_objective_rejects_a_parameter_of_another():
     for objective in (PartialAUC(), AUC(), F1()):
-        with pytest.raises(TypeError, match="'k'"):
+        with raises(TypeError, "'k'"):
             objective.value([0.0, 1.0], [0, 1], k=1)
 
 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize("beta", [0, -0.1, 1.0001, 2, math.nan, True, "0.1", None])
 def test_invalid_beta_is_rejected(beta):
-    with pytest.raises(InputError, match=r"beta = .* give a number in \(0, 1\]"):
+    with raises(InputError, "beta 0 1"):
         PartialAUC(beta)
 
 

@@ -33,6 +33,7 @@ from precbench.metrics import (
 )
 from precbench.topk import k_by_size, resolve_k, training_k
 from tests.helpers import small_integers
+from tests.sentences import raises
 
 # Every member of METRICS with one choice of its required parameters.
 PARAMS = {
@@ -112,19 +113,19 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
     "k", [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 )
 def test_resolve_k_rejects_invalid_k(k):
-    with pytest.raises(InputError, match="k = "):
+    with raises(InputError, "k"):
         resolve_k(k, 5)
 
 
 def test_resolve_k_reports_both_numbers_when_k_is_too_large():
-    with pytest.raises(InputError, match=r"k = 6 .* positives, 5"):
+    with raises(InputError, "k 6 5"):
         resolve_k(6, 5)
-    with pytest.raises(InputError, match="positives, 0"):
+    with raises(InputError, "0"):
         resolve_k(0.5, 0)
     assert resolve_k(6, 5, 6) == 6
-    with pytest.raises(InputError, match=r"k = 7 exceeds the number of rows, 6"):
+    with raises(InputError, "k 7 6"):
         resolve_k(7, 5, 6)
-    with pytest.raises(InputError, match=r"k = 1 % is a fraction of the rows, where only .* count"):
+    with raises(InputError, "k 1 %"):
         resolve_k("1 %", 5)
 
 
@@ -145,7 +146,7 @@ MEANT = {"1 percent": "'1 %'", " 1 %": "'1 %'", "1 % ": "'1 %'", "1,5 %": "'1.5 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize("text", MEANT)
 def test_text_that_is_no_share_of_the_rows(text):
-    with pytest.raises(InputError, match="nor a fraction of the rows") as caught:
+    with raises(InputError) as caught:
         resolve_k(text, 5, 100)
     meant = MEANT[text]
     assert (f"(did you mean {meant}?)" in str(caught.value)) if meant else "mean" not in str(caught)
@@ -208,7 +209,7 @@ def test_measures_of_the_same_hits(ranking, data):
     assert recall_at_k(y, scores, len(y)) == lift_at_k(y, scores, len(y)) == 1
     assert precision_at_k(y, scores, len(y)) == n_pos / len(y)
     for metric in (precision_at_k, recall_at_k, lift_at_k):
-        with pytest.raises(InputError, match=f"k = {len(y) + 1} exceeds the number of rows"):
+        with raises(InputError, f"k {len(y) + 1}", words=False):
             metric(y, scores, len(y) + 1)
         worst, mean, best = (metric(y, scores, k, t) for t in ("worst", "expected", "best"))
         assert worst <= mean + 1e-12
@@ -264,12 +265,12 @@ def test_intervals_cover(steepness):
 
 def test_invalid_arguments_of_an_interval_are_rejected():
     y, scores = [1, 0, 0], [3.0, 2.0, 1.0]
-    with pytest.raises(InputError, match="measure = 'auc' is unknown; give 'precision'"):
+    with raises(InputError, "measure 'auc' 'precision'"):
         interval_at_k(y, scores, 1, "auc")
     for level in (0, 1, math.nan):
-        with pytest.raises(InputError, match="level = "):
+        with raises(InputError, "level"):
             interval_at_k(y, scores, 1, level=level)
-    with pytest.raises(InputError, match="k = 4 exceeds the number of rows, 3"):
+    with raises(InputError, "k 4 3"):
         interval_at_k(y, scores, 4)
 
 
@@ -506,21 +507,21 @@ def test_read_only_input_is_accepted_and_unchanged(name):
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
     [
-        ([], [], "empty"),
-        ([1, 1], [0.0, 1.0], "all 2 labels are 1"),
-        ([0, 1, 2], [0.0, 1.0, 2.0], "more than two values, among them 0, 1 and 2"),
-        ([0, 1, 1], [0.0, 1.0], "3 labels and 2 scores"),
-        ([[0, 1]], [0.0, 1.0], r"labels have shape \(1, 2\)"),
-        ([0, 1], [[0.0], [1.0]], r"scores have shape \(2, 1\)"),
-        ([0, 1, 1], [0.0, math.nan, 1.0], "index 1 is nan"),
-        ([0, 1, 1], [0.0, 1.0, -math.inf], "index 2 is -inf"),
-        ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "label at index 2 is nan"),
-        ([0, 1], ["a", "b"], "real numbers"),
-        ([None, 1], [0.0, 1.0], "type object"),
+        ([], [], ""),
+        ([1, 1], [0.0, 1.0], "2 1"),
+        ([0, 1, 2], [0.0, 1.0, 2.0], "0 1 2"),
+        ([0, 1, 1], [0.0, 1.0], "3 2"),
+        ([[0, 1]], [0.0, 1.0], "1 2"),
+        ([0, 1], [[0.0], [1.0]], "2 1"),
+        ([0, 1, 1], [0.0, math.nan, 1.0], "1"),
+        ([0, 1, 1], [0.0, 1.0, -math.inf], "2"),
+        ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "2"),
+        ([0, 1], ["a", "b"], ""),
+        ([None, 1], [0.0, 1.0], ""),
     ],
 )
 def test_malformed_input_is_rejected(name, y, scores, message):
-    with pytest.raises(InputError, match=message):
+    with raises(InputError, message, words=name == "auc"):
         call(name, y, scores)
 
 
@@ -528,26 +529,26 @@ def test_malformed_input_is_rejected(name, y, scores, message):
 @pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish])
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, math.nan, True, "0.1"])
 def test_invalid_beta_is_rejected(metric, beta):
-    with pytest.raises(InputError, match="beta = "):
+    with raises(InputError, "beta"):
         metric([0, 1], [0.0, 1.0], beta)
 
 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize("p", [0, -1, math.inf, math.nan, True, "2"])
 def test_invalid_p_is_rejected(p):
-    with pytest.raises(InputError, match="p = "):
+    with raises(InputError, "p"):
         pnorm_risk([0, 1], [0.0, 1.0], p)
 
 
 def test_unknown_loss_is_rejected():
-    with pytest.raises(InputError, match="loss = 'hinge'"):
+    with raises(InputError, "loss 'hinge'"):
         pnorm_risk([0, 1], [0.0, 1.0], 1, loss="hinge")
 
 
 def test_unknown_tie_rule_is_rejected():
-    with pytest.raises(InputError, match="ties = 'mean'"):
+    with raises(InputError, "ties 'mean'"):
         precision_at_k([0, 1], [0.0, 1.0], 1, ties="mean")
-    with pytest.raises(InputError, match="tied_pairs = 'best'"):
+    with raises(InputError, "tied_pairs 'best'"):
         partial_auc([0, 1], [0.0, 1.0], 1, tied_pairs="best")
 
 

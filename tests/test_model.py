@@ -25,6 +25,7 @@ from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_fil
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers.classifiers import ranker_of
 from tests import laws
+from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
 LINEAR = sorted(name for name in SOLVERS if laws.is_linear(SOLVERS[name]))
@@ -206,18 +207,18 @@ def test_a_frame_is_a_table(tmp_path):
     loaded = Model.load(tmp_path / "m.npz")
     assert loaded.encoding.columns == encoding.columns
     expected = of_file.decision_function(dataset.X)
-    with pytest.warns(UserWarning, match=r"X: \d+ values filled in seen"):
+    with warns(UserWarning):
         found = loaded.decision_function(frame.assign(more="?")[["more", "seen", "x", "city"]])
     assert np.array_equal(found, expected)
-    with pytest.warns(UserWarning, match="filled in seen"):
+    with warns(UserWarning):
         blocks = read_new_blocks(tmp_path / "own.csv", loaded.encoding)
         ranking, n_rows = loaded.rank_blocks(blocks, 5)
     assert n_rows == 40 and np.array_equal(ranking["score"], expected[ranking["row"] - 1])
-    with pytest.raises(InputError, match="X: no column 'city'; it has x, seen"):
+    with raises(InputError, "'city'"):
         model.decision_function(frame[["x", "seen"]])
-    with pytest.raises(InputError, match=r"X: column 'city', row 1: .* is not a number"):
+    with raises(InputError, "'city' 1"):
         Model.fit(frame, y)
-    with pytest.raises(InputError, match="X: two columns are named 'x'"):
+    with raises(InputError, "'x'"):
         Model.fit(frame[["x", "x"]], y)
 
 
@@ -306,7 +307,7 @@ def test_threads_change_no_score(solver, fourier, takes_long, layout, monkeypatc
 
 def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
     model = replace(Model.load(saved_trees[0]), coef=np.ones(3), trees=None)
-    with pytest.raises(InputError, match="the scores overflow"):
+    with raises(InputError, "scores"):
         model.decision_function(np.full((2, 5), 1e308), n_jobs=2)
 
 
@@ -320,30 +321,27 @@ def test_input_is_unchanged():
 
 X, Y = rows()
 REFUSED = [
-    ({"solver": "sgd"}, "unknown solver 'sgd'.*; choose from perceptron-avg, .*linear-svm"),
-    ({"eta": 1.0}, r"sgd-avg has no parameter 'eta' \(did you mean 'eta0'\?\): it has average"),
-    ({"eta0": -1.0}, "'eta0' parameter .* must be a float in the range"),
-    ({"epochs": 2.5}, "'epochs' parameter .* must be an int"),
-    ({"batch_size": True}, "batch_size is not true or false"),
-    ({"k": 0}, "'k' parameter"),
-    (
-        {"k": "1 percent"},
-        "'k' parameter .* or a percentage of the rows such as '1 %'. Got '1 percent'",
-    ),
-    ({"scaling": "standardize"}, "'standardise', .* or 'none', found 'standardize'"),
-    ({"eta0": 1e308}, "the weights have overflowed"),
-    ({"X": np.where(X == 4, np.nan, X)}, "X contains NaN"),
-    ({"X": np.where(X == 4, np.inf, X)}, "X contains infinity"),
-    ({"X": X[0]}, "Expected 2D array"),
-    ({"y": np.ones(len(Y))}, "one class only"),
-    ({"y": Y[1:]}, "inconsistent numbers of samples"),
-    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse data cannot be standardised"),
-    ({"fourier": 0}, r"number of random features lies in 1\.\.1,000,000, found 0"),
-    ({"fourier": True}, "found True"),
-    ({"fourier": {"n": 3}}, "random features have no 'n': they have bandwidth, gamma, n_comp"),
-    ({"fourier": {"gamma": 3.0}}, "random features need n_components"),
-    ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth must be a number above 0"),
-    ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma must be a number above 0, found '1'"),
+    ({"solver": "sgd"}, "'sgd'"),
+    ({"eta": 1.0}, "'eta' 'eta0'"),
+    ({"eta0": -1.0}, "'eta0'"),
+    ({"epochs": 2.5}, "'epochs'"),
+    ({"batch_size": True}, "batch_size"),
+    ({"k": 0}, "'k'"),
+    ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
+    ({"scaling": "standardize"}, "'standardise' 'none' 'standardize'"),
+    ({"eta0": 1e308}, "weights"),
+    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"),
+    ({"X": np.where(X == 4, np.inf, X)}, "X infinity"),
+    ({"X": X[0]}, "2D"),
+    ({"y": np.ones(len(Y))}, "class"),
+    ({"y": Y[1:]}, "80 79"),
+    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"),
+    ({"fourier": 0}, "1..1,000,000 0"),
+    ({"fourier": True}, "True"),
+    ({"fourier": {"n": 3}}, "'n' n_components"),
+    ({"fourier": {"gamma": 3.0}}, "n_components"),
+    ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth 0"),
+    ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma 0 '1'"),
 ]
 
 
@@ -352,7 +350,7 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "what"), REFUSED)
 def test_invalid_arguments_are_rejected(changes, what):
     arguments = {"X": X, "y": Y, **changes}
-    with pytest.raises(InputError, match=what) as caught:
+    with raises(InputError, what) as caught:
         Model.fit(**arguments)
     assert "\n" not in str(caught.value)
 
@@ -365,20 +363,20 @@ def test_make_solver_uses_the_registry():
 def test_invalid_rows_are_rejected(saved):
     model = Model.load(saved[0])
     for new, what in [
-        (X[:, :3], "the rows have 3 features and the model 5"),
+        (X[:, :3], "3 5"),
         (np.full((2, 5), np.nan), "NaN"),
-        (X[:0], "0 sample"),
-        (np.array([["a"] * 5]), "could not convert"),
+        (X[:0], "0"),
+        (np.array([["a"] * 5]), ""),
     ]:
-        with pytest.raises(InputError, match=what):
+        with raises(InputError, what):
             model.rank(new)
-    with pytest.raises(InputError, match="the scores overflow"):
+    with raises(InputError, "scores"):
         replace(model, coef=np.full(5, 1e308)).rank(1000 * X)
-    with pytest.raises(InputError, match="top must be at least 1, found 0"):
+    with raises(InputError, "top 1 0"):
         model.rank(X, top=0)
     forest = Model.fit(X, Y, "random-forest", n_estimators=2)
     for new in (X * 1e39, csr_matrix(X * -1e39)):
-        with pytest.raises(InputError, match="a forest compares in single precision"):
+        with raises(InputError, "forest"):
             forest.rank(new)
 
 
@@ -386,7 +384,7 @@ def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
     monkeypatch.setattr(
         "precbench.advice.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)}
     )
-    with pytest.raises(InputError, match=r"bayes cannot be saved: .* sgd-avg"):
+    with raises(InputError, "bayes"):
         Model.fit(X, Y, "bayes")
 
 
@@ -423,7 +421,7 @@ def changed(arrays, **parts):
 )
 def test_inconsistent_parts_are_rejected(saved, tmp_path, parts):
     np.savez(tmp_path / "m.npz", **changed(saved[1], **parts))
-    with pytest.raises(InputError, match=r"m\.npz is not a model, or a damaged one"):
+    with raises(InputError, "m.npz"):
         Model.load(tmp_path / "m.npz")
 
 
@@ -483,7 +481,7 @@ def test_traversal_of_trees_stays_in_bounds_and_terminates(saved_trees, tmp_path
     arrays, parts = saved_trees[1], change(saved_trees[1])
     added = {name: array for name, array in parts.items() if isinstance(array, np.ndarray)}
     np.savez(tmp_path / "m.npz", **(added | changed(arrays, **parts)))
-    with pytest.raises(InputError, match=r"m\.npz is not a model, or a damaged one"):
+    with raises(InputError, "m.npz"):
         Model.load(tmp_path / "m.npz")
 
 
@@ -501,7 +499,7 @@ def test_an_unchanged_archive_loads(saved, tmp_path):
 @pytest.mark.promise("R36")
 def test_a_newer_schema_is_rejected(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1], schema=3, scaling="new"))
-    with pytest.raises(InputError, match=r"newer precbench \(schema 3, this one knows 2\): update"):
+    with raises(InputError, "3 2"):
         Model.load(tmp_path / "m.npz")
 
 
@@ -518,7 +516,7 @@ class Trap:
 def test_pickles_are_not_read(saved, tmp_path, part):
     trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
     np.savez(tmp_path / "m.npz", **{**saved[1], part: trap})
-    with pytest.raises(InputError, match="is not a model"):
+    with raises(InputError, "m.npz"):
         Model.load(tmp_path / "m.npz")
     assert not (tmp_path / "sprung").exists()
 
@@ -528,7 +526,7 @@ def test_a_model_that_may_not_be_read_says_so(saved, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(Path, "open", refuse)  # root may read every file
-    with pytest.raises(InputError, match="cannot be read: Permission denied; change its perm"):
+    with raises(InputError, str(saved[0])):
         Model.load(saved[0])
 
 
@@ -539,11 +537,11 @@ def test_damaged_files(saved, tmp_path):
         path.write_bytes(content)
         if content == whole + b"x":
             continue  # zip files may have a tail
-        with pytest.raises(InputError, match="is not a model"):
+        with raises(InputError, str(path)):
             Model.load(path)
-    with pytest.raises(InputError, match=f"{tmp_path} is a folder, not a model: name a file"):
+    with raises(InputError, str(tmp_path)):
         Model.load(tmp_path)
-    with pytest.raises(InputError, match="precbench fit FILE --save"):
+    with raises(InputError, "--save"):
         Model.load(tmp_path / "none.npz")
 
 
@@ -563,18 +561,14 @@ def test_a_damaged_byte_is_reported_or_harmless(saved, tmp_path_factory, place, 
 
 
 @pytest.mark.parametrize(
-    ("failure", "kind", "what"),
+    ("failure", "kind"),
     [
-        (
-            OSError(errno.ENOSPC, "No space left on device"),
-            PrecbenchError,
-            "free space or choose another place",
-        ),
-        (OSError(errno.EIO, "Input/output error"), InputError, "Input/output error"),
-        (KeyboardInterrupt(), KeyboardInterrupt, None),
+        (OSError(errno.ENOSPC, "No space left on device"), PrecbenchError),
+        (OSError(errno.EIO, "Input/output error"), InputError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
     ],
 )
-def test_saving_is_atomic(saved, tmp_path, monkeypatch, failure, kind, what):
+def test_saving_is_atomic(saved, tmp_path, monkeypatch, failure, kind):
     def fail(_):
         raise failure
 
@@ -582,7 +576,7 @@ def test_saving_is_atomic(saved, tmp_path, monkeypatch, failure, kind, what):
     path.write_text("the old one")
     model = Model.load(saved[0])
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(kind, match=what) as caught:
+    with raises(kind) as caught:
         model.save(path)
     if kind is PrecbenchError:
         assert caught.value.exit_code == 1
@@ -599,7 +593,7 @@ def test_saving_is_atomic(saved, tmp_path, monkeypatch, failure, kind, what):
 def test_invalid_paths(saved, tmp_path):
     model = Model.load(saved[0])
     for place in (tmp_path, tmp_path / "none" / "m.npz", ""):
-        with pytest.raises(InputError, match=r"cannot write to .*; choose another place"):
+        with raises(InputError, str(place)):
             model.save(place)
 
 
@@ -610,7 +604,7 @@ def test_a_model_is_saved_through_a_link_but_never_over_a_pipe(saved, tmp_path):
     assert (tmp_path / "link.npz").is_symlink()
     assert np.array_equal(Model.load(target).coef, model.coef)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="not a regular file"):
+    with raises(InputError, "pipe"):
         model.save(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
 

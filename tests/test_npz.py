@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from precbench.npz import DamagedError, pack, unpack
+from tests.sentences import raises
 
 ARRAYS = {
     "coef": np.arange(12.0).reshape(3, 4),
@@ -42,7 +43,7 @@ def test_arrays_come_back(file):
 def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
     path = tmp_path / "packed.npz"
     np.savez_compressed(path, X=np.zeros(100_000))
-    with pytest.raises(DamagedError, match="compressed"):
+    with raises(DamagedError):
         unpack(path)
     assert_array_equal(unpack(path, packed=True)["X"], np.zeros(100_000))
 
@@ -54,7 +55,7 @@ def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
 def test_what_is_not_a_real_number_is_refused(tmp_path, array):
     path = tmp_path / "odd.npz"
     path.write_bytes(pack({"X": array}))
-    with pytest.raises(DamagedError, match="type"):
+    with raises(DamagedError):
         unpack(path)
     assert_array_equal(unpack(path, kinds=array.dtype.kind)["X"], array)
 
@@ -63,7 +64,7 @@ def test_what_is_not_a_real_number_is_refused(tmp_path, array):
 def test_objects_are_refused(tmp_path):
     path = tmp_path / "pickled.npz"
     np.savez(path, X=np.array([{}, []], dtype=object))
-    with pytest.raises(DamagedError, match="type object"):
+    with raises(DamagedError):
         unpack(path)
 
 
@@ -80,7 +81,7 @@ def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
     path = tmp_path / "lies.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("X.npy", npy(shape, bytes(16)))
-    with pytest.raises(DamagedError, match="shape"):
+    with raises(DamagedError):
         unpack(path)
 
 

@@ -15,16 +15,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import promises
 import pytest
 from PIL import Image
 
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
-from precbench.runner import run_plan, shared_memory, to_do
+from precbench.runner import dispatch, run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
-from tests import laws
+from tests import laws, promises
 from tests.helpers import ROOT, invoke, numbers, records, run
 from tests.test_processes import session, wait_until
 from tests.test_run import shared_memory_of
@@ -84,7 +83,7 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         assert run(config, out).exit_code == 0
         assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
         pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
-        shared_memory.claim()  # as the next run that trains: nothing may have been left to train
+        dispatch.claim_shared_memory()  # as the next run that trains, if anything was left
         assert not shared_memory_of(process.pid)
         kept_in_all += len(kept)
     figure(f"{kills} kills at random moments")

@@ -34,12 +34,12 @@ from precbench import (
 )
 from precbench.errors import InputError
 from precbench.metrics import precision_at_k
-from precbench.solvers import ScoringClassifier
+from precbench.solvers import Preset, ScoringClassifier
 from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
-from precbench.solvers.presets import Preset
 from precbench.topk import cut_below
 from tests import laws
+from tests.sentences import raises
 
 PRESETS = [name for name in SOLVERS.built_in if isinstance(SOLVERS[name], Preset)]
 
@@ -84,7 +84,7 @@ def test_a_preset_is_its_class_with_other_defaults(name):
     copy = pickle.loads(pickle.dumps(preset))
     assert repr(copy) == repr(preset)
     assert repr(copy()) == repr(preset())
-    with pytest.raises(TypeError, match="unexpected"):
+    with raises(TypeError):
         preset(colour=1)
 
 
@@ -235,24 +235,24 @@ def test_a_search_chooses_by_the_top_of_the_list():
 
 
 def test_a_scorer_refuses_an_invalid_k():
-    with pytest.raises(InputError, match="give one of the three"):
+    with raises(InputError, "k 1.5"):
         precbench.precision_at_k_scorer(1.5)
 
 
 @pytest.mark.parametrize(
     ("solver", "method", "instead"),
     [
-        (SGDAtK(), "fit", ": repeat rows"),
-        (SGDAtK(), "partial_fit", ": repeat rows"),
-        (RandomForest(), "fit", "set class_weight"),
-        (ranker_of(KNeighborsClassifier)(), "fit", ": repeat rows"),
-        (PNormPush(), "score", ": repeat rows"),
-        (LightGBM(), "score", "set class_weight"),
+        (SGDAtK(), "fit", ""),
+        (SGDAtK(), "partial_fit", ""),
+        (RandomForest(), "fit", "class_weight"),
+        (ranker_of(KNeighborsClassifier)(), "fit", ""),
+        (PNormPush(), "score", ""),
+        (LightGBM(), "score", "class_weight"),
     ],
 )
 def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     X, y = problem()
-    with pytest.raises(InputError, match=rf"support sample_weight, because each row .*{instead}"):
+    with raises(InputError, f"sample_weight {instead}"):
         getattr(solver, method)(X, y, sample_weight=np.ones(len(y)))
     assert method == "score" or not has_fit_parameter(solver, "sample_weight")
 
@@ -316,16 +316,16 @@ def test_weights_of_one_and_of_zero(name):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "has -1 for row 5: weights are at"),
-        (lambda w, y: w * (y == "hit"), "the rows with a weight above 0 have one class only"),
-        (lambda w, y: w[1:], r"sample_weight.shape == \(119,\)"),
-        (lambda w, y: w * np.nan, "NaN"),
+        (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
+        (lambda w, y: w * (y == "hit"), "0"),
+        (lambda w, y: w[1:], "sample_weight.shape 119"),
+        (lambda w, y: w * np.nan, ""),
     ],
 )
 def test_invalid_weights_are_refused(change, what):
     X, y, weights = weighted_problem()
     solver = LogisticRegressionRanker()
-    with pytest.raises(ValueError, match=what):
+    with raises(ValueError, what):
         solver.fit(X, y, sample_weight=change(weights.astype(float), y))
     assert not vars(solver).keys() & {"_given", "_weights", "coef_"}
 
@@ -344,5 +344,5 @@ def test_a_frame_keeps_the_names_of_its_columns():
     frame = pd.DataFrame(X, columns=list("abcd"))
     for solver in (fitted(SGDAtK, frame, y), clone(SGDAtK()).partial_fit(frame, y)):
         assert_array_equal(solver.feature_names_in_, list("abcd"))
-        with pytest.raises(ValueError, match="feature names"):
+        with raises(ValueError, "feature names", words=False):
             solver.predict(frame[list("dcba")])

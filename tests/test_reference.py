@@ -1,131 +1,106 @@
-"""The committed reference: what the README shows of it, and how a run is compared with it."""
+"""The committed reference: that it covers every solver, and that a change is seen."""
 
-import importlib.util
-import sys
-
-import numpy as np
-import pandas as pd
 import pytest
 
-from precbench.claims import LedgerRow, load_claims, read_evidence
+from precbench.claims import LedgerRow
 from precbench.claims.ledger import to_csv
 from precbench.claims.verdicts import Verdict
-from tests.claims.helpers import write_results
-from tests.helpers import ROOT
+from precbench.experiment import Experiment, load_config
+from precbench.metrics import METRICS
+from precbench.solvers import SOLVERS
+from scripts import reference
+from scripts.reference import DIVISIONS, FOLLOWING, KEYS, VALUES, differences
+from tests import laws
+from tests.test_bits import EXPONENTIALS, LAPACK
 
 
-def script(name):
-    """Load a file of scripts/."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-reference, power = script("reference"), script("power")
-
-
-def test_the_readme_shows_the_reference():
-    text = reference.README.read_text()
-    committed = pd.read_csv(reference.REFERENCE), reference.read_ledger(reference.LEDGER)
-    assert text == reference.readme_with(text, *committed)
-    assert text.count("| sgd-avg | 0.") == 1 and text.count("| rudin2009 | ") == 1
-
-
-def test_ties_with_the_best_are_marked():
-    columns = {"mean": [0.9, 0.8, 0.7], "std": 0.1, "p_best": [np.nan, 0.06, 0.05]}
-    about = {"dataset": "letter", "solver": ["a", "b", "c"], "metric": reference.METRIC}
-    lines = reference.table(pd.DataFrame(about | columns)).splitlines()[2:]
-    cells = [line.split(" | ")[1].removesuffix(" |") for line in lines]
-    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈", "0.700 ± 0.100"]
-
-
-def test_a_sentence_counts_once_and_additional_claims_separately():
-    about = {"kind": "order", "where": "", "printed": "x"}
-    seconds = [c for c in load_claims() if "-against-cutting-plane/seconds" in c.id]
-    names = [c.id for c in seconds if c.id.startswith("kar2015/section-6/")]
-    names += [c.id for c in seconds if c.ours and not c.id.endswith("to-accuracy")]
-    assert len(names) == 35 + 8
-    verdicts = {
-        names[0]: Verdict.NOT_REPRODUCED,
-        names[1]: Verdict.NO_DATA,
-        names[35]: Verdict.NO_DATA,
-    }
-    rows = [
-        LedgerRow(id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about)
-        for n in [*names, "rudin2009/table-5/p=4/auc", "rudin2009/table-5/p=8/auc"]
-    ]
-    header, _, *lines = reference.ledger_table(rows).splitlines()
-    column = header.split(" | ").index
-    shown = {cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)}
-    assert list(shown) == ["kar2014, additional", "kar2015", "rudin20"]
-    for name, verdict, n, of in (
-        ("kar2015", "not reproduced", 1, 35),
-        ("kar2014, additional", "reproduced", 1, 8),
-        ("rudin20", "reproduced", 2, 2),
-    ):
-        assert shown[name][column(verdict)] == str(n)
-        assert shown[name][-1] == f"{of} |"
-        assert sum(map(int, shown[name][1:-1])) == n
-
-
-def test_wrong_draws_are_detected(tmp_path, monkeypatch):
-    """Table 5 as printed, with small errors in common and smaller ones of the columns."""
-    rng = np.random.default_rng(0)
-    cells = {}
-    for row in power.printed_rows("table-5"):
-        level = 1 + 0.02 * rng.standard_normal(101)
-        for claim in row:
-            value = claim.scaled(claim.printed)
-            value = np.exp(value) if claim.logarithm else value
-            draws = value * level * (1 + 0.005 * rng.standard_normal(101))
-            cells[claim.dataset, claim.solver, claim.metric, "test"] = draws
-    evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])
-    monkeypatch.setattr(power, "PAPERS", 5)
-    names = ["none", "p has no effect", "columns p = 2 and 4 change places", "AUC 1 % too high"]
-    found = power.collect(evidence, ("table-5",), names).set_index("wrong")
-    assert list(found.index) == names
-    assert list(found["rows_that_tell"] > 0) == [False, True, True, False]
-    assert found.loc["none", "power"] < 0.5 and found.loc["p has no effect", "power"] == 1
-    shown = power.power_table(found.reset_index())
-    assert (
-        "| p | p has no effect |  |  | **detected**" in shown
-        and "| no error | none |  |  | not detected" in shown
-    )
-
-
-@pytest.fixture
-def measured(tmp_path):
-    """Write a results folder from the reference of letter, changed in one number."""
-
-    def measured(solver, column, change):
-        table = pd.read_csv(reference.REFERENCE).query("experiment == 'letter'")
-        table.loc[table["solver"] == solver, column] += change
-        (tmp_path / "letter").mkdir(exist_ok=True)
-        table.assign(stand_in=False).to_csv(tmp_path / "letter" / "summary.csv", index=False)
-        return reference.differences(tmp_path, pd.read_csv(reference.REFERENCE))
-
-    return measured
+@pytest.fixture(scope="module")
+def committed():
+    return reference.read(VALUES)
 
 
 @pytest.mark.promise("R32")
+def test_every_solver_and_metric_has_a_reference(committed):
+    configs = [load_config(name) for name in reference.CONFIGS]
+    experiments = [config for config in configs if isinstance(config, Experiment)]
+    linear = {name for name in SOLVERS.built_in if laws.is_linear(SOLVERS[name])}
+    assert {e.solver for c in experiments for e in c.solvers.values()} == linear
+    assert {m.name for c in experiments for m in c.metrics} == {*METRICS.built_in}
+    for config in experiments:
+        rows = committed[committed["experiment"] == config.name]
+        assert set(config.solvers) == set(rows["solver"])
+        assert {metric.label for metric in config.metrics} <= set(rows["metric"])
+    published = [load_config(name) for name in reference.PUBLISHED]
+    assert {c.name for c in configs + published} == set(committed["experiment"])
+    assert not committed.duplicated(KEYS).any()
+
+
+def test_only_solvers_without_promised_bits_have_a_wide_tolerance():
+    assert (LAPACK | EXPONENTIALS) & {*SOLVERS.built_in} == FOLLOWING
+
+
+@pytest.mark.promise("R32")
+@pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("column", ["mean", "std"])
-def test_a_difference_from_the_reference_is_found(measured, column):
-    assert measured("sgd-avg", column, 0) == []
-    found = measured("sgd-avg", column, 1e-6)
-    assert len(found) == 2 and all(line.startswith("letter, sgd-avg: ") for line in found)
-    assert measured("linear-svm", column, 4e-3) == []
-    assert len(measured("linear-svm", column, 2e-2)) == 2
+def test_a_value_that_is_better_or_worse_differs(committed, column, sign):
+    assert differences(committed, committed) == []
+    spread = committed[committed["std"] > 0]
+    for solver, least in (("toppush", 1e-6), ("bbr", 0.03)):
+        changed = spread.copy()
+        rows = changed["solver"] == solver
+        changed.loc[rows, column] += sign * least * changed.loc[rows, "std"]
+        found = differences(changed, spread)
+        assert len(found) == rows.sum() > 0 and f"{column} was" in found[0], found
 
 
-def test_what_a_limit_stopped_is_compared(measured):
-    assert len(measured("cutting-plane", "mean", 0.5)) == 2
+def test_what_is_missing_or_new_differs_but_data_that_cannot_be_had(committed):
+    without = committed.drop(index=3)
+    [lost], [new] = differences(without, committed), differences(committed, without)
+    assert "is missing" in lost and "not in the reference" in new
+    assert differences(committed[committed["dataset"] != "german"], committed) == []
 
 
-def test_results_without_the_experiments_are_no_agreement(tmp_path):
-    [found] = reference.differences(tmp_path, pd.read_csv(reference.REFERENCE))
-    assert "none of letter, adult" in found
+def test_a_split_with_other_rows_or_another_scaling_differs():
+    table = reference.read(DIVISIONS)
+    for column, value in (("numbers", "0" * 16), ("sum", 1e-7), ("positives", 1)):
+        changed = table.copy()
+        changed.loc[5, column] = value
+        [found] = differences(changed, table)
+        assert column in found
+
+
+@pytest.fixture
+def program(monkeypatch, committed, tmp_path):
+    """Call the program with the committed values and divisions, or others; return how it ends."""
+
+    def call(*arguments, **changed):
+        asked = []
+        monkeypatch.setattr(
+            reference, "values", lambda _, configs: asked.append(configs) or committed
+        )
+        table = reference.read(DIVISIONS)
+        monkeypatch.setattr(reference, "divisions", lambda: table.assign(**changed))
+        monkeypatch.setattr("sys.argv", ["reference", str(tmp_path), *arguments])
+        with pytest.raises(SystemExit) as end:
+            reference.main()
+        return end.value.code, asked
+
+    return call
+
+
+def test_the_program_ends_with_the_first_differences(program, capsys):
+    code, _ = program(positives=1)
+    *shown, more = code.splitlines()
+    assert len(shown) == 20 and all("positives was" in line for line in shown)
+    assert more == f"and {len(reference.read(DIVISIONS)) - 20} more of divisions.csv"
+    assert "regression.csv: 0 differences" in capsys.readouterr().out
+
+
+def test_what_was_run_of_the_papers_is_compared(program, tmp_path):
+    (tmp_path / "ijcnn1").mkdir()
+    (tmp_path / "ijcnn1" / "results.csv").touch()
+    assert program() == (None, [reference.CONFIGS])
+    assert program("--published") == (None, [[*reference.CONFIGS, "ijcnn1"]])
 
 
 def test_a_verdict_that_got_better_is_reported(tmp_path):

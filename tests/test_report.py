@@ -37,6 +37,7 @@ from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import misplaced, shipped_config, shipped_configs
+from tests.sentences import raises
 
 
 def measures(*metrics):
@@ -794,7 +795,7 @@ def test_results_without_any_finished_trial(small):
     table = tables_of(small)[0]
     assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
     results[:0].to_csv(small / "results.csv", index=False)
-    with pytest.raises(InputError, match="has no rows"):
+    with raises(InputError, "results.csv"):
         files_of_tables(small)
 
 
@@ -820,7 +821,7 @@ def test_ranks_over_data_sets(survey, tmp_path):
     assert list(table["groups"]) == ["", "1", "1", "1"]
     assert table["p, a"][c] == 6 * 2 / 2**8
     survey.loc["set 3", "d"] = np.nan
-    with pytest.raises(InputError, match="d has no value on set 3"):
+    with raises(InputError, "3"):
         rank(survey)
 
 
@@ -895,37 +896,36 @@ def test_the_last_bits_of_a_layout_are_not_drawn(tmp_path, monkeypatch, drawn):
 
 
 def test_missing_and_malformed_input_is_reported(small):
-    def complaint():
-        with pytest.raises(InputError) as caught:
+    def complains(places):
+        with raises(InputError, places):
             figures_of(small)
-        return str(caught.value)
 
     (small / "roc.csv").unlink()
-    assert "no file" in complaint() and "roc.csv" in complaint()
+    complains("roc.csv")
     results = (small / "results.csv").read_text()
     (small / "results.csv").write_text(results.replace("wall_seconds", "seconds", 1))
-    assert "has no column wall_seconds" in complaint()
+    complains("results.csv wall_seconds")
     (small / "results.csv").write_text(results.replace("0.499", "half", 1))
-    assert "column value" in complaint() and "half" in complaint()
+    complains("results.csv value 'half'")
     (small / "results.csv").write_text("")
-    assert "is not a table" in complaint()
+    complains("results.csv")
     about = small / "experiment.json"
     about.write_text(json.dumps(ABOUT | {"plots": ["pie"]}))
     (small / "results.csv").write_text(results)
-    assert "asks for pie" in complaint()
+    complains("experiment.json pie")
     about.write_text("{}")
-    assert "lacks name, title" in complaint()
+    complains("experiment.json name title")
     about.write_text(json.dumps({key: of for key, of in ABOUT.items() if key != "smoke"}))
-    assert "lacks smoke; run the experiment again" in complaint()
+    complains("experiment.json smoke")
     for changes, what in [
-        ({"metrics": [["auc"]]}, "metrics.0: Input should be a valid string"),
-        ({"measures": {"auc": {}}}, "it lacks measures.auc.name, measures.auc.parameters"),
-        ({"sweep": 2**63}, "sweep: Input should be"),
-        ({"metrics": ["x"]}, "measures lacks x"),
+        ({"metrics": [["auc"]]}, "metrics.0"),
+        ({"measures": {"auc": {}}}, "measures.auc.name measures.auc.parameters"),
+        ({"sweep": 2**63}, "sweep"),
+        ({"metrics": ["x"]}, "measures x"),
     ]:
         about.write_text(json.dumps(ABOUT | changes))
-        assert what in complaint() and "run the experiment again" in complaint()
+        complains(f"experiment.json {what}")
     about.write_text("{")
-    assert "not JSON" in complaint()
+    complains("experiment.json")
     about.unlink()
-    assert "experiment.json" in complaint()
+    complains("experiment.json")

@@ -21,10 +21,10 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError, create_model
 
-from precbench.cli.kept import Kept, Shown
-from precbench.cli.run import RunOptions
+import precbench
+from precbench.cli.run import Kept, RunOptions
 from precbench.cli.status import _DONE
-from precbench.data import Dataset
+from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
@@ -32,7 +32,7 @@ from precbench.experiment.samples import InMemory
 from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
-from precbench.runner import _limits, run_plan, shared_memory, to_do, worker
+from precbench.runner import _limits, dispatch, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
@@ -44,20 +44,20 @@ from tests.helpers import (
     invoke,
     numbers,
     records,
-    refused,
     run,
     session,
     shipped_config,
     shipped_configs,
+    succeed,
     wait_until,
     write_metadata,
 )
+from tests.sentences import done_already, names, raises, refused, tells
 
 
 def test_a_run_writes_tables_and_figures(small, tmp_path):
     plots = "[accuracy-time, precision-k]"
-    result = run(small(plots=plots, metrics="[precision_at_k, auc]"), tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    succeed("run", small(plots=plots, metrics="[precision_at_k, auc]"), "--out", tmp_path / "out")
     folder = tmp_path / "out" / "small"
     assert read_run(folder).test_shares == {"mine": 0.3}
     for name in ("results.csv", "summary.csv", "summary.md", "summary.tex", "precision-k.csv"):
@@ -89,14 +89,14 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     assert (out / "small" / "summary.md").exists() and not (out / "small" / "figures").exists()
     assert not (out / "small" / "report.html").exists()
     result = run(small(plots="[roc]"), out)
-    assert "6 of them done already" in result.output
+    assert done_already(result.output) == 6
     assert "figures/roc-mine.png" in result.output
-    assert f"report: {out / 'small' / 'report.html'}\n" in result.output
+    tells(result.output, str(out / "small" / "report.html"))
     assert records(out / "small") == before
     changed = small(solvers="{perceptron-avg: {epochs: 4}, cutting-plane: }", title="Another title")
     result = run(changed, out)
     after = records(out / "small")
-    assert "4 trials, 2 of them done already" in result.output
+    assert done_already(result.output) == 2
     assert before.items() <= after.items() and len(after) == 8
     run(changed, out, "--force", "--solver", "cutting-plane")
     forced = records(out / "small")
@@ -128,8 +128,8 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
     write_metadata(tmp_path, "one", "1", "precbench.solvers", "a", "plugin:A")
     write_metadata(tmp_path, "other", "1", "precbench.metrics", "b", "plugins.more:b")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("precbench.cli.kept._CODE", (tmp_path / "code",))
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda *_: rows)
+    monkeypatch.setattr("precbench.cli.run._CODE", (tmp_path / "code",))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda *_: rows)
     rows = "rows"
     parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
     options = RunOptions(out=tmp_path / "out")
@@ -138,7 +138,7 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
         return Kept.find(str(small(**changes)), replace(options, **others))
 
     def keep():
-        shown = Shown(announced=[], tables=[], files=[], summary={})
+        shown = {"announced": [], "tables": [], "files": [], "summary": {"trials": 6}}
         chosen = dict.fromkeys(("mine", "letter"))
         plan = SimpleNamespace(experiment=load_config(small(**parts)), datasets=chosen)
         found().keep(shown, plan, found().records())
@@ -163,8 +163,11 @@ def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path
             file.unlink()
             assert not found().shown()
     keep()
-    (options.out / "small" / "shown.json").write_text("{}")
-    assert not found().shown()
+    kept = options.out / "small" / "shown.json"
+    former = json.dumps({"of": "", "cards": {}, "shown": {}})
+    for content in ("{}", "[]", "{", former, kept.read_text().replace(": 6", ": 7")):
+        kept.write_text(content)
+        assert not found().shown()
 
 
 @pytest.mark.parametrize("kind", get_args(Data))
@@ -193,11 +196,51 @@ def _in_a_field(kind, key, there):
 
 
 def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("precbench.cli.kept.data_hash", lambda name, *_: pytest.fail(name))
+    monkeypatch.setattr("precbench.cli.run.data_hash", lambda name, *_: pytest.fail(name))
     both = "[{file: mine.csv, label: label}, {name: letter, on_missing: error}]"
     config = small(datasets=both, solvers="{perceptron-avg: }")
     for said in ("measuring", "nothing else has changed"):
         assert said in run(config, tmp_path / "out", "--dataset", "mine", "--no-plots").output
+
+
+_TRACER = """
+import sys, threading
+
+def note(text, file=open({log!r}, "a", buffering=1)):
+    print(text, file=file)
+
+def enter(frame, event, argument, seen=set()):
+    code = frame.f_code
+    file = code.co_filename
+    if event == "call" and code.co_name != "<module>" and file not in seen:
+        seen.add(file)
+        note(file)
+
+def rename(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith("results.csv"):
+        note("done")
+        sys.setprofile(None)
+
+sys.addaudithook(rename)
+threading.setprofile(enter)
+sys.setprofile(enter)
+"""
+
+
+def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
+    """Count files with a function or class body that runs, in the process of the worker, too."""
+    load_dataset("letter", mirror)  # parsed before
+    log = tmp_path / "log"
+    (tmp_path / "sitecustomize.py").write_text(_TRACER.format(log=str(log)))
+    command = [sys.executable, "-m", "precbench", "run", "letter", "--smoke", "--splits", "0"]
+    command += ["--solver", "sgd-avg", "--no-plots", "--out", str(tmp_path / "out")]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
+    before, done, _ = log.read_text().partition("done\n")
+    package = str(Path(precbench.__file__).parent)
+    entered = {file for file in before.splitlines() if file.startswith(package)}
+    assert done and f"{package}/runner/worker.py" in entered
+    assert len(entered) <= 60, sorted(entered)
 
 
 def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):
@@ -232,9 +275,9 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     out = tmp_path / "out"
     run(small(), out, "--jobs", "2")
     assert set(pd.read_csv(out / "small" / "results.csv")["timing"]) == {"parallel"}
-    assert "0 of them done already" in run(small(), out, "--timing").output
+    assert done_already(run(small(), out, "--timing").output) == 0
     assert set(pd.read_csv(out / "small" / "results.csv")["timing"]) == {"sequential"}
-    assert "6 of them done already" in run(small(), out, "--timing").output
+    assert done_already(run(small(), out, "--timing").output) == 6
 
 
 @pytest.mark.promise("R31")
@@ -250,15 +293,15 @@ def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp
         store.write({**record.to_dict(), "environment": elsewhere}, store.arrays(record.key))
 
     moved(first)
-    assert "4 of them done already" in run(config, out, "--no-plots").output
+    assert done_already(run(config, out, "--no-plots").output) == 4
     table = pd.read_csv(out / "small" / "results.csv")
     assert table.groupby("split")["machine"].nunique().tolist() == [2, 1]
     page = (out / "small" / "summary.md").read_text()
     assert "Timed on different machines, so not comparable: " in page
-    assert "3 of them done already" in run(config, out, "--timing", "--no-plots").output
+    assert done_already(run(config, out, "--timing", "--no-plots").output) == 3
     for record in (first, others[0]):  # a whole split may stay there
         moved(record)
-    assert "4 of them done already" in run(config, out, "--timing", "--no-plots").output
+    assert done_already(run(config, out, "--timing", "--no-plots").output) == 4
     assert "each split on one: " in (out / "small" / "summary.md").read_text()
 
 
@@ -291,7 +334,7 @@ def test_every_kind_of_k_reaches_tables_and_figures(small, tmp_path):
     records = [json.loads(path.read_text()) for path in (folder / "trials").glob("*.json")]
     told = {record["label"]: record["warnings"] for record in records}
     assert told["perceptron-avg"] == []
-    assert "k = 300 exceeds the number of positives" in told["cutting-plane"][0]
+    tells(told["cutting-plane"][0], "k 300")
     swept = small(metrics="[{precision_at_k: {k: 0.5}}]", sweep='{k: ["1 %", "20 %"]}', plots="")
     assert run(swept, tmp_path / "out").exit_code == 0
     figures = {path.name for path in (folder / "figures").glob("*.csv")}
@@ -348,8 +391,8 @@ def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
         return small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
 
     assert run(config(0.1), tmp_path / "out", "--seeds", "0").exit_code == 0
-    assert "2 of them done" in run(config(0.1), tmp_path / "out", "--seeds", "0").output
-    assert "1 of them done" in run(config(0.2), tmp_path / "out", "--seeds", "0").output
+    assert done_already(run(config(0.1), tmp_path / "out", "--seeds", "0").output) == 2
+    assert done_already(run(config(0.2), tmp_path / "out", "--seeds", "0").output) == 1
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
     assert table["wall_seconds"].max() >= 0.2
 
@@ -424,8 +467,7 @@ def test_checkpoints_at_shares_are_rounded_up(small, tmp_path):
 
 def test_two_limits_of_one_solver_are_rejected(small, tmp_path):
     both = "{short: {solver: sgd-avg, limit: {seconds: 1}}, long: {solver: sgd-avg}}"
-    result = run(small(solvers=both), tmp_path / "out")
-    assert result.exit_code == 2 and "'short' and 'long'" in result.output
+    refused(["run", small(solvers=both), "--out", tmp_path], "'short' 'long'")
 
 
 def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
@@ -458,8 +500,7 @@ def test_results_of_a_newer_version_are_rejected(small, tmp_path):
     path = next((store.folder / "trials").glob("*.json"))
     newer = json.loads(path.read_text()) | {"schema": 99, "key": "f" * 64, "arrays": []}
     (path.parent / f"{'f' * 64}.json").write_text(json.dumps(newer))
-    result = run(small(), tmp_path / "out")
-    assert result.exit_code == 2 and "newer" in result.output
+    refused(["run", small(), "--out", tmp_path / "out"], "schema 99")
 
 
 def test_tuning_minimises_a_loss(small, tmp_path):
@@ -498,7 +539,7 @@ def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     assert set(done.values()) == {"ok"} and len(done) == 6
     lost.clear()
     limit = 9
-    with pytest.raises(PrecbenchError, match="die at their start"):
+    with raises(PrecbenchError):
         list(run_plan(plan, store, to_do(plan, store, force=True), n_workers=2))
     assert lost == [6, 6]
 
@@ -565,10 +606,7 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
 
     statuses = {job.key: status for job, status in run_plan(Plan, store, todo, n_workers=2)}
     assert len(statuses) == 6
-    for key, status, reason in (
-        (hungry, "failed", "out of memory"),
-        (deadly, "crashed", "died"),
-    ):
+    for key, status, reason in ((hungry, "failed", "out of memory"), (deadly, "crashed", "died")):
         assert statuses.pop(key) == store.read(key).status == status
         assert reason in store.read(key).reason
     assert set(statuses.values()) == {"ok"}
@@ -597,10 +635,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     before = records(folder)
     [running] = (folder / "running" / path.name for path in before if label(path) == "endless")
     process = subprocess.Popen(
-        command(config(), out, "--force"),
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        command(config(), out, "--force"), stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_until(running.exists)
     assert len(session(process.pid)) > 1
@@ -613,7 +648,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
         process.send_signal(signal.SIGTERM)  # does not disturb it
         errors = process.communicate(timeout=60)[1]
         assert process.returncode == 130
-        assert "kept" in errors and "resumes from there" in errors
+        assert "kept" in errors
         assert "Traceback" not in errors and not shared_memory_of(process.pid)
     wait_until(lambda: not session(process.pid))
     kept = records(folder)
@@ -641,7 +676,7 @@ def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     folder.rename(out / "moved")
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 1 and "Traceback" not in errors
-    assert f"{folder} was moved" in errors.splitlines()[-1]
+    tells(errors.splitlines()[-1], str(folder))
     assert not (folder / "results.csv").exists() and not (out / "moved" / "results.csv").exists()
 
 
@@ -650,11 +685,7 @@ def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):
     assert run("letter", out, "--smoke", "--solver", "sgd-avg", "--no-plots").exit_code == 0
     (out / "letter-smoke" / "results.csv").unlink()
     for command, folder in (("plot", out / "letter-smoke"), ("report", out)):
-        assert (
-            f"{folder} holds 1 trial of a run that has not ended, and no tables: run the same "
-            "command again, which goes on where it stopped (precbench run letter --smoke --out "
-            f"'{out}')"
-        ) in refused([command, folder])
+        refused([command, folder], f"{folder} (precbench run letter --smoke --out '{out}')")
 
 
 def shared_memory_of(process):
@@ -664,7 +695,7 @@ def shared_memory_of(process):
 
 @pytest.mark.promise("R4")
 def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "_SHARED", tmp_path)
+    monkeypatch.setattr(dispatch, "_SHARED", tmp_path)
     ended = subprocess.Popen(["true"])
     ended.wait()
     marked, locked, alive = ended.pid, 2**22 + 1, os.getppid()  # no number exceeds 2**22
@@ -678,7 +709,7 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
     before = {path.name for path in tmp_path.iterdir()}
     with (tmp_path / f"precbench-{locked}.lock").open() as other_container:
         fcntl.flock(other_container, fcntl.LOCK_EX)
-        shared_memory.claim()
+        dispatch.claim_shared_memory()
     left = {path.name for path in tmp_path.iterdir()} - {f"precbench-{os.getpid()}.lock"}
     assert before - left == {
         f"precbench-{marked}.lock",
@@ -696,7 +727,8 @@ def test_runs_at_the_same_time(small, tmp_path):
     first = subprocess.Popen(command(config, one, "--jobs", "2"), stdout=subprocess.DEVNULL)
     wait_until(lambda: list((one / "small" / "running").glob("*")))
     second = run(config, one)
-    assert second.exit_code == 2 and f"in use by process {first.pid}" in second.stderr
+    assert second.exit_code == 2
+    names(second.stderr, f"process {first.pid}")
     assert run(config, other, "--solver", "perceptron-avg").exit_code == 0
     assert first.poll() is None, "the runs did not overlap"
     assert first.wait(60) == 0
@@ -706,8 +738,9 @@ def test_runs_at_the_same_time(small, tmp_path):
 
 @pytest.mark.promise("R29")
 def test_filters(small, tmp_path):
-    result = run(small(), tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json")
-    assert result.exit_code == 0
+    result = succeed(
+        "run", small(), "--out", tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json"
+    )
     [summary] = json.loads(result.stdout)
     assert summary["trials"] == 1 and not summary["not_ok"]
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
@@ -749,29 +782,23 @@ def test_rerun_repeats_only_the_trials_that_ended_so(small, tmp_path):
     [key] = store.keys()
     config = small(solvers=solvers)
     for word in ("crashed", "skipped"):
-        assert "4 trials, 0 of them to run again" in run(config, out, "--rerun", word).stdout
+        tells(run(config, out, "--rerun", word).stdout, "4 0")
     assert run(config, out, "--rerun", "failed").exit_code == 0
     assert store.keys() == [key] and store.read(key).status == "ok"
     said = invoke("show", key, "--results", out).stdout
-    assert "before: timeout: more than 1e-06 s; it was run again" in said
-    near = refused(["run", config, "--rerun", "fail"])
-    assert (
-        "unknown status 'fail' (did you mean 'failed'?); choose from failed, timeout, crashed"
-        in near
-    )
-    assert "give one of them" in refused(["run", config, "--rerun", "failed", "--force"])
-    assert "--rerun and --shard do not apply" in refused(
-        ["run", "gultekin/bound", "--rerun", "failed"]
-    )
+    tells(said, "1e-06")
+    refused(["run", config, "--rerun", "fail"], "'fail' 'failed'")
+    refused(["run", config, "--rerun", "failed", "--force"])
+    refused(["run", "gultekin/bound", "--rerun", "failed"], "--rerun --shard")
 
 
 def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
     def asked(*options):
         return run(small(), tmp_path / "out", "--dry-run", *options).stdout
 
-    assert "4 trials" in asked("--solver", "*-avg", "--dataset", "mi*")
+    assert asked("--solver", "*-avg", "--dataset", "mi*").count("mine split ") == 4
     chosen = asked("--solver", "*-avg", "--skip", "sgd-*", "--splits", "0")
-    assert "1 trials" in chosen and "mine split 0 perceptron-avg\n1 trial: about" in chosen
+    assert chosen.count("mine split ") == 1 and "mine split 0 perceptron-avg\n" in chosen
 
 
 def test_dry_run_writes_nothing(small, tmp_path):
@@ -781,9 +808,9 @@ def test_dry_run_writes_nothing(small, tmp_path):
 
 
 def test_dry_run_fetches_nothing(cache, tmp_path):
-    told = run("letter", tmp_path / "out", "--dry-run", "--splits", "0-1")
-    assert told.exit_code == 0, told.output
-    assert "to fetch: letter, at most 0.7" in told.stdout and "28 trials, once" in told.stdout
+    told = succeed("run", "letter", "--out", tmp_path / "out", "--dry-run", "--splits", "0-1")
+    tells(told.stdout, "fetch letter")
+    tells(told.stdout, "28")
     assert not list(cache.rglob("*.data")) and not (tmp_path / "out").exists()
 
 
@@ -820,43 +847,38 @@ def test_dry_run_judges_by_the_trials_before(small, tmp_path):
         (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
         (["run", "letter", "--dataset", "leter"], "letter"),
         (["run", "letter", "--splits", "a-b"], "--splits"),
-        (["run", "letter", "--skip", "*"], "letter: --skip leaves no solver to run"),
-        (["run", "letter", "--skip", "sgd-agv"], "(did you mean 'sgd-avg'?)"),
-        (["run", "letter", "--solver", "sdg-*"], "letter: unknown solver 'sdg-*'"),
-        (["run", "kar2015/laws", "--skip", "sgd-*"], "is a study: --solver, --skip, --dataset"),
+        (["run", "letter", "--skip", "*"], "letter --skip"),
+        (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
+        (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
+        (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
         (["run", "letter", "--seeds", "7"], "7"),
         (["plot", "nowhere"], "results.csv"),
         (["list", "solver"], "solvers"),
         (["data", "info", "leter"], "letter"),
-        (["score", "nowhere.npz", "rows.csv"], "no model"),
+        (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
     ],
 )
 def test_invalid_arguments_are_reported(arguments, complaint, isolated, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert complaint in result.output
-    assert "Traceback" not in result.output
+    refused(arguments, complaint)
 
 
 @pytest.mark.promise("R28")
 def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
-    result = invoke("run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path)
-    assert result.exit_code == 3
-    assert "data add kdd08" in result.output
+    refused(["run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path], "kdd08", code=3)
 
 
 def test_missing_data_are_left_out(small, tmp_path):
     both = small(datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]")
-    result = run(both, tmp_path / "out")
-    assert result.exit_code == 0 and "left out: kdd08. KDD Cup 2008: " in result.output
-    assert "precbench data add kdd08 FILES" in result.output
+    result = succeed("run", both, "--out", tmp_path / "out")
+    tells(result.output, "kdd08 FILES")
     assert set(pd.read_csv(tmp_path / "out" / "small" / "results.csv")["dataset"]) == {"mine"}
     [summary] = json.loads(run(both, tmp_path / "out", "--json").stdout)
     assert summary["absent"] == ["kdd08"] and summary["cached"] == summary["trials"] == 6
     assert run(both, tmp_path / "out", "--no-stand-in").exit_code == 3
     alone = run(both, tmp_path / "out", "--dataset", "kdd08")
-    assert alone.exit_code == 3 and "precbench data add kdd08 FILES" in alone.stderr
+    assert alone.exit_code == 3
+    names(alone.stderr, "kdd08 FILES")
 
 
 def test_results_tell_the_rows_of_a_provided_training_part():
@@ -882,8 +904,7 @@ def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
 
 
 def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
-    result = invoke("run", "kdd08", "--smoke", "--out", tmp_path)
-    assert result.exit_code == 0
+    result = succeed("run", "kdd08", "--smoke", "--out", tmp_path)
     assert "SYNTHETIC" in result.output
     folder = tmp_path / "kdd08-smoke"
     table = pd.read_csv(folder / "results.csv")
@@ -900,12 +921,10 @@ def extends_another(name):
 
 @pytest.mark.promise("R33")
 @pytest.mark.parametrize(
-    "name",
-    [name for name in shipped_configs(Experiment) if not extends_another(name)],
+    "name", [name for name in shipped_configs(Experiment) if not extends_another(name)]
 )
 def test_every_experiment_runs_at_smoke_size(name, isolated, drawn_without_rendering, tmp_path):
-    result = run(name, tmp_path, "--smoke")
-    assert result.exit_code == 0, result.output
+    succeed("run", name, "--out", tmp_path, "--smoke")
     [folder] = tmp_path.iterdir()
     assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)
     table = pd.read_csv(folder / "results.csv")
@@ -976,7 +995,7 @@ def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     result = run(small(), tmp_path / "out")
     assert result.exit_code == 1
-    assert "disk full" in result.output and "same command" in result.output
+    tells(result.output, str(tmp_path))
 
 
 def test_run_job_in_process(small, tmp_path):
@@ -1074,10 +1093,9 @@ def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
     [file] = (out / "small" / "trials").glob("*.npz")
     with np.load(file) as loaded:
         arrays = dict(loaded)
-    for case, change in TAMPERED.items():
+    for change in TAMPERED.values():
         np.savez(file, **arrays | {name: edit(arrays[name]) for name, edit in change.items()})
-        advice = refused(["run", config, "--out", out])
-        assert f"{file} is damaged" in advice and f"remove {file.stem}.json" in advice, case
+        refused(["run", config, "--out", out], f"{file} {file.stem}.json")
     np.savez(file, **arrays | {"coef": arrays["coef"].astype(np.float16)})
     assert run(config, out).exit_code == 0
     file.with_suffix(".json").unlink()  # as advised

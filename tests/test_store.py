@@ -17,6 +17,7 @@ import pytest
 
 from precbench.errors import InputError, PrecbenchError
 from precbench.store import SCHEMA, Store, environment, key_of
+from tests.sentences import raises
 
 KEY = key_of({"a": 1})
 OK = {"key": KEY, "status": "ok", "description": {"a": 1}}
@@ -39,7 +40,7 @@ def test_key_is_stable_and_ignores_the_order_of_names():
 
 def test_key_distinguishes_count_and_share_and_rejects_nan():
     assert key_of({"k": 1}) != key_of({"k": 1.0})
-    with pytest.raises(ValueError, match="JSON"):
+    with raises(ValueError):
         key_of({"k": float("nan")})
 
 
@@ -87,17 +88,17 @@ def test_rewriting_replaces_everything(store):
 
 @pytest.mark.promise("R26")
 def test_pickles_are_neither_written_nor_read(store):
-    with pytest.raises(ValueError, match="Object arrays"):
+    with raises(ValueError):
         store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
     assert not store.folder.exists()
     store.write(OK, {"evil": np.zeros(1)})
     np.savez(store.folder / "trials" / f"{KEY}.npz", evil=np.array([{}], dtype=object))
-    with pytest.raises(InputError, match=r"npz is damaged"):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
 
 
 def test_an_unknown_status_is_rejected(store):
-    with pytest.raises(ValueError, match="status 'fine'"):
+    with raises(ValueError, "'fine'"):
         store.write({"key": KEY, "status": "fine"})
 
 
@@ -106,7 +107,7 @@ def test_a_newer_schema_is_rejected(store):
     store.write({"key": KEY, "status": "ok"})
     path = store.folder / "trials" / f"{KEY}.json"
     path.write_text(json.dumps({"schema": SCHEMA + 1, "key": KEY}))
-    with pytest.raises(InputError, match=r"written by a newer precbench .* update precbench"):
+    with raises(InputError, f"{KEY}.json"):
         store.read(KEY)
 
 
@@ -135,7 +136,7 @@ def test_a_newer_schema_is_rejected(store):
 def test_a_damaged_file_is_named(store, content):
     store.write(OK, ARRAYS)
     (store.folder / "trials" / f"{KEY}.json").write_text(content)
-    with pytest.raises(InputError, match=rf"{KEY}\.json is damaged"):
+    with raises(InputError, f"{KEY}.json"):
         store.read(KEY)
 
 
@@ -143,7 +144,7 @@ def test_a_renamed_record_is_damaged(store):
     store.write({"key": KEY, "status": "ok"})
     other = "0" * 64
     (store.folder / "trials" / f"{KEY}.json").rename(store.folder / "trials" / f"{other}.json")
-    with pytest.raises(InputError, match="damaged"):
+    with raises(InputError, "json"):
         store.read(other)
 
 
@@ -151,10 +152,10 @@ def test_missing_or_truncated_arrays_are_damage(store):
     store.write(OK, ARRAYS)
     path = store.folder / "trials" / f"{KEY}.npz"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(InputError, match="damaged"):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
     path.unlink()
-    with pytest.raises(InputError, match="damaged"):
+    with raises(InputError, f"{KEY}.npz"):
         store.arrays(KEY)
 
 
@@ -168,9 +169,7 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
 
     with monkeypatch.context() as patch:
         patch.setattr(*((os, "fsync") if failing == "fsync" else (Path, "open")), full)
-        with pytest.raises(
-            PrecbenchError, match=r"disk full .* what is finished is kept"
-        ) as caught:
+        with raises(PrecbenchError) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
     assert caught.value.exit_code == 1
     assert store.read(KEY).status == "ok"
@@ -179,9 +178,9 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
 
 def test_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(PrecbenchError, match="cannot write to"):
+    with raises(PrecbenchError):
         Store(tmp_path / "file" / "letter").write({"key": KEY, "status": "ok"})
-    with pytest.raises(PrecbenchError, match="cannot write to"), Store(tmp_path / "file").lock():
+    with raises(PrecbenchError), Store(tmp_path / "file").lock():
         pass
 
 
@@ -240,10 +239,7 @@ def test_the_lock_names_its_holder_and_ends_with_it(store):
         [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
     )
     assert holder.stdout.readline() == b"held\n"
-    with (
-        pytest.raises(InputError, match=rf"letter is in use by process {holder.pid}"),
-        store.lock(),
-    ):
+    with raises(InputError, f"letter {holder.pid}"), store.lock():
         pass
     holder.send_signal(signal.SIGKILL)
     holder.wait()

@@ -27,7 +27,8 @@ from precbench.report.study import study_tables
 from precbench.results import read_values
 from precbench.solvers import FTRL, PNormPush
 from precbench.studies import STUDIES
-from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table
+from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table, succeed
+from tests.sentences import mistakes, names, naming, raises, refused
 
 TIMED = [
     "gultekin/fig1",
@@ -73,9 +74,7 @@ def complaints(tmp_path):
     def complaints(text, old="", new=""):
         path = tmp_path / "c.yaml"
         path.write_text(text.replace(old, new) if old else text)
-        with pytest.raises(InputError) as caught:
-            load_config(path)
-        return [line.removeprefix(f"{tmp_path}/") for line in str(caught.value).splitlines()]
+        return [line.removeprefix(f"{tmp_path}/") for line in mistakes(load_config, path)]
 
     return complaints
 
@@ -170,7 +169,7 @@ def test_discounting_factors():
     assert one(table, curve="1/z", z=4.0) == 0.25
     assert one(table, curve="-ln(1+z)", z=10.0) == pytest.approx(-math.log(11))
     assert one(table, curve="share of z in the order of the caption") == 1.0
-    with pytest.raises(InputError, match="z_max = 1 should exceed z_min = 2"):
+    with raises(InputError, "z_max 1 z_min 2"):
         STUDIES["discount-factors"].function(z_min=2, z_max=1, points=3)
 
 
@@ -228,9 +227,9 @@ def test_each_push_is_best_at_its_own_end():
 
 
 def test_pushes_need_rows_to_test_on_and_other_positives():
-    with pytest.raises(InputError, match="20,000 rows and a training set of 20,000"):
+    with raises(InputError, "20,000"):
         values("rudin2009/pushes", datasets=["margin-noisy"], rows=20_000)
-    with pytest.raises(InputError, match="crucial = 5 leaves no other"):
+    with raises(InputError, "crucial 5"):
         values("rudin2009/pushes", datasets=["margin-noisy"], rows=60)
 
 
@@ -277,7 +276,7 @@ def test_adaboost_and_rankboost_have_the_same_minimiser():
         push = PNormPush(4, method="newton").fit(X[rows], y[rows])
         newton.append(METRICS["auc"](y[rows], X[rows] @ push.coef_))
     assert one(table, fit="p=4", **at) == pytest.approx(np.mean(newton), abs=1e-4)
-    with pytest.raises(InputError, match="a training set of 20,000: take fewer"):
+    with raises(InputError, "20,000"):
         values("rudin2009/objectives", **changes | {"rows": 20000})
 
 
@@ -415,11 +414,11 @@ def test_other_measures_follow_their_definitions():
 
 
 def test_too_few_rows_are_reported():
-    with pytest.raises(InputError, match="20,000 rows and a horizon 20,001"):
+    with raises(InputError, "20,000 20,001"):
         values("kar2014/regret", datasets=["margin-noisy"], horizons=[20001, 20002])
-    with pytest.raises(InputError, match="20,000 rows and a sample of 20,001"):
+    with raises(InputError, "20,000 20,001"):
         values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 20001])
-    with pytest.raises(InputError, match="no sample of 2 rows of margin-noisy has both classes"):
+    with raises(InputError, "2"):
         values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 3], samples=1)
 
 
@@ -443,23 +442,22 @@ def test_former_key_is_still_accepted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+    ("old", "new", "places"),
     [
-        ("lemma-7", "lemma-8", "3:1: study: unknown study 'lemma-8' (did you mean"),
-        ("study:", "stduy:", "3:1: stduy: unknown key (did you mean 'study'"),
-        ("points:", "point:", "4:28: parameters.point: unknown key (did you mean 'points'?)"),
-        ("points: 11", "points: 1", "4:28: parameters.points: should be greater than or equal to"),
-        ("p: 4", "p: true", "4:14: parameters.p: should be a valid number, found True"),
-        ("p: 4, ", "", "4:1: parameters.p: is missing"),
-        ("parameters: {p: 4, a: 0.4, points: 11}", "", "1:1: parameters.p: is missing"),
-        ("11}", "11}\nsmoke: {points: a}", "5:9: smoke.points: should be a valid integer"),
-        ("11}", "11}\nsmoke: {b: 1}", "5:9: smoke.b: unknown key"),
-        ("11}", "11}\nsolvers: {}", "5:1: solvers: unknown key"),
+        ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"),
+        ("study:", "stduy:", "3:1 stduy 'study'"),
+        ("points:", "point:", "4:28 parameters.point 'points'"),
+        ("points: 11", "points: 1", "4:28 parameters.points"),
+        ("p: 4", "p: true", "4:14 parameters.p"),
+        ("p: 4, ", "", "4:1 parameters.p"),
+        ("parameters: {p: 4, a: 0.4, points: 11}", "", "1:1 parameters.p"),
+        ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
+        ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"),
+        ("11}", "11}\nsolvers: {}", "5:1 solvers"),
     ],
 )
-def test_mistakes_are_reported_with_their_line(complaints, old, new, complaint):
-    found = complaints(SMALL, old, new)
-    assert [text for text in found if text.startswith(f"c.yaml:{complaint}")], found
+def test_mistakes_are_reported_with_their_line(complaints, old, new, places):
+    naming("\n".join(complaints(SMALL, old, new)), places)
 
 
 LISTS = """\
@@ -478,26 +476,25 @@ parameters:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+    ("old", "new", "places"),
     [
-        ("labels:", "llabels:", "7:7: parameters.lists.a.llabels: unknown key (did you mean 'lab"),
-        ("[2, 1]", "[2, x]", "8:19: parameters.lists.a.scores[1]: should be a valid number"),
-        ("[2, 1]", "[2]", "4:1: parameters: pnorm_risk(p=2) of a: there are 2 labels and 1 sco"),
+        ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
+        ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
+        ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
         (
             "{p: 2}",
             "{p: 2}\nsmoke: {lists: {aa: {labels: [1, -1], scores: [2, 1]}}}",
-            "12:17: smoke.lists.aa: unknown entry 'aa' (did you mean 'a'?)",
+            "12:17 smoke.lists.aa 'aa' 'a'",
         ),
-        ("[1, -1]", "[1, 1]", "4:1: parameters: pnorm_risk(p=2) of a: all 2 labels are 1"),
-        ("[1]", "[]", "9:3: parameters.scales: "),
-        ("pnorm_risk:", "pnorm_risks:", "11:7: parameters.measures[0].pnorm_risks: unknown metric"),
-        ("{p: 2}", "{p: 2, los: logistic}", "11:26: parameters.measures[0].pnorm_risk.los: unkn"),
-        ("    a:", "    a b:", "6:5: parameters.lists.a b"),
+        ("[1, -1]", "[1, 1]", "4:1 parameters pnorm_risk 2 1"),
+        ("[1]", "[]", "9:3 parameters.scales"),
+        ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
+        ("{p: 2}", "{p: 2, los: logistic}", "11:26 parameters.measures[0].pnorm_risk.los"),
+        ("    a:", "    a b:", "6:5 parameters.lists.a"),
     ],
 )
-def test_mistakes_in_ranked_lists(complaints, old, new, complaint):
-    found = complaints(LISTS, old, new)
-    assert [text for text in found if text.startswith(f"c.yaml:{complaint}")], found
+def test_mistakes_in_ranked_lists(complaints, old, new, places):
+    naming("\n".join(complaints(LISTS, old, new)), places)
 
 
 def test_parameters_invalid_together_are_reported(complaints):
@@ -505,7 +502,7 @@ def test_parameters_invalid_together_are_reported(complaints):
         "{p: 4, a: 0.4, points: 11}", "{z_min: 3, z_max: 2, points: 11}"
     )
     [found] = complaints(text)
-    assert found == "c.yaml:4:1: parameters: z_max = 2 should exceed z_min = 3"
+    names(found, "4:1 parameters z_max z_min")
 
 
 # Running
@@ -517,8 +514,7 @@ def test_parameters_invalid_together_are_reported(complaints):
 def test_every_study_runs_and_is_repeated_identically(
     name, isolated, tmp_path, drawn_without_fonts
 ):
-    result = invoke("run", name, "--smoke", "--out", tmp_path)
-    assert result.exit_code == 0, result.output
+    result = succeed("run", name, "--smoke", "--out", tmp_path)
     [folder] = tmp_path.iterdir()
     config = shipped_config(name).smoke_size()
     assert folder.name == f"{config.name}-smoke"
@@ -547,8 +543,7 @@ def test_every_study_runs_and_is_repeated_identically(
 def test_lists_without_curves_have_their_tables(old, new, tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text(LISTS.replace(old, new) if old else LISTS)
-    result = invoke("run", path, "--out", tmp_path)
-    assert result.exit_code == 0, result.output
+    succeed("run", path, "--out", tmp_path)
     assert "| " in (tmp_path / "small" / "tables.md").read_text()
 
 
@@ -566,9 +561,7 @@ def test_json_and_dry_run(tmp_path):
     assert summary["illustration"] == "discount-factors" and summary["not_ok"] == {}
     assert not (tmp_path / "none").exists()
     result = invoke("run", "rudin2009/fig-3", "--json", "--out", tmp_path)
-    assert json.loads(result.output) == [
-        {**summary, "folder": str(tmp_path / "rudin2009-fig-3")},
-    ]
+    assert json.loads(result.output) == [{**summary, "folder": str(tmp_path / "rudin2009-fig-3")}]
     listed = {
         member["name"]: member for member in json.loads(invoke("list", "configs", "--json").output)
     }
@@ -579,28 +572,25 @@ def test_json_and_dry_run(tmp_path):
     "option", [("--solver", "sgd-avg"), ("--dataset", "letter"), ("--seeds", "0")]
 )
 def test_selection_options_are_refused(option, tmp_path):
-    result = invoke("run", "rudin2009/fig-3", *option, "--out", tmp_path / "none")
-    assert result.exit_code == 2 and "do not apply to it" in result.output
+    refused(["run", "rudin2009/fig-3", *option, "--out", tmp_path / "none"], "study")
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(
-    ("damage", "complaint"),
+    ("damage", "places"),
     [
-        ({"kind": "unheard-of"}, "study that is not installed, 'unheard-of'"),
-        ({"schema": 99}, "newer precbench"),
-        ({"schema": "1"}, "schema: Input should be a valid integer"),
-        ({"parameters": None}, None),
+        ({"kind": "unheard-of"}, "'unheard-of'"),
+        ({"schema": 99}, "schema 99"),
+        ({"schema": "1"}, "schema"),
+        ({"parameters": None}, "parameters"),
     ],
 )
-def test_damaged_description_is_reported(damage, complaint, tmp_path):
+def test_damaged_description_is_reported(damage, places, tmp_path):
     assert invoke("run", "rudin2009/fig-3", "--smoke", "--out", tmp_path).exit_code == 0
     path = tmp_path / "rudin2009-fig-3-smoke" / "illustration.json"
     about = json.loads(path.read_text()) | damage
     path.write_text(json.dumps({k: v for k, v in about.items() if v is not None}))
-    result = invoke("plot", tmp_path)
-    assert result.exit_code == 2
-    assert (complaint or "lacks parameters") in result.output
+    refused(["plot", tmp_path], places)
 
 
 # Papers

@@ -1,4 +1,4 @@
-"""The survey: what its reference keeps of the runs, and what the page says by which rule."""
+"""The survey: what its reference keeps of the runs, and what the pages say by which rule."""
 
 import json
 
@@ -6,10 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from precbench.claims import LedgerRow, load_claims
+from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
-from precbench.survey import choice, page
+from precbench.statistics import Interval
+from precbench.survey import __main__ as program
+from precbench.survey import choice, coverage, page, tables
+from tests.sentences import raises
 
 REAL = ("ionosphere", "german", "letter", "magic")
 LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
@@ -69,8 +74,20 @@ def test_ranks_and_ties(tmp_path):
 
 @pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
 def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
-    with pytest.raises(InputError, match="nothing of the survey was run"):
+    with raises(InputError):
         collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
+
+
+def test_the_program_writes_the_means(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(program, "REFERENCE", tmp_path / "top.csv")
+    monkeypatch.setattr("sys.argv", ["survey", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "nothing of the survey was run" in capsys.readouterr().err
+    table = collected(tmp_path, {"letter": summary({"1pmb": 0.123456789, "2pmb": 0.5})})
+    program.main()
+    written = pd.read_csv(tmp_path / "top.csv")
+    assert list(written) == list(table) and written["mean"].tolist() == [0.12346, 0.5]
 
 
 def test_trees_win_almost_everywhere(everywhere):
@@ -155,3 +172,51 @@ def test_eight_data_sets_can_show_a_significant_difference(tmp_path):
     few = choice.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
     assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in page.situations(few)
     assert "no p-value can be below 0.12" in page.tests(few)
+
+
+def test_ties_with_the_best_are_marked():
+    columns = {"mean": [0.9, 0.8, 0.7], "std": 0.1, "p_best": [np.nan, 0.06, 0.05]}
+    about = {"dataset": "letter", "solver": ["a", "b", "c"], "metric": tables.METRIC}
+    lines = tables.means_table(pd.DataFrame(about | columns)).splitlines()[2:]
+    cells = [line.split(" | ")[1].removesuffix(" |") for line in lines]
+    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈", "0.700 ± 0.100"]
+
+
+def test_a_sentence_counts_once_and_additional_claims_separately():
+    about = {"kind": "order", "where": "", "printed": "x"}
+    seconds = [c for c in load_claims() if "-against-cutting-plane/seconds" in c.id]
+    names = [c.id for c in seconds if c.id.startswith("kar2015/section-6/")]
+    names += [c.id for c in seconds if c.ours and not c.id.endswith("to-accuracy")]
+    assert len(names) == 35 + 8
+    verdicts = {
+        names[0]: Verdict.NOT_REPRODUCED,
+        names[1]: Verdict.NO_DATA,
+        names[35]: Verdict.NO_DATA,
+    }
+    rows = [
+        LedgerRow(id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about)
+        for n in [*names, "rudin2009/table-5/p=4/auc", "rudin2009/table-5/p=8/auc"]
+    ]
+    header, _, *lines = tables.ledger_table(rows).splitlines()
+    column = header.split(" | ").index
+    shown = {cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)}
+    assert list(shown) == ["kar2014, additional", "kar2015", "rudin20"]
+    for name, verdict, n, of in (
+        ("kar2015", "not reproduced", 1, 35),
+        ("kar2014, additional", "reproduced", 1, 8),
+        ("rudin20", "reproduced", 2, 2),
+    ):
+        assert shown[name][column(verdict)] == str(n)
+        assert shown[name][-1] == f"{of} |"
+        assert sum(map(int, shown[name][1:-1])) == n
+
+
+def test_intervals_hold_what_they_are_for_unless_they_are_too_narrow(monkeypatch):
+    case = coverage.CASES[1]
+    found = coverage.covered(case, 8)
+    assert found["repetitions"] == 8 and 0 < found["mean"] < 1
+    assert found["covered"] >= 0.75 and found["width"] > 0.1
+    monkeypatch.setattr(coverage, "resampled_interval", lambda *_: Interval(0.5, 0.5, 0.5))
+    assert coverage.covered(case, 2)["covered"] == 0
+    shown = coverage.coverage_table(pd.DataFrame([found]))
+    assert "| logistic-regression | 1,000 | 5% | 15 | 10 | " in shown

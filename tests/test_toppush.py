@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from precbench.errors import InputError
 from precbench.kernels.toppush import project, project_capped
 from precbench.solvers import TopPush
+from tests.sentences import raises
 
 ENTRIES = st.lists(
     st.tuples(st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9), st.booleans()),
@@ -157,7 +158,7 @@ def test_a_share_of_the_negatives_is_a_count_rounded_up():
     X, y = overlapping()
     share, count = (TopPush(top_negatives=k).fit(X, y).coef_ for k in (0.099, 36))
     np.testing.assert_array_equal(share, count)
-    with pytest.raises(InputError, match=r"top_negatives = 361 .* negatives, 360"):
+    with raises(InputError, "top_negatives 361 360"):
         TopPush(top_negatives=361).fit(X, y)
 
 

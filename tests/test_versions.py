@@ -18,6 +18,7 @@ from precbench.sources import code_of
 from precbench.store import Store, key_of
 from tests import laws
 from tests.helpers import ROOT, invoke, records, run
+from tests.sentences import done_already, tells
 from tests.test_laws import MEMBERS, OWN
 
 pytestmark = pytest.mark.promise("R41")
@@ -108,11 +109,11 @@ def test_changed_code_of_the_same_versions_trains_nothing_unless_asked(finished)
             path.write_text(json.dumps(record | {"code": "0123456789ab"}))
     before = records(out / "small")
     kept = run(config, out, "--no-plots").output
-    assert "6 trials, 6 of them done already" in kept
-    assert "3 finished trials kept that other code of the same versions trained" in kept
+    assert done_already(kept) == 6
+    tells(kept, "3 code")
     assert records(out / "small") == before
     again = run(config, out, "--rerun", "changed-code", "--no-plots").output
-    assert "6 trials, 3 of them to run again" in again
+    tells(again, "6 3")
     after = records(out / "small")
     assert before.keys() == after.keys()
     assert sum(before[path] != after[path] for path in before) == 3
@@ -122,11 +123,11 @@ def test_changed_code_of_the_same_versions_trains_nothing_unless_asked(finished)
 def test_another_version_trains_what_has_it(finished, monkeypatch):
     config, out = finished
     monkeypatch.setattr(CuttingPlane, "algorithm_version", 99)
-    assert "6 trials, 4 of them done already" in run(config, out, "--dry-run").output
+    assert done_already(run(config, out, "--dry-run").output) == 4
     monkeypatch.setattr("precbench.experiment.trial.TUNING_VERSION", 2)
-    assert "6 trials, 2 of them done already" in run(config, out, "--dry-run").output
+    assert done_already(run(config, out, "--dry-run").output) == 2
     monkeypatch.setattr("precbench.experiment.trial.PREPARATION_VERSION", 2)
-    assert "6 trials, 0 of them done already" in run(config, out, "--dry-run").output
+    assert done_already(run(config, out, "--dry-run").output) == 0
 
 
 def test_records_whose_keys_held_source_code_are_taken_over(finished):
@@ -142,9 +143,9 @@ def test_records_whose_keys_held_source_code_are_taken_over(finished):
         (trials / f"{key}.json").write_text(json.dumps(record | {"key": key, "description": about}))
         path.unlink()
     said = invoke("show", "mine/sgd-avg/0", "--results", out).stdout
-    assert "the next run takes the record over" in said
+    tells(said, "next record")
     output = run(config, out, "--no-plots").output
-    assert "6 trials, 6 of them done already" in output
+    assert done_already(output) == 6
     assert {path.name for path in records(out / "small")} == {path.name for path in before}
 
 

@@ -6,12 +6,11 @@ import pytest
 
 from precbench.errors import InputError, did_you_mean
 from precbench.yaml.document import MAX_MISTAKES, load, parse
+from tests.sentences import mistakes, names, naming, raises
 
 
 def complaint(text):
-    with pytest.raises(InputError) as caught:
-        parse(text, "a.yaml")
-    return str(caught.value)
+    return "\n".join(mistakes(parse, text, "a.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -73,27 +72,27 @@ def test_every_key_and_item_has_a_place():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11: b.a: duplicate key 'a', first in line 2"),
-        ("a: 1\na: 2", "a.yaml:2:1: a: duplicate key 'a', first in line 1"),
-        ("a: &x 1", "a.yaml:1:4: a: not allowed here: the anchor &x"),
-        ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4: a: not allowed here: the tag"),
-        ("a: !x 1", "the tag !x"),
-        ("a: 010", "a.yaml:1:4: a: not allowed here: 010"),
-        ("a: 0x1F", "0x1F"),
+        ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11 b.a 'a' 2"),
+        ("a: 1\na: 2", "a.yaml:2:1 a 'a' 1"),
+        ("a: &x 1", "a.yaml:1:4 a"),
+        ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4 a"),
+        ("a: !x 1", ""),
+        ("a: 010", "a.yaml:1:4 a 010"),
+        ("a: 0x1F", ""),
         ("a: 00.5", "00.5"),
-        ("a: .inf", "numbers must be finite"),
-        ("a: 1e999", "too large"),
-        ("a: 12345678901234567890", "more than 18 digits"),
-        ("? [1]\n: 2", "a key that is not plain text"),
-        ("a: 1\n---\nb: 2", "a.yaml:2:1: not allowed here: a second document"),
-        ("a: [1", "while parsing a flow sequence"),
-        ("a: 1\n\tb: 2", "a.yaml:2:1: found"),
-        ("a: \x07", "a.yaml:1:4: a character YAML does not allow"),
-        ("a:\n- b\n c: d", "a.yaml:3:3: mapping values"),
+        ("a: .inf", "numbers"),
+        ("a: 1e999", ""),
+        ("a: 12345678901234567890", "18"),
+        ("? [1]\n: 2", ""),
+        ("a: 1\n---\nb: 2", "a.yaml:2:1"),
+        ("a: [1", ""),
+        ("a: 1\n\tb: 2", "a.yaml:2:1"),
+        ("a: \x07", "a.yaml:1:4"),
+        ("a:\n- b\n c: d", "a.yaml:3:3"),
     ],
 )
 def test_refused(text, expected):
-    assert expected in complaint(text)
+    naming(complaint(text), expected)
 
 
 def test_all_mistakes_are_reported_at_once():
@@ -133,20 +132,20 @@ def test_depth_up_to_the_limit():
     for _ in range(19):
         [data] = data
     assert data == []
-    assert "more than 20 levels" in complaint("[" * 21 + "]" * 21)
+    names(complaint("[" * 21 + "]" * 21), "20")
 
 
 def test_files(tmp_path):
     path = tmp_path / "a.yaml"
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with raises(InputError, str(path)):
         load(path)
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9\r\nb: 2\r\n")
     assert load(path).data == {"a": "é", "b": 2}
     path.write_bytes(b"a: 1\nb: \xff")
-    with pytest.raises(InputError, match=r"a\.yaml:2:4: not UTF-8"):
+    with raises(InputError, "a.yaml:2:4"):
         load(path)
     path.write_bytes(b"# " + b"x" * 10_000_000)
-    with pytest.raises(InputError, match="larger than 1,000,000 bytes"):
+    with raises(InputError, "1,000,000"):
         load(path)
 
 

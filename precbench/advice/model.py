@@ -26,8 +26,7 @@ from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
 from precbench.npz import pack, unpack
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
-from precbench.solvers.base import untraced
-from precbench.solvers.memory import require_memory
+from precbench.solvers.base import require_memory, untraced
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 

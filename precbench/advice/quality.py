@@ -21,7 +21,7 @@ from precbench.statistics import (
     resampled_interval,
     resampled_test,
 )
-from precbench.strict_json import Count, Fields, Number, Text
+from precbench.strict_json import Count, Fields, Number
 from precbench.topk import TopK, resolve_k
 
 __all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
@@ -41,7 +41,7 @@ class _Measured(Fields):
 
 
 class _Beside(_Measured):
-    solver: Text
+    solver: str
     p: Number | None = None
 
 
@@ -58,7 +58,7 @@ class Quality(_Measured):
     splits: Count = 1
     held_out_rows: Count
     held_out_positives: Count
-    k: Count | Number | Text
+    k: Count | Number | str
     by_chance: Number
     boosted_trees: _Beside | None = None
 
@@ -142,9 +142,8 @@ def held_out_quality(
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
-            trees = _measured(
-                dataset, splits, k, {"solver": RECOMMENDED, "random_state": 0}, weights
-            )
+            plain = {"solver": RECOMMENDED, "random_state": 0}
+            trees = _measured(dataset, splits, k, plain, weights)
 
     labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
@@ -155,12 +154,8 @@ def held_out_quality(
     found: dict[str, Any] = _means(own, share, top)
     if trees is not None:
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        of_trees = {
-            "solver": RECOMMENDED,
-            **_means(trees, share, top),
-            "p": None if np.isnan(p) else p,
-        }
-        found["boosted_trees"] = _Beside(**of_trees)
+        means = _means(trees, share, top)
+        found["boosted_trees"] = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
     return Quality(
         split="random" if dataset.time is None else "time",
         splits=len(splits),

@@ -57,11 +57,12 @@ class Outcomes:
             rows = self._curves[dataset, solver, metric, part]
             rows = rows[rows["checkpoint"] == checkpoint]
         folds = self.run.folds
+        # The folds of a repetition are successive splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """See that times may be compared: of one run, on one machine."""
+        """Raise unless times may be compared: of one run, on one machine."""
         runs = self.runs(dataset, solvers)
         if len(runs) > 1 or "" in runs:  # the first versions did not note the run
             raise MissingError("timed in different runs: run it again with --timing --force")
@@ -209,11 +210,11 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
         if not folder.is_dir():
             raise InputError(f"no folder {folder}: precbench run creates it")
         for path in _in(folder, "values.csv"):
-            about, values = read_values(path)
+            description, values = read_values(path)
             evidence.found = True
-            if not about["smoke"]:
-                _refuse_second(paths, about["name"], path)
-                evidence.values[about["name"]] = values
+            if not description["smoke"]:
+                _refuse_second(paths, description["name"], path)
+                evidence.values[description["name"]] = values
         for path in _in(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True

@@ -96,7 +96,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         it: an exact number needs neither data nor a run, "no config" and "not testable" do not
         depend on them, and "no power" was measured: the spread of ours hides now what it showed.
     """
-    found = []
+    changed = []
     before = {row.id: row for row in reference}
     for row in ledger:
         old = before.get(row.id)
@@ -104,10 +104,10 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
             continue
         if row.verdict.rank is not None:
             worse = row.verdict.rank > old.verdict.rank
-            found.append(Change(row.id, old.verdict, row.verdict, worse))
+            changed.append(Change(row.id, old.verdict, row.verdict, worse))
         elif row.kind == "exact" or row.verdict.is_fixed or row.verdict.is_settled:
-            found.append(Change(row.id, old.verdict, row.verdict, worse=True))
-    return found
+            changed.append(Change(row.id, old.verdict, row.verdict, worse=True))
+    return changed
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:

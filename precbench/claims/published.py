@@ -267,23 +267,23 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each with the first claim that has it
-    for found in _found(published, common):
+    for entry in _found(published, common):
         problems: list[Problem] = []
         fields = {
-            name: _filled(value, found.values, (*found.at(name), name), problems)
-            for name, value in found.fields.items()
+            name: _filled(value, entry.values, (*entry.at(name), name), problems)
+            for name, value in entry.fields.items()
         }
         name, kind = fields.get("id"), str(fields.get("kind", ""))
         if name is not None:
             fields["id"] = f"{published.paper}/{name}"
-        problems += at((*found.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
+        problems += at((*entry.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
         try:
             if not problems:
-                yield found.keys, KINDS[kind].model_validate(fields)
+                yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for e in error.errors():
                 loc = e["loc"]
-                place = found.at(str(loc[0])) if loc else found.keys
+                place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), e["msg"]))
         for problem in problems:
             mistakes.setdefault(problem, f"{name}: " if name else "")
@@ -350,14 +350,14 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
             "first_printed": row.printed[0],
         }
     for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
-        about = {
+        cell = {
             "id": f"{table.id}/{column}/{name}",
             "where": f"{table.where}, {name}, {column}",
             "kind": table.kind,
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
-        yield column, _merged(table.common, trend, fields, row.fields, exception, about)
+        yield column, _merged(table.common, trend, fields, row.fields, exception, cell)
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:

@@ -109,10 +109,10 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a printed number such as 17,160.17 or 2.73*10^3")
-    whole, decimals = match[1].replace(",", ""), match[2] or ""
+    digits, decimals = match[1].replace(",", ""), match[2] or ""
     power = 3 if match[4] else int(match[3] or 0)
     exponent = power + power_of_ten
-    return Printed(float(f"{whole}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
+    return Printed(float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
@@ -179,12 +179,13 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     list of Placement
         One for each row.
     """
-    found = [_how_far(printed, samples) for printed, samples in rows]
+    distances = [_how_far(printed, samples) for printed, samples in rows]
     with np.errstate(divide="ignore"):
-        each = np.log([far.each for far in found])
-        ours = np.log([far.printed for far in found])
+        each = np.log([far.each for far in distances])
+        ours = np.log([far.printed for far in distances])
     middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
     farthest = ((each.T - middle) / (high - middle)).max(axis=1)
+    # Beyond this one, and only there, `p_of_all` is at most the level.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
     relative = (ours - middle) / (high - middle)
@@ -194,7 +195,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
             percentile=100 * ((samples < printed) + 0.5 * (samples == printed)).mean(axis=0),
             p=_share(each[i] >= ours[i]),
             p_of_all=_share(farthest >= relative[i]),
-            smallest_error=np.sqrt(limits[i]) * found[i].unit,
+            smallest_error=np.sqrt(limits[i]) * distances[i].unit,
         )
         for i, (printed, samples) in enumerate(rows)
     ]
@@ -228,6 +229,8 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
     outside = np.abs(axes[~kept] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
     fixed = np.abs(axes[~kept]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):
+        # Each repetition against the n - 1 others, in closed form: leaving one out changes the
+        # covariance by a matrix of rank one.
         each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     return _Far(

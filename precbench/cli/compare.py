@@ -97,7 +97,7 @@ def compare(options: CompareOptions) -> int:
         if options.config.exists() and options.config.samefile(file):
             raise InputError(f"--config {options.config} is the file of the rows: name another")
         with writing(options.config, "choose another place", refused=InputError):
-            write_whole({options.config: contest.config.encode()})
+            write_whole({options.config: contest.config})
     experiment = contest.experiment
     n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
     console.print(

@@ -1,17 +1,41 @@
 """Groups of commands, which are imported when they are given."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from precbench.cli.streams import harmless_streams
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
 from precbench.interrupts import INTERRUPTED, interruptible
+from precbench.text import visible
+
+
+class _Harmless:
+    """A stream that writes `visible` text."""
+
+    def __init__(self, stream: Any):
+        self.rich_proxied_file = stream  # rich writes there what `Screen` has made visible
+
+    def write(self, text: str) -> int:
+        return self.rich_proxied_file.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def harmless_streams() -> Iterator[None]:
+    """Make visible all that is printed, be it a path, a title, a cell or a library's message."""
+    with (
+        redirect_stdout(_Harmless(sys.stdout)),
+        redirect_stderr(_Harmless(sys.stderr)),
+    ):
+        yield
 
 
 class InGroups(TyperCommand):

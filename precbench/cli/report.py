@@ -45,7 +45,7 @@ def write_pages(
     written = [folder / PAGE for folder in folders]
     if folders != [results]:
         index = results / "index.html"
-        write_whole({index: index_page(pages).encode()})
+        write_whole({index: index_page(pages)})
         written.insert(0, index)
         if not as_json:
             print(index)

@@ -2,37 +2,39 @@
 
 import itertools
 import json
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from precbench.cli import completion
-from precbench.cli.kept import Kept, Shown
 from precbench.cli.options import JSON, MIRROR, takes
 from precbench.cli.screen import Progress, Screen, measuring, screen
-from precbench.cli.tables import OnScreen
-from precbench.errors import InputError, did_you_mean
+from precbench.data.cards.load import data_hash
+from precbench.errors import InputError, PrecbenchError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
-from precbench.experiment.sections import MOST_SPLITS
+from precbench.experiment.config import read_config
+from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
 from precbench.files import writing
-from precbench.report.table import Table
-from precbench.store import RETRIED, Store
+from precbench.locations import shipped
+from precbench.sources import digest, plugged_in, state
+from precbench.store import RETRIED, Store, package_versions
+from precbench.strict_json import Fields, checked, load
 from precbench.text import count, one_line
+from precbench.yaml.document import extended
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from precbench.experiment.plan import Plan
     from precbench.experiment.shard import Shard
     from precbench.report.folder import Figures, Report
@@ -44,6 +46,11 @@ _RERUN = {
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
 }
+_SHOWN = "shown.json"
+_ELSEWHERE = ("trials", "running", ".lock", "asked.json", _SHOWN)
+_ONCE = ("force", "rerun", "timing", "dry_run", "shard")
+_NO_MATTER = ("jobs", "cluster", "cluster_wait", "out", "as_json", "quiet", "verbose", "events")
+_CODE = (Path(__file__).parents[1], *map(shipped, ("configs", "datasets", "results/reference")))
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
@@ -212,9 +219,11 @@ class RunOptions:
     @property
     def chosen_shard(self) -> "Shard | None":
         """Which shard to run."""
+        if self.shard is None:
+            return None
         from precbench.experiment.shard import Shard
 
-        return None if self.shard is None else Shard.parse(self.shard)
+        return Shard.parse(self.shard)
 
     @property
     def ended_so(self) -> frozenset[str]:
@@ -260,12 +269,84 @@ def has_failed(summary: dict[str, Any]) -> bool:
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
+class _Shown(Fields):
+    """What a run has shown; of its data sets the cards, and whether a stand-in will do."""
+
+    digest: str
+    cards: dict[str, bool]
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run has shown, beside one digest of that and of all that it has read and left.
+
+    A run that would find the same shows it again without scikit-learn, pandas and matplotlib.
+    Files count by name, size and times, as for make.
+    """
+
+    store: Store
+    options: RunOptions
+    begun: str
+    """A digest of what the run reads as it begins, data and records apart."""
+
+    @classmethod
+    def find(cls, config: str, options: RunOptions) -> "Kept | None":
+        """Return where a run of a config keeps what it shows, None if it keeps nothing."""
+        document, home = read_config(config)
+        about = extended(document, home).data
+        if not isinstance(about, dict) or not isinstance(about.get("name"), str):
+            return None
+        asked = {k: v for k, v in asdict(options).items() if k not in (*_NO_MATTER, *_ONCE)}
+        listed = about["datasets"] if isinstance(about.get("datasets"), list) else []
+        values = [value for entry in listed if isinstance(entry, dict) for value in entry.values()]
+        named = (place_of(home, value) for value in values if isinstance(value, str))
+        own = filter(os.path.isfile, named)  # false also for a name that is too long
+        versions = [sys.version, package_versions(), *plugged_in()]
+        begun = digest([about, asked, versions, *(state(place) for place in (*_CODE, *own))])
+        return cls(Store(options.folder(about["name"])), options, begun)
+
+    def shown(self) -> dict[str, Any] | None:
+        """Return what this run would show, None if it has to find out."""
+        if any(getattr(self.options, name) for name in _ONCE):
+            return None
+        try:
+            kept = checked(load((self.store.folder / _SHOWN).read_bytes()), _Shown)
+            same = kept.digest == self._digest(kept.cards, self.records(), kept.content)
+        except (OSError, ValueError, PrecbenchError):  # none, edited, or without its data
+            return None
+        return kept.content if same else None
+
+    def records(self) -> str:
+        """Return a digest of the records."""
+        return digest(state(self.store.folder / "trials"))
+
+    def keep(self, content: dict[str, Any], plan: "Plan", records: str) -> None:
+        """Keep what was shown of these records."""
+        cards = {
+            getattr(entry, "card", entry.name): self.options.stand_ins
+            and getattr(entry, "on_missing", "error") == "stand-in"
+            for entry in plan.experiment.datasets
+            if entry.name in plan.datasets and isinstance(entry, NamedData | StreamedCard)
+        }
+        same = self._digest(cards, records, content)
+        shown = {"digest": same, "cards": cards, "content": content}
+        self.store.write_text(_SHOWN, json.dumps(shown, default=vars, indent=1) + "\n")
+
+    def _digest(self, cards: dict[str, bool], records: str, content: dict[str, Any]) -> str:
+        hashes = [
+            data_hash(card, self.options.mirror, "stand-in" if stand_in else "error")
+            for card, stand_in in cards.items()
+        ]
+        left = state(self.store.folder, _ELSEWHERE)
+        return digest([self.begun, cards, hashes, records, left, content])
+
+
 def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
     """Return a function that runs a config, or shows again what the last run has shown."""
     kept = Kept.find(name, options)
-    shown = kept and kept.shown()
-    if kept and shown:
-        return partial(_show_again, shown, kept.store, options)
+    if kept is not None and (shown := kept.shown()) is not None:
+        return partial(_show_again, kept.store, options, **shown)
     return prepared(load_config(name), options, kept, name)
 
 
@@ -315,16 +396,22 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _show_again(
-    shown: Shown, store: Store, options: RunOptions, _: "Cluster | None" = None
+    store: Store,
+    options: RunOptions,
+    _: "Cluster | None" = None,
+    *,
+    announced: list[tuple[str, str]],
+    summary: dict[str, Any],
+    **shown: Any,
 ) -> dict[str, Any]:
     console = screen(quiet=options.as_json or options.quiet)
-    n = shown.summary["trials"]
-    summary = {**shown.summary, "folder": str(store.folder), "cached": n}
+    n = summary["trials"]
+    summary = {**summary, "folder": str(store.folder), "cached": n}
     about = {name: summary[name] for name in ("experiment", "folder")}
-    _announce(shown.announced, console)
+    _announce(announced, console)
     console.print(f"{n} trials, {n} of them done already, and nothing else has changed")
     _tell(options, "run", **about, trials=n, cached=n)
-    _present(shown.tables, shown.files, store, console)
+    _present(store, console, **shown)
     _tell(options, "end", **about, **{name: summary[name] for name in ("not_ok", "values")})
     return summary
 
@@ -381,9 +468,9 @@ def _run(
         tables, files = report.tables, [*_files(report)]
         if kept and not plan.absent and not to_do(plan, store, wanted=wanted):
             results = {name: value for name, value in summary.items() if name != "folder"}
-            shown = Shown(announced=announced, tables=tables, files=files, summary=results)
-            kept.keep(shown, plan, records)
-    _present(tables, files, store, console)
+            content = {"announced": announced, "tables": tables, "files": files, "summary": results}
+            kept.keep(content, plan, records)
+    _present(store, console, tables, files)
     _tell(options, "end", **about, **found)
     return summary
 
@@ -397,15 +484,16 @@ def _measure(
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
     """Measure the stored results, write the report, and return it and the final values."""
-    from precbench.report.folder import Report, write_report
-    from precbench.score import write_results
+    from precbench.score import final_values, not_ok, write_results
 
     store.require_lock()
     stored = {*store.keys()}
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
         results = write_results(plan, store, advance, config=name)
+    from precbench.report.folder import Report, write_report
+
     report = write_report(store.folder, options.figures) if len(results) else Report([], [])
-    return report, {"not_ok": _not_ok(results, part), "values": _values(results)}
+    return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
 
 
 def _shard_end(
@@ -446,7 +534,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     with store.lock():
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         report = write_report(store.folder, options.figures)
-    _present(report.tables, _files(report), store, console)
+    _present(store, console, report.tables, _files(report))
     return summary
 
 
@@ -539,24 +627,6 @@ def _tell(options: RunOptions, event: str, **facts: Any) -> None:
         stream.write(f"{line}\n")
 
 
-def _values(results: "pd.DataFrame") -> list[dict[str, Any]]:
-    """Return the mean of each final value over the splits."""
-    final = results[results["final"].eq(True) & results["value"].notna()]
-    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
-    means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
-    records: list[dict[Any, Any]] = means.to_dict("records")
-    return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
-
-
-def _not_ok(results: "pd.DataFrame", part: Experiment) -> dict[str, int]:
-    """Count the trials of a part that are not ok, by status."""
-    trials = results.loc[results["status"] != "ok"]
-    trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
-    found = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
-    return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
-
-
 def split_numbers(text: str | None) -> list[int] | None:
     """Parse ``0,2,5-8``."""
     if text is None:
@@ -610,10 +680,12 @@ def _files(report: "Report") -> Iterator[tuple[str, str]]:
 
 
 def _present(
-    tables: Iterable[Table], files: Iterable[tuple[str, str]], store: Store, console: Console
+    store: Store, console: Console, tables: Iterable[Any], files: Iterable[tuple[str, str]]
 ) -> None:
-    """Print the tables of a folder and the paths of its figures."""
-    for table in tables:
+    """Print the tables of a folder, as they are or were kept, and the paths of its figures."""
+    from precbench.cli.tables import OnScreen, Table
+
+    for table in TypeAdapter(list[Table]).validate_python(tables):
         console.print(OnScreen(table))
     console.print(f"tables and records: {store.folder}")
     for kind, place in files:

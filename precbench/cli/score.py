@@ -43,8 +43,8 @@ def score(
     apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
-    row needs some number in place of its label. Tables are read piece by piece, so they may be
-    larger than the memory. Values that are filled in, and categories that the fitted rows did not
+    row needs some number in place of its label. Tables are read in pieces, so they may be
+    larger than memory. Values that are filled in, and categories that the fitted rows did not
     have, are counted on stderr.
 
     \b

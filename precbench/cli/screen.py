@@ -62,7 +62,7 @@ def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]
     Yields
     ------
     callable
-        To be told of that many more.
+        Called with the number of trials measured since the last call.
     """
     what = "measuring the stored results"
     if console.quiet or not console.is_terminal:

@@ -14,7 +14,7 @@ from precbench.cli.options import Json
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
-from precbench.strict_json import Count, Fields, Text, checked
+from precbench.strict_json import Count, Fields, checked
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class _Making(Fields):
     rows: Count | None = None
     features: Count | None = None
     positives: Count | None = None
-    fitted: Text | None = None
-    weight: Text | None = None
-    versions: dict[Text, Text] = Field(default_factory=dict)
+    fitted: str | None = None
+    weight: str | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
 
 
 def show(

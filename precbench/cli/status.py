@@ -14,15 +14,15 @@ from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.report.table import Cell, Table
 from precbench.store import RETRIED, STATUSES, Asked, Store, stores
-from precbench.strict_json import Count, Fields, Number, Text, checked, load
+from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import duration
 
 _DONE = {*STATUSES} - {*RETRIED}
 
 
 class _Mark(Fields):
-    label: Text
-    dataset: Text
+    label: str
+    dataset: str
     split: Count
     rows_seen: Count = 0
     total: Count | None = None

@@ -28,7 +28,7 @@ def validate_configs(
 ) -> int:
     """Check configs, or files of claims, without running anything, and without their data.
 
-    Every mistake of every config is reported with its line, and what may have been meant.
+    Every mistake is reported with its line and, for a misspelt name, a suggestion.
 
     Exit code 2: there is a mistake.
 

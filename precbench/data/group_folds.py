@@ -36,12 +36,12 @@ def stratified_group_folds(
     _, group = np.unique(groups, return_inverse=True)
     sizes = np.bincount(group)
     positives = np.bincount(group, weights=is_positive).astype(np.int64)
-    codes, kind, many = np.unique(
+    codes, kind, n_groups = np.unique(
         positives * (sizes.max() + 1) + sizes, return_inverse=True, return_counts=True
     )
     n_pos, size = np.divmod(codes, sizes.max() + 1)
     of_class = np.column_stack([n_pos, size - n_pos])
-    of_kind = of_class / of_class.T.dot(many) ** 2  # the gradient of a sum of squared shares
+    of_kind = of_class / of_class.T.dot(n_groups) ** 2  # the gradient of a sum of squared shares
     weight = (of_kind * of_class).sum(axis=1)
     # Large before small, as powers of two; else at random, or the folds would be always the same.
     turns = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
@@ -50,7 +50,7 @@ def stratified_group_folds(
     dealt = np.empty((len(codes), n_folds), dtype=np.int64)
     for turn in turns:
         load = (held * of_kind[turn]).sum(axis=1) / weight[turn]
-        dealt[turn] = _level(load, held.sum(axis=1), many[turn])
+        dealt[turn] = _level(load, held.sum(axis=1), n_groups[turn])
         held += dealt[turn][:, None] * of_class[turn]
 
     shuffled = random_state.permutation(len(sizes))
@@ -61,13 +61,13 @@ def stratified_group_folds(
     return fold[group]
 
 
-def _level(load: NDArray[np.float64], rows: NDArray[np.int64], many: int) -> NDArray[np.int64]:
-    """Return how many of `many` units go to each fold, one after another to the lowest load."""
+def _level(load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int) -> NDArray[np.int64]:
+    """Return how many of `n_units` go to each fold, one after another to the lowest load."""
     order = np.lexsort([rows, load])
     ascending = load[order]
-    levels = (many + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
+    levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
     below = np.count_nonzero(levels > ascending)
     given = np.zeros(len(load), dtype=np.int64)
     given[order[:below]] = np.floor(levels[below - 1] - ascending[:below])
-    given[np.lexsort([rows, load + given])[: many - given.sum()]] += 1
+    given[np.lexsort([rows, load + given])[: n_units - given.sum()]] += 1
     return given

@@ -60,23 +60,7 @@ class Scaler:
         return self.kind != self._of_features
 
     def fit(self, X: Matrix) -> Self:
-        """Learn shift and scale, a few thousand rows at a time.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Scaler
-            This scaler.
-
-        Raises
-        ------
-        InputError
-            Standardisation of a sparse matrix, which would make it dense, or values so large that
-            their mean or variance overflows.
-        """
+        """Learn shift and scale as `fit_blocks` does, a few thousand rows at a time."""
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
@@ -181,30 +165,14 @@ class Scaler:
                 X.data[entries] /= self.scale[X.indices[entries]]
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that a saved model must carry; none where nothing was learnt.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
+        """Return the arrays that a saved model must carry; none where nothing was learnt."""
         if self.shift is None or self.scale is None:
             return {}
         return {"shift": self.shift, "scale": self.scale}
 
     @classmethod
     def from_arrays(cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]) -> Self:
-        """Rebuild a fitted scaler.
-
-        Parameters
-        ----------
-        kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
-        arrays : mapping
-            As `to_arrays` gave them.
-
-        Returns
-        -------
-        Scaler
-        """
+        """Rebuild a fitted scaler from what `to_arrays` gave."""
         scaler = cls(kind)
         scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")
         return scaler

@@ -45,17 +45,7 @@ def fitted_sampler(
 
 
 def mapped(sampler: Any, X: Matrix) -> Matrix:
-    """Map rows to random features, computed in float64 and stored in the type of the rows.
-
-    Parameters
-    ----------
-    sampler : sklearn.kernel_approximation.RBFSampler
-    X : ndarray or csr_matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_components)
-    """
+    """Map rows to random features, computed in float64 and stored in the type of the rows."""
     if X.dtype == np.float64:
         return sampler.transform(X)
     features = np.empty((X.shape[0], sampler.n_components), X.dtype)

@@ -245,12 +245,12 @@ def _parts(
                 )
             except ValueError as error:
                 raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
-        if dataset.groups is not None:
-            splitter = ms.GroupShuffleSplit(1, test_size=test_size, random_state=random_state)
-        elif stratified:
-            splitter = ms.StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
-        else:
-            splitter = ms.ShuffleSplit(1, test_size=test_size, random_state=random_state)
+        shuffles = {
+            (False, False): ms.ShuffleSplit,
+            (False, True): ms.StratifiedShuffleSplit,
+            (True, False): ms.GroupShuffleSplit,
+        }[dataset.groups is not None, stratified]
+        splitter = shuffles(1, test_size=test_size, random_state=random_state)
         return _folds(dataset, splitter)[0]
     if kind == "kfold":
         # The same folds for every index.

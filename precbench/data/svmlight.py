@@ -7,25 +7,28 @@ double nearest to the printed number. The grammar is in ``precbench/kernels/svml
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dtype, stored
-from precbench.data.packed import Source, name_of, opened
+from precbench.data.formats import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from precbench.data.dataset import Matrix
+
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 28
-MOST_ENTRIES = 2**31 - 1
+MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
+DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
     Status.BAD_LABEL: "a line must begin with its label, a finite number, found {token}",
     Status.BAD_INDEX: "expected index:value, found {token}",
@@ -40,7 +43,7 @@ _MISTAKES = {
 }
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Some rows; ``row_ends`` counts the entries up to the end of each."""
 
     data: NDArray[np.floating]
@@ -76,22 +79,24 @@ def read_svmlight(
         A malformed line or an index above `n_features` (with file, line and column), an empty
         or unreadable file, more than 2**31 - 1 entries.
     """
+    name = name_of(source)
     pieces = []
     n_entries = 0
-    for rows in _parsed(source, n_features):
-        n_entries += len(rows.data)
-        if n_entries > MOST_ENTRIES:
-            raise InputError(
-                f"{name_of(source)}: the file has more than 2**31 - 1 entries; "
-                "read it in pieces with open_stream"
-            )
-        pieces.append(rows._replace(data=stored(rows.data, dtype, name_of(source))))
+    with opened(source) as stream:
+        for _, rows in parsed(stream, name, n_features, BLOCK_BYTES):
+            n_entries += len(rows.data)
+            if n_entries > MOST_ENTRIES:
+                raise InputError(
+                    f"{name}: the file has more than 2**31 - 1 entries; read it in pieces with "
+                    "open_stream"
+                )
+            pieces.append(rows._replace(data=stored(rows.data, dtype, name)))
     if n_features is None:
         n_features = max(rows.largest_index for rows in pieces)
     return joined(pieces, n_features)
 
 
-def joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
+def joined(pieces: Iterable[Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
     """Join parsed blocks into a matrix and its labels."""
     from scipy.sparse import csr_matrix
 
@@ -108,38 +113,68 @@ def joined(pieces: Iterable[_Rows], n_features: int) -> tuple[csr_matrix, NDArra
     return X, y
 
 
-def _parsed(source: Source, n_features: int | None) -> Iterator[_Rows]:
-    """Parse the source block by block."""
-    name = name_of(source)
-    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    n_rows = 0
-    scratch = Scratch(0)
-    with opened(source) as stream:
-        for text, stop, n_lines in _whole_lines(stream, name):
-            if scratch.n_bytes < stop:
-                scratch = Scratch(len(text))
-            rows = scratch.parse(text, stop, limit, name, n_lines)
-            n_rows += len(rows.labels)
-            yield rows
+def dense_if_full(X: csr_matrix) -> Matrix:
+    """Return the rows as ndarray if more than half of the values are non-zero."""
+    return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
+
+
+def parsed(
+    stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
+) -> Iterator[tuple[bytes, Rows]]:
+    """Yield blocks of whole lines, and the rows in them."""
+    parser = Parser(name, n_features)
+    n_lines = n_rows = 0
+    while text := stream.read(block_bytes):
+        end = stream.readline(LONGEST_LINE)
+        text += end
+        if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
+            raise InputError(
+                f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
+            )
+        n_ends = text.count(b"\n")
+        if len(end) >= LONGEST_LINE and not end.endswith(b"\n"):
+            raise InputError(
+                f"{name}:{n_lines + n_ends + 1}: the line is longer than {LONGEST_LINE:,} bytes"
+            )
+        rows = parser.parse(text, n_lines)
+        yield text, rows
+        n_lines += n_ends
+        n_rows += len(rows.labels)
     if n_rows == 0:
         raise InputError(f"{name}: the file is empty: it has no line with a label")
 
 
-class Scratch:
-    """Room for the rows and entries of any text of ``n_bytes`` bytes."""
+class Parser:
+    """Parses blocks of whole lines, in room that grows with the longest one."""
 
-    def __init__(self, n_bytes: int) -> None:
-        self.n_bytes = n_bytes
+    def __init__(self, name: str, n_features: int | None) -> None:
+        self.name = name
+        self.limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
+        self._make_room(0)
+
+    def _make_room(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes  # an entry takes 4 of them or more, as in " 1:1", and a row 2
         self.data = np.empty(n_bytes // 4 + 1)
         self.indices = np.empty(n_bytes // 4 + 1, dtype=np.int32)
         self.row_ends = np.empty(n_bytes // 2 + 1, dtype=np.intp)
         self.labels = np.empty(n_bytes // 2 + 1)
         self.inexact = np.empty((n_bytes // 4 + 1, 3), dtype=np.intp)
 
-    def parse(self, text: bytearray, stop: int, limit: int, name: str, n_lines: int) -> _Rows:
-        """Parse the whole lines ``text[:stop]``, which follow `n_lines` earlier ones."""
+    def parse(self, text: bytes, n_lines: int = 0) -> Rows:
+        """Parse whole lines, which follow `n_lines` earlier ones."""
+        if not text.endswith(b"\n"):
+            text += b"\n"
+        if self.n_bytes < len(text):
+            self._make_room(len(text))
         n_rows, n_entries, n_inexact, largest, status, position = parse_block(
-            text, stop, limit, self.data, self.indices, self.row_ends, self.labels, self.inexact
+            text,
+            len(text),
+            self.limit,
+            self.data,
+            self.indices,
+            self.row_ends,
+            self.labels,
+            self.inexact,
         )
         for first, behind, slot in self.inexact[:n_inexact].tolist():
             value = float(text[first:behind])
@@ -155,11 +190,11 @@ class Scratch:
             line = n_lines + 1 + text.count(b"\n", 0, position)
             column = position - text.rfind(b"\n", 0, position)
             token = _token(text, position)
-            what = _MISTAKES[Status(status)].format(token=token, limit=limit)
+            what = _MISTAKES[Status(status)].format(token=token, limit=self.limit)
             if token.startswith("'qid:"):
                 what = f"query ids are not supported, found {token}; remove them"
-            raise InputError(f"{name}:{line}:{column}: {what}")
-        return _Rows(
+            raise InputError(f"{self.name}:{line}:{column}: {what}")
+        return Rows(
             self.data[:n_entries].copy(),
             self.indices[:n_entries].copy(),
             self.row_ends[:n_rows].copy(),
@@ -168,53 +203,9 @@ class Scratch:
         )
 
 
-def _token(text: bytearray, position: int) -> str:
+def _token(text: bytes, position: int) -> str:
     """Return the word at `position`, shortened, for a message."""
-    words = bytes(text[position : position + 40]).split(maxsplit=1)
+    words = text[position : position + 40].split(maxsplit=1)
     if not words or text[position : position + 1].isspace():
         return "nothing"
     return repr(words[0].decode("ascii", "backslashreplace"))
-
-
-def _whole_lines(stream: IO[bytes], name: str) -> Iterator[tuple[bytearray, int, int]]:
-    """Yield a buffer, how much of it is whole lines, and the number of lines before it."""
-    buffer = bytearray(BLOCK_BYTES)
-    filled = n_lines = 0
-    at_start = True
-    while True:
-        n_read = _read_into(stream, buffer, filled, name)
-        filled += n_read
-        if at_start and buffer.startswith(BYTE_ORDER_MARKS):
-            raise InputError(
-                f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
-            )
-        at_start = False
-        if n_read == 0:
-            if filled:
-                buffer[filled] = ord("\n")
-                yield buffer, filled + 1, n_lines
-            return
-        stop = buffer.rfind(b"\n", 0, filled) + 1
-        if stop:
-            yield buffer, stop, n_lines
-            n_lines += buffer.count(b"\n", 0, stop)
-            buffer[: filled - stop] = buffer[stop:filled]
-            filled -= stop
-        elif filled > LONGEST_LINE:
-            raise InputError(
-                f"{name}:{n_lines + 1}: the line is longer than {LONGEST_LINE:,} bytes"
-            )
-        elif filled == len(buffer) - 1:
-            buffer += bytes(len(buffer))
-
-
-def _read_into(stream: Any, buffer: bytearray, start: int, name: str) -> int:
-    """Fill the buffer from `start`, but for its last byte; return 0 only at the end."""
-    import lzma
-    import zlib
-
-    with memoryview(buffer) as view:
-        try:
-            return stream.readinto(view[start:-1])
-        except (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError) as error:
-            raise InputError(f"{name}: the file cannot be read: {error}") from error

@@ -4,9 +4,8 @@ Every mistake in a config is found here, before anything runs, and all are repor
 each with file, line and the nearest valid name.
 """
 
-from precbench.experiment.config import Experiment, list_configs, load_config
+from precbench.experiment.config import Experiment, Study, list_configs, load_config
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
-from precbench.experiment.study import Study
 from precbench.experiment.trial import Split, Trial
 
 __all__ = [

@@ -79,7 +79,7 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     rows = {"training": train, "test": test}
     if trial.candidates:
         rows["validation"] = train[n_fit:]
-    return {n: (int(np.count_nonzero(dataset.y[of] > 0)), len(of)) for n, of in rows.items()}
+    return {n: (int(np.count_nonzero(dataset.y[its] > 0)), len(its)) for n, its in rows.items()}
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:

@@ -30,7 +30,7 @@ class Plan:
     smoke : bool
         Whether this is the smoke size.
     absent : mapping of str to str
-        The data sets that were left out (``on_missing: skip``), and how to bring each.
+        The data sets that were left out (``on_missing: skip``), and how to provide each.
     """
 
     experiment: Experiment

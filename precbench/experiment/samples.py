@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data import Dataset, StreamedDataset, load_dataset, open_stream, stream_dataset
-from precbench.data.own.read import read_own_file
+from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.preprocess import Scaler
 from precbench.data.random_features import fitted_sampler, mapped
 from precbench.data.stream.row_stream import Keep, RowStream
@@ -53,8 +52,8 @@ def read_data(
         False turns ``on_missing: stand-in`` into an error.
     rows : int, optional
         Keep at most this many rows: a random choice, always the same, with the classes in their
-        proportions, but at least two rows, and 2 % if it has so many, of each. Of a streamed file
-        about so many rows, each chosen for itself.
+        proportions, but at least two rows of each, and 2 % if it has that many. Of a streamed file
+        about this many rows, each chosen independently.
     dtype : {"float64", "float32"}
         Type in which the rows are kept.
 
@@ -64,6 +63,8 @@ def read_data(
         A `StreamedDataset` for a streamed entry.
     """
     if isinstance(entry, StreamedFile):
+        from precbench.data import open_stream
+
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
         streamed = open_stream(entry.file, dtype=dtype, **options)
         streamed = replace(streamed, name=entry.name, title=entry.name)
@@ -72,6 +73,8 @@ def read_data(
             return streamed
         return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
     if isinstance(entry, FileData):
+        from precbench.data.own.read import read_own_file
+
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset = read_own_file(entry.file, dtype=dtype, **options)[0]
         dataset = replace(dataset, name=entry.name, split_key=None)
@@ -182,7 +185,7 @@ class Streamed:
         for solver, _ in fits:
             if not hasattr(solver, "fit_pieces"):
                 kind = type(solver).__name__
-                raise InputError(f"{kind} needs all rows at once: read them to memory")
+                raise InputError(f"{kind} needs all rows at once: read them into memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
@@ -205,14 +208,14 @@ class Streamed:
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(pairs), at_once):
             some = pairs[first : first + at_once]
-            found = np.empty((len(some), self.n_rows))
+            filled = np.empty((len(some), self.n_rows))
             start = 0
             for X, y in self.stream:
                 rows, stop = as_rows(X), start + len(y)
-                for scores, (w, intercept) in zip(found, some, strict=True):
+                for scores, (w, intercept) in zip(filled, some, strict=True):
                     scores[start:stop] = linear_scores(rows, w) + intercept
                 start = stop
-            yield from found
+            yield from filled
 
 
 def _with_intercepts(
@@ -351,15 +354,16 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         return dataset
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
-    sizes = [max(2, round(rows * len(of) / len(dataset.y))) for of in members]
+    sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, least = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
     if sizes[rare] <= least:
         sizes[rare] = min(least, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]
     kept = [
-        rng.choice(of, min(size, len(of)), replace=False)
-        for of, size in zip(members, sizes, strict=True)
+        rng.choice(numbers, min(size, len(numbers)), replace=False)
+        for numbers, size in zip(members, sizes, strict=True)
     ]
+    # In stored order, so that the provided training rows stay the first ones.
     chosen = np.sort(np.concatenate(kept))
     return replace(
         dataset,

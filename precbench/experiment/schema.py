@@ -4,9 +4,8 @@ import inspect
 from typing import Any
 
 from precbench.data import DATASETS
-from precbench.experiment.config import Experiment
+from precbench.experiment.config import Experiment, Study
 from precbench.experiment.sections import solver_defaults
-from precbench.experiment.study import Study
 from precbench.metrics import METRICS
 from precbench.solvers import SOLVERS
 
@@ -36,7 +35,7 @@ def config_schema() -> dict[str, Any]:
         definitions[name]["required"].remove("name")  # that of the file, if there is none
     definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
     entry = definitions.pop("SolverEntry")
-    shared = {name: of for name, of in entry["properties"].items() if name != "params"}
+    shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
     properties = experiment["properties"]
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *_choices(properties)]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
@@ -70,7 +69,7 @@ def _metric() -> dict[str, Any]:
     named = {
         name: {
             "type": "object",
-            "properties": {parameter: _default(of) for parameter, of in spec.parameters.items()},
+            "properties": {key: _default(value) for key, value in spec.parameters.items()},
             "additionalProperties": False,
             "description": _first_line(spec.function),
         }

@@ -11,7 +11,7 @@ import reprlib
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -79,8 +79,8 @@ def _checkpoints(value: Any) -> Any:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
     if isinstance(value, bool) or not (value == "every" or (isinstance(value, int) and value > 0)):
-        found = reprlib.repr(value)
-        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {found}"]))
+        shown = reprlib.repr(value)
+        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {shown}"]))
     return value
 
 
@@ -114,10 +114,15 @@ class NamedData(Section):
         return [*super()._keys(), "file", "stream"]  # either makes it another kind
 
 
+def place_of(folder: str | Path, file: str) -> Path:
+    """Return where a file is that a config in a folder names; of an unknown user, ``~`` stays."""
+    return Path(os.path.expanduser(Path(folder, file)))  # noqa: PTH111
+
+
 def _existing(file: Any, info: ValidationInfo) -> Any:
     if not isinstance(file, str):
         return file
-    path = Path(info.context or "", file).expanduser()
+    path = place_of(info.context or "", file)
     if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
         beside = [other.name for other in path.parent.glob("*")]
         refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
@@ -192,19 +197,6 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
 
 Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
-
-
-def _holds_path(annotation: Any) -> bool:
-    return annotation is Path or any(map(_holds_path, get_args(annotation)))
-
-
-FILE_KEYS = frozenset(
-    name
-    for kind in get_args(Data)
-    for name, field in kind.model_fields.items()
-    if _holds_path(field.annotation)
-)
-"""Keys of data sets that name a file of the user."""
 
 
 MOST_SPLITS = 100_000
@@ -290,8 +282,8 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        found = reprlib.repr(entry)
-        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {found}"]))
+        shown = reprlib.repr(entry)
+        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {shown}"]))
     [(name, params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):

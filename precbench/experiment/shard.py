@@ -18,7 +18,7 @@ __all__ = ["Shard"]
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """One of N shares of the trials of an experiment.
+    """One of N parts of the trials of an experiment.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Shard:
         InputError
             If the text is not a shard.
         """
-        found = re.fullmatch(SHARD, text)
-        shard = cls(*map(int, found.groups())) if found else cls(0, 0)
+        match = re.fullmatch(SHARD, text)
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise InputError(
-                f"--shard {text!r}: expected the number of a share and how many there are, from "
+                f"--shard {text!r}: expected the number of a shard and how many there are, from "
                 "1/10 to 10/10"
             )
         return shard

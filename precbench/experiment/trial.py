@@ -26,18 +26,12 @@ PREPARATION_VERSION = 1
 TUNING_VERSION = 1
 """Of how candidates are measured and one is chosen."""
 
-NO_NUMBERS = ("claims", "cli", "contest", "merge", "model", "papers", "quality", "report", "score")
+NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
 """Parts of the package without which a trial is trained."""
 
 _FOURIER = "fourier."
-_SOURCE = {
-    "file",
-    "labels",
-    "card",
-    "name",
-    "on_missing",
-    "time",
-}  # the hash of the data stands for it
+# The hash of the data stands for these.
+_SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
 @dataclass(frozen=True)
@@ -79,18 +73,18 @@ class Split:
 
     def description(self) -> dict[str, Any]:
         """Return all that determines the split; it does not depend on the number of repetitions."""
-        about: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
+        fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
-            about |= {"seed": self.seed, "stratified": self.stratified}
+            fields |= {"seed": self.seed, "stratified": self.stratified}
         if self.kind == "random" and self.train_size is None:
-            about["test_size"] = self.test_size
+            fields["test_size"] = self.test_size
         elif self.kind == "random":
-            about["train_size"] = self.train_size
+            fields["train_size"] = self.train_size
         elif self.kind == "time":
-            about |= {"test_size": self.test_size, "index": self.index}
+            fields |= {"test_size": self.test_size, "index": self.index}
         elif self.kind == "kfold":
-            about |= {"n_splits": self.n_splits, "index": self.fold}
-        return about
+            fields |= {"n_splits": self.n_splits, "index": self.fold}
+        return fields
 
 
 @dataclass(frozen=True)
@@ -188,7 +182,7 @@ class Trial:
 
     @property
     def code(self) -> str:
-        """A hash of the code that trains it, for its record; no part of its key."""
+        """A hash of the code that trains it, for its record; not part of its key."""
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -215,8 +209,10 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
+        # These fit nothing: the setting must not part the keys of equal numbers.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
+        # Named only where it is asked for, so that keys of earlier records still hold.
         if self.dtype != "float64":
             preprocessing["dtype"] = self.dtype
         if not isinstance(self.dataset, NamedData):
@@ -227,7 +223,7 @@ class Trial:
         if package := METRICS.package(self.metric.name):
             metric["package"] = package
         tuning = {"candidates": self.candidates, "metric": metric}
-        about = {
+        fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
             "data_sha256": data_sha256,
@@ -242,8 +238,8 @@ class Trial:
             "seed": self.seed,
         }
         if not isinstance(SOLVERS[self.solver](), LinearRanker):
-            about["parts"] = list(self.parts)
-        return about
+            fields["parts"] = list(self.parts)
+        return fields
 
 
 def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:

@@ -84,6 +84,7 @@ def solve_master(
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:
+        # Computed anew in each call, so that rounding errors of the updates below do not pile up.
         for i in range(m):
             gradient[i] = -b[i]
             for j in range(m):
@@ -100,6 +101,7 @@ def solve_master(
                 gap = gradient[j] - gradient[up]
                 if alpha[j] > 0 and gap > 0:
                     worst = max(worst, gap)
+                    # Parallel planes have no curvature: all of alpha then moves.
                     curvature = max(K[up, up] + K[j, j] - 2 * K[up, j], 1e-300)
                     gain = gap * gap / curvature
                     if gain > best:
@@ -111,6 +113,7 @@ def solve_master(
             step = (gradient[down] - gradient[up]) / curvature
             if step >= alpha[down]:
                 step = alpha[down]
+                # Exactly 0: the bundle counts planes without weight, and drops them.
                 alpha[down] = 0
             else:
                 alpha[down] -= step

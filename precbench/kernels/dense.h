@@ -52,7 +52,7 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
     ((kind) == PRECBENCH_FLOATS                                                                    \
          ? PRECBENCH_WIDENED(*(const precbench_four_floats *)((const float *)(x) + (j)))           \
          : PRECBENCH_FOUR((const double *)(x), j))
-#if defined(__x86_64__) && !defined(__clang__) /* one instruction, of which gcc makes four */
+#if defined(__x86_64__) && !defined(__clang__) /* one instruction, where gcc makes four */
 #define PRECBENCH_WIDENED(four_floats)                                                             \
     ({                                                                                             \
         precbench_four widened;                                                                    \
@@ -64,7 +64,7 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
 #endif
 #if defined(__clang__)
 #define PRECBENCH_FOUR_OF(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#else /* gcc has the other from version 12 on only */
+#else /* gcc has __builtin_shufflevector only from version 12 on */
 #define PRECBENCH_FOUR_OF(a, b, i, j, k, l) __builtin_shuffle(a, b, (precbench_places){i, j, k, l})
 #endif
 #define PRECBENCH_TWO_OF_FOUR(x, j, kind)                                                          \
@@ -78,7 +78,7 @@ PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int k
     return kind == PRECBENCH_FLOATS ? (const void *)((const float *)x + j) : (const double *)x + j;
 }
 
-/* Ask for the row that is so many rows after x; far means into the second cache. */
+/* Ask for the row n_rows after x; far means into the second cache. */
 PRECBENCH_ROW void precbench_ask(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind,
                                  const int far)
 {
@@ -236,8 +236,8 @@ PRECBENCH_ROW void precbench_dots_wide(const void *const *rows, const int kind, 
     *(precbench_four *)out = v + last;
 }
 
-/* So many rows at a time go through all weight vectors, for which they are read once; a single one
- * through four of these at once, which change places with the rows. */
+/* Rows, `at_once` at a time, go through all weight vectors and are read once for these; a single row
+ * goes through four vectors at once, which take the places of the rows. */
 PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const int kind,
                                       const int *rows, ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,
                                       const double **weights, ptrdiff_t n_candidates,
@@ -410,7 +410,7 @@ PRECBENCH_ROW void precbench_score_sparse_by(const void *x, const int kind, cons
         }
 }
 
-/* Score n sparse rows, of a matrix with so many entries. */
+/* Score n sparse rows of a matrix with n_stored entries. */
 static inline void precbench_score_sparse(const void *x, int kind, const int *columns,
                                           const int *starts, ptrdiff_t n_stored, const int *rows,
                                           ptrdiff_t n, const double *w, double *scores)
@@ -526,7 +526,7 @@ PRECBENCH_ROW void precbench_sparse_axpy(double a, const void *x, const int kind
     }
 }
 
-/* Whether all values are numbers: 0 times anything else is none. */
+/* Whether all values are finite: 0 times any other is NaN. */
 static inline int precbench_all_finite(const double *x, ptrdiff_t n)
 {
     precbench_pair a0 = {0, 0}, a1 = {0, 0};

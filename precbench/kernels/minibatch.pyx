@@ -103,6 +103,7 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
+    # Not by 0: k is at most n_pos, so each false positive leaves a positive out.
     share = <double>n_false / n_missed
     if only_first:
         share = 1
@@ -119,6 +120,7 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
 cdef void avg_coef(Batch* batch) noexcept nogil:
     """Algorithm 4: the best number k' of positives kept on top, by prefix sums."""
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, kept
+    # With fewer than k negatives, the rest of the k first can only be positives.
     cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
     cdef const double* s = batch.scores
@@ -166,6 +168,7 @@ cdef void max_coef(Batch* batch) noexcept nogil:
     batch.n_first = m
     for j in range(m):
         if not 1 + s[batch.first[j]] - s[batch.second[j]] > 0:
+            # Later pairs have lower negatives and higher positives.
             break
         batch.coef[batch.first[j]] = 1
         batch.coef[batch.second[j]] = -1
@@ -183,6 +186,7 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
         )
         for j in range(batch.k):
             batch.coef[batch.second[j]] = -1
+    # In place: this candidate's scores of the batch are not read again.
     for j in range(batch.n - batch.n_pos):
         batch.scores[batch.neg[j]] += 1
     select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first, batch.scratch)
@@ -203,6 +207,7 @@ cdef void count_pairs(
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
     cdef const double* s = batch.scores
     sort_selection(s, few, n_few, not few_are_pos, batch.scratch)
+    # The highest negatives are negated, which is exact, so that either list ascends.
     for j in range(n_few):
         batch.scratch[j] = s[few[j]] if few_are_pos else -(1 + s[few[j]])
     for j in range(n_many):
@@ -247,6 +252,7 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     cdef int top
     for j in range(batch.n - n_pos):
         heap[m] = batch.neg[j]
+        # A lower one never pays: what it adds, 2 a n / (size (size + 1)), is below 1/2.
         m += s[batch.neg[j]] > -0.5
     make_heap(s, heap, m, False)
     for j in range(n_pos):
@@ -328,6 +334,7 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
         norm += w[j] * w[j]
     norm = sqrt(norm)
     if norm == INFINITY:
+        # Scaling by radius / inf would silently give 0.
         w[0] = NAN
     elif norm > radius:
         for j in range(n):

@@ -74,6 +74,7 @@ cdef inline void add_dense(
     cdef Py_ssize_t a
     for a in range(n):
         sums[a] += z[a]
+        # From the diagonal on: only the upper triangle is written.
         precbench_axpy(z[a], z + a, products + a * (n + 1), n - a)
 
 

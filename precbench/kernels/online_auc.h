@@ -26,7 +26,7 @@ PRECBENCH_ROW void precbench_compare_with(const double *x, const double *z, doub
 {
     for (ptrdiff_t j = 0; j < n; j++)
         difference[j] = sign * (x[j] - z[j]);
-    if (wide) { /* beside two rows of nothing */
+    if (wide) { /* two of the four rows stay 0 */
         const void *rows[2] = {w, difference};
         precbench_dots_wide(rows, PRECBENCH_DOUBLES, 2, difference, PRECBENCH_DOUBLES, n, sums);
     } else

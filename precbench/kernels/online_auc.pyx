@@ -97,6 +97,7 @@ cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexc
             norm += w * w
             slope += w * w / (h[j] + nu)
         norm = sqrt(norm)
+        # The last digits of the norm are rounding.
         if not norm > radius * (1 + 1e-14):
             break
         nu += norm * norm / slope * (norm - radius) / radius
@@ -175,6 +176,7 @@ def oam_pass(
             sign = 1 if label else -1
             unpack(&X, order[position], x)
             n_kept = min(size, counts[1 - label])
+            # C_t: a kept row stands for count / size rows of its class.
             most = C / 2 * max(1.0, <double>counts[1 - label] / size)
             score = precbench_dot(x, weights, d)
             kept = &reservoirs[1 - label, 0, 0]
@@ -265,6 +267,7 @@ def pgd_pass(
                 precbench_multiply(&moments[0, 0], d, weights, d, g)
                 error = score - (1 if label else -1)
                 for j in range(d):
+                    # The label y_j is -1 in s0 and +1 in s1.
                     g[j] = g[j] * (1 / n) - ((error - 1) * s0[j] + (error + 1) * s1[j]) / n
                 mean_score = (precbench_dot(s0, weights, d) + precbench_dot(s1, weights, d)) / n
                 precbench_axpy(-eta[position - start], g, weights, d)
@@ -314,6 +317,7 @@ def adaoam_pass(
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, sign, score, mean_score, norm
+    # At w = 0 the objective is 1/2, which reg/2 |w|^2 exceeds outside of this ball.
     cdef double radius = 1 / sqrt(reg)
     cdef bint averaging = w_sum.shape[0] > 0
     cdef Rows X = rows_of(data, indices, indptr, d)

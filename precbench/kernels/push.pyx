@@ -71,6 +71,7 @@ def class_sums(
                 tops[c] = max(tops[c], rates[c] * scores[i])
             for c in range(2):
                 if tops[c] > peaks[c]:
+                    # At first exp(-inf) = 0, times sums that are 0.
                     scale = exp(peaks[c] - tops[c])
                     peaks[c] = tops[c]
                     totals[c] *= scale
@@ -79,6 +80,7 @@ def class_sums(
             for i in range(first, last):
                 c = labels[i] < 0
                 e = exp(rates[c] * scores[i] - peaks[c])
+                # Far from the peak e underflows to 0, and the row need not be read again.
                 if e > 0:
                     totals[c] += e
                     row_axpy(&X, i, e, &sums[c, 0])
@@ -215,6 +217,7 @@ def line_search(
                 high = step
             proposal = step - slope / curvature if curvature > 0 else INFINITY
             tol = 1e-9  # Newton's method then has all digits
+            # Without a bracket, a step where the curvature nearly vanishes could go anywhere.
             if isinf(low) or isinf(high):
                 most = reach + 4 * fabs(step)
                 if not fabs(proposal - step) <= most:
@@ -262,6 +265,7 @@ def pair_heights(
             if logistic and peak > SMALL:
                 for j in range(starts[m], stops[m]):
                     z = score - scores[upper[j]]
+                    # ln(1 + e^z), without overflow for large z.
                     total += max(z, 0.0) + log1p(exp(-fabs(z)))
                 log_heights[m] = log(total)
             else:

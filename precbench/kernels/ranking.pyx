@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, sqrt
 from precbench.kernels.select cimport count_below, kth_largest
 
 cdef enum:
-    SAMPLE_SIZE = 1024  # scores that tell about where the cut is
+    SAMPLE_SIZE = 1024  # scores from which the place of the cut is estimated
 
 
 cdef double bar_of_sample(
@@ -18,18 +18,20 @@ cdef double bar_of_sample(
     double share,
     double* sample,
 ) noexcept nogil:
-    """Return a score that a share of the rows and few others reach, likely; no score for few rows.
+    """Return a score that most likely a share of the rows and few others reach, -inf for few rows.
     """
     cdef Py_ssize_t i, j, m = 0
     cdef double rank
     if n < 4 * SAMPLE_SIZE:
         return -INFINITY
     for j in range(SAMPLE_SIZE):
+        # Evenly spaced: a kernel draws no random numbers.
         i = j * (n // SAMPLE_SIZE)
         if rows != NULL:
             i = rows[i]
         sample[m] = s[i]
         m += 1 if member == NULL else member[i]
+    # Three standard deviations beyond the expected rank: the bar is seldom too high.
     rank = m * share + 3 * sqrt(m * share * (1 - share)) + 1
     return kth_largest(sample, m, <Py_ssize_t>rank) if rank < m else -INFINITY
 
@@ -102,8 +104,10 @@ def top_rows(
         bar = bar_of_sample(s, listed, marks, n, <double>count / n_listed, &values[0])
         m = reaching(bar, s, listed, marks, n, &candidates[0], &values[0])
         if m < count:
+            # The bar was too high after all.
             m = reaching(-INFINITY, s, listed, marks, n, &candidates[0], &values[0])
         bar = kth_largest(&values[0], m, count)
+        # The tied rows are written behind those above, whose number is known first.
         for j in range(m):
             tied += values[j] > bar
         for j in range(m):
@@ -172,6 +176,7 @@ def count_pairs(
         if 0 < steps.high - steps.low < INFINITY:
             steps.per_unit = (m - 1) / (steps.high - steps.low)
         if steps.per_unit == INFINITY:
+            # The range is subnormal: one step holds all.
             steps.per_unit = 0
         for i in range(m):
             heads[i] = 0

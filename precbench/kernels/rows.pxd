@@ -122,6 +122,7 @@ cdef inline double row_dot(const Rows* X, Py_ssize_t i, const double* w) noexcep
     cdef const int* columns
     if X.indptr == NULL:
         x = precbench_from(X.data, i * X.n_cols, X.kind)
+        # The kind is written out, so that each call is inlined for one type of values.
         if X.kind == FLOATS:
             return precbench_row_dot(x, FLOATS, w, X.n_cols)
         return precbench_row_dot(x, DOUBLES, w, X.n_cols)

@@ -7,10 +7,10 @@ from libc.math cimport INFINITY, sqrt
 from libc.string cimport memcpy, memset
 
 cdef enum:
-    FEW = 8  # up to so many are kept in a heap, more are cut off at their last score
+    FEW = 8  # up to this many are kept in a heap; of more, the last score is found first
     CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
     BUCKETS = 2  # for each score that is sorted
-    SAMPLE = 32  # scores that tell about where the cut is
+    SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
 cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:
@@ -52,6 +52,7 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
         a = values[low]
         b = values[(low + high) // 2]
         c = values[high - 1]
+        # The median of three, with which a sorted list is cut in half.
         pivot = max(min(a, b), min(max(a, b), c))
         above = low
         for j in range(low, high):
@@ -100,6 +101,7 @@ cdef inline Py_ssize_t shortlist(
     """Choose the k largest of n signed scores, and as few others as a sample allows."""
     cdef Py_ssize_t j, m = 0
     cdef double share = <double>k / n, value, bar
+    # Two standard deviations beyond the expected rank, so that the bar is seldom too high.
     cdef Py_ssize_t rank = <Py_ssize_t>(SAMPLE * share + 2 * sqrt(SAMPLE * share * (1 - share))) + 1
     if n >= 4 * SAMPLE and rank <= SAMPLE * 3 // 4:
         for j in range(SAMPLE):
@@ -110,6 +112,7 @@ cdef inline Py_ssize_t shortlist(
             chosen[m] = candidates[j]
             values[m] = value
             m += value >= bar
+        # Otherwise the bar was too high, and all are taken.
         if m >= k:
             return m
     for j in range(n):
@@ -201,7 +204,9 @@ cdef inline bint spread_out(
         high = max(high, s[first[j]])
     width = high - low
     if width > 0:
+        # Less 1, so that the far end falls into the last bucket and not behind it.
         scale = (BUCKETS * k - 1) / width
+    # The width of huge scores overflows, the scale of subnormal ones.
     if not (width < INFINITY and scale < INFINITY):
         return False
     memset(starts, 0, BUCKETS * k * sizeof(int))
@@ -229,6 +234,7 @@ cdef inline void sort_selection(
     cdef Py_ssize_t n, j
     cdef int moving
     if k <= FEW or spread_out(s, first, k, from_top, <int*>scratch):
+        # Insertion: the rows are few, or move within buckets that are in order.
         for n in range(1, k):
             moving = first[n]
             j = n

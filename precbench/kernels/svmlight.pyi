@@ -16,7 +16,7 @@ class Status(IntEnum):
     BAD_VALUE = ...
 
 def parse_block(
-    text: bytearray | memoryview,
+    text: bytes | bytearray | memoryview,
     stop: int,
     limit: int,
     data: NDArray[np.float64],

@@ -61,6 +61,7 @@ cdef inline Number read_number(
     first_digit = at
     while is_digit(text[at]):
         mantissa = 10 * mantissa + (text[at] - c'0')
+        # Leading zeros do not count: they take no room in the mantissa.
         n_digits += n_digits != 0 or mantissa != 0
         at += 1
     n_seen = at - first_digit
@@ -83,6 +84,7 @@ cdef inline Number read_number(
         if not is_digit(text[at]):
             return INVALID
         while is_digit(text[at]):
+            # More could overflow, and as large an exponent is inexact whatever the fraction.
             if written < LARGEST_WRITTEN:
                 written = 10 * written + (text[at] - c'0')
             at += 1
@@ -139,6 +141,7 @@ def parse_block(
         while at < stop:
             while p[at] == c' ' or p[at] == c'\t':
                 at += 1
+            # The text ends with a newline, so that a byte follows the \r.
             if p[at] == c'\r' and p[at + 1] == c'\n':
                 at += 1
             if p[at] == c'\n':
@@ -177,6 +180,7 @@ def parse_block(
                     break
                 start = at
                 index = 0
+                # Ends before the index can overflow.
                 while is_digit(p[at]) and index <= limit:
                     index = 10 * index + (p[at] - c'0')
                     at += 1

@@ -24,6 +24,7 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
             elif labels[i] < 0 and (first_neg or point[i] < too_low):
                 too_low = point[i]
                 first_neg = False
+        # Halved one by one, since the sum of both may overflow.
         shift = too_high if too_high <= too_low else too_low / 2 + too_high / 2
         while too_low < too_high:
             total = 0
@@ -37,6 +38,7 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
                 elif labels[i] < 0 and value < 0:
                     total += value
                     n_neg += 1
+            # With the same entries as before, the last step has solved the piece exactly.
             if total == 0 or (n_pos == n_pos_before and n_neg == n_neg_before):
                 break
             if total > 0:

@@ -21,6 +21,7 @@ REFERENCE = "logistic-regression"
 MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
+_VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear")
 _WANTED = 0.1  # difference that a list should show, as a share of the best's hits
 _RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
@@ -33,8 +34,8 @@ class Choice:
     Attributes
     ----------
     decided : bool
-        Whether the list can decide: the best is surely better than chance, some other method is
-        surely worse or equivalent, and logistic regression is not undecided.
+        Whether the list can decide: the best is significantly better than chance, some other method
+        is equivalent or significantly worse, and logistic regression is not undecided.
     recommended : str
         The simplest of the best and its equivalents: logistic regression before other linear
         methods, these before random features, these before other methods, among equals the better
@@ -43,7 +44,7 @@ class Choice:
         The method with the best mean.
     equivalent : list of str
         Those whose difference from the best lies within `margin`, with its whole 95 % interval, and
-        which are surely better than chance.
+        which are significantly better than chance.
     worse : list of str
         Those significantly worse than the best, and not equivalent.
     undecided : list of str
@@ -104,7 +105,7 @@ class Choice:
     @property
     def incomplete(self) -> dict[str, int]:
         """Methods with results on some splits only, and on how many; none of them is the best."""
-        numbers = {name: int(of["n"]) for name, of in self.methods.items()}
+        numbers = {name: int(row["n"]) for name, row in self.methods.items()}
         return {name: n for name, n in numbers.items() if 0 < n < self.splits}
 
     @property
@@ -150,20 +151,20 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         raise InputError(f"no method has a result ({reasons})")
     margin = max(1.0, MARGIN * k * values["mean"].iloc[0])
     values = _judged(values, k, margin, n_pos / n_rows)
-    of = {verdict: values[values["verdict"] == verdict] for verdict in _VERDICTS}
-    names = {verdict: of[verdict]["solver"].tolist() for verdict in _VERDICTS}
-    alike = pd.concat([of["best"], of["equivalent"]])
+    rows = {verdict: values[values["verdict"] == verdict] for verdict in _VERDICTS}
+    names = {verdict: rows[verdict]["solver"].tolist() for verdict in _VERDICTS}
+    alike = pd.concat([rows["best"], rows["equivalent"]])
     simple = [
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
-    best = of["best"].iloc[0]
+    best = rows["best"].iloc[0]
     decided = bool(
         best["low"] > n_pos / n_rows
         and (names["equivalent"] or names["worse"])
         and REFERENCE not in names["undecided"]
     )
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "decided": decided,
         "recommended": alike["solver"].iloc[simple.index(min(simple)) if decided else 0],
         "best": best["solver"],
@@ -176,12 +177,9 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         "splits": int(values["n"].max()),
         "splits_asked": _n_asked(run, dataset),
         "margin": margin,
-        "needed": None if decided else _needed(of["undecided"], best["mean"], data["positives"]),
+        "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
     }
-    return Choice(**found, text=_paragraph(Choice(**found, text="")))
-
-
-_VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
+    return Choice(**fields, text=_paragraph(Choice(**fields, text="")))
 
 
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
@@ -206,7 +204,7 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
-    """Return about how many positives would halve the intervals to `_WANTED` of the best's hits."""
+    """Return with about how many positives the intervals would be `_WANTED` of the hits to a side."""
     half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half.empty or best <= 0:
         return None
@@ -224,19 +222,19 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
     results = run.results[(run.results["dataset"] == dataset) & (run.results["metric"] == metric)]
     summary = summarise(results, test_shares=run.test_shares).set_index("solver")
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    whole = summary["n"] == summary["n"].max()  # the others failed on some splits
-    means = pd.Series(levels(summary["mean"].where(whole)), summary.index)
+    complete = summary["n"] == summary["n"].max()  # the others failed on some splits
+    means = pd.Series(levels(summary["mean"].where(complete)), summary.index)
     means = means.sort_values(ascending=False, kind="stable")
     best, share = str(means.index[0]), run.test_shares.get(dataset)
     trials = final_values(results)
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
-    found = []
+    table = []
     for solver, row in summary.loc[means.index].iterrows():
         pair = of_trials[[best, solver]].dropna().to_numpy() if solver != best else np.empty((0, 2))
         gap = [np.nan] * 4
         if len(pair) and share is not None:
             gap = list(resampled_test(pair[:, 0], pair[:, 1], share))
-        found.append(
+        table.append(
             {
                 "solver": str(solver),
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
@@ -246,7 +244,7 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
                 **row[["chosen", "outcomes"]],
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 def _paragraph(choice: Choice) -> str:
@@ -254,25 +252,25 @@ def _paragraph(choice: Choice) -> str:
     taken, best, reference = methods[choice.recommended], methods[choice.best], None
     if choice.recommended != REFERENCE and methods.get(REFERENCE, {}).get("n") == choice.splits:
         reference = methods[REFERENCE]
-    found = (
+    hits = (
         f"{choice.recommended} with about {_hits(choice, taken['mean'])} hits"
         f"{_interval(choice, taken['low'], taken['high'])} among the first {choice.k:,} of "
         f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
     )
     if reference:
-        found += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
+        hits += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
         if reference["verdict"] == "worse":
             ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
-            found += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
+            hits += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
     if choice.decided:
-        sentences = [f"Recommended: {found}"]
+        sentences = [f"Recommended: {hits}"]
     else:
         sentences = [
             f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
             f"list, {_undecided_because(choice)}",
-            f"If you have to take one: {found}; it has found most, maybe by luck",
+            f"If you have to take one: {hits}; it has found most, maybe by luck",
         ]
-        if choice.needed and choice.needed > choice.positives:
+        if choice.needed:
             share = f"{_WANTED:.0%}".replace("%", " %")
             sentences.append(
                 f"A difference of {share} would show with about {choice.needed:,} positives in the "
@@ -285,7 +283,7 @@ def _paragraph(choice: Choice) -> str:
         sentences.append(f"It is the simplest that is as good as the best; {more}")
     margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
     others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
-    if choice.equivalent and choice.decided:
+    if choice.equivalent:
         sentences.append(f"Equivalent, within {margin}: {', '.join(others)}")
         sentences.append(f"The fastest of these is {choice.fastest}")
     if choice.undecided and choice.splits > 1:
@@ -306,10 +304,10 @@ def _undecided_because(choice: Choice) -> str:
     if choice.splits < 2:
         return "and differences between methods cannot be tested on one split"
     if choice.methods[choice.best]["low"] <= choice.by_chance:
-        return "and no method is surely better than chance"
+        return "and no method is significantly better than chance"
     if REFERENCE in choice.undecided:
-        return f"and no method is surely better than {REFERENCE}"
-    return "and no two methods surely differ"
+        return f"and no method is significantly better than {REFERENCE}"
+    return "and no difference between methods is significant"
 
 
 def _splits(choice: Choice) -> str:
@@ -349,19 +347,18 @@ def choice_table(choice: Choice, title: str) -> Table:
     header = ["method", f"hits in {choice.k:,}", "95 % interval", "behind", "95 % interval"]
     header += [f"prec@{choice.k:,}", "seconds"]
     rows = []
-    for solver, of in choice.methods.items():
-        if not np.isfinite(of["mean"]):
+    for solver, row in choice.methods.items():
+        if not np.isfinite(row["mean"]):
             rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
             continue
         is_best = solver == choice.best
-        hits = _hits(choice, of["mean"])
-        hits += _MARKS.get(of["verdict"], "")
+        hits = _hits(choice, row["mean"]) + _MARKS.get(row["verdict"], "")
         behind = ["", ""]
         if not is_best:
-            behind = [_hits(choice, of["behind"], False)]
-            behind += [_ends(choice, of["behind_low"], of["behind_high"], False)]
-        texts = [_ends(choice, of["low"], of["high"], True), *behind]
-        texts += [f"{of['mean']:.4f}", three_digits(of["seconds"])]
+            behind = [_hits(choice, row["behind"], False)]
+            behind += [_ends(choice, row["behind_low"], row["behind_high"], False)]
+        texts = [_ends(choice, row["low"], row["high"], True), *behind]
+        texts += [f"{row['mean']:.4f}", three_digits(row["seconds"])]
         rows.append([Cell(solver), Cell(hits, bold=is_best), *map(Cell, texts)])
     notes = [
         f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
@@ -373,7 +370,7 @@ def choice_table(choice: Choice, title: str) -> Table:
     ]
     if choice.incomplete:
         notes.append("†: mean over the splits with a result, not to be compared with the others.")
-    without = [name for name, of in choice.methods.items() if not np.isfinite(of["mean"])]
+    without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
         notes.append(f"Without a result: {'; '.join(reasons)}.")

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
+from precbench.files import write_whole
 from precbench.report.style import Style, save_figure, solver_styles
 from precbench.statistics import (
     LEVEL,
@@ -166,7 +167,7 @@ class _Body(NamedTuple):
 def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> _Body:
     """Lay out a diagram in inches from its upper left corner."""
     ranks, k = ranking.ranks, len(ranking.ranks)
-    left = math.ceil(k / 2)  # so many labels stand at the left
+    left = math.ceil(k / 2)  # labels at the left
     sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
     longest = [max(map(len, side)) for side in sides]
     start, end = (_LETTER * n + 4 * _GAP for n in longest)
@@ -306,7 +307,7 @@ def _write(
         stem.with_name(f"{stem.name}.{suffix}") for suffix in ("csv", "pdf", "png")
     )
     stem.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(numbers, index=False, lineterminator="\n")
+    write_whole({numbers: table.to_csv(index=False, lineterminator="\n")})
     save_figure(partial(_stacked, title, caption, body), pdf, png)
     return [numbers, pdf, png]
 

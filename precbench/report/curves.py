@@ -92,14 +92,14 @@ def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -
         `x`, from where all curves begin to where the first ends, ``n_splits``, ``q25``, ``median``
         and ``q75``.
     """
-    found = [
+    points = [
         (curve[x].to_numpy(), curve["precision"].to_numpy())
         for _, curve in curves.sort_values(x).groupby("split")
     ]
     grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
-    start = max((places[0] for places, _ in found), default=np.inf)
-    end = min((places[-1] for places, _ in found), default=np.inf)
-    return _in_pieces(x, grid[(grid >= start) & (grid <= end)], found, _next_point)
+    start = max((places[0] for places, _ in points), default=np.inf)
+    end = min((places[-1] for places, _ in points), default=np.inf)
+    return _in_pieces(x, grid[(grid >= start) & (grid <= end)], points, _next_point)
 
 
 def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray:

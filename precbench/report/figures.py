@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
+from precbench.files import write_whole
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -163,12 +164,14 @@ class _Lines:
             elif len(rows) > 1 and not strong:
                 look["marker"] = ""
             elif len(rows) > _DENSE:
+                # Staggered, so that markers of equal curves do not hide each other.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
             line = rows[y].to_numpy(dtype=float)
             dotted = (rows[few] < n_splits).to_numpy() if few else np.zeros(len(rows), dtype=bool)
             if dotted.all():
                 look["linestyle"] = _DOTS
             elif dotted.any():
+                # With the neighbours, so that dots and line meet.
                 beside = dotted | np.append(dotted[1:], False) | np.append(False, dotted[:-1])
                 dots = {**look, "marker": "", "linestyle": _DOTS}
                 axes.plot(rows[x], np.where(beside, line, np.nan), **dots)
@@ -225,14 +228,14 @@ def _time_pages(run: Run) -> Iterator[_Page]:
         alone = bool((rows["timing"] == "sequential").all())
         clock = "wall_seconds" if alone else "cpu_seconds"
         data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
-        about = []
+        sentences = []
         if (data["reached"] < n)[data["solver"].duplicated()].any():
-            about.append(
+            sentences.append(
                 f"Dotted: fewer than all {n} splits train so long; the others count with their "
                 "last value."
             )
         if (data["tuning_seconds"] > 0).any():
-            about.append(
+            sentences.append(
                 "Hollow marker: the end with the time to choose the parameters added (median wall "
                 "seconds)."
             )
@@ -243,7 +246,7 @@ def _time_pages(run: Run) -> Iterator[_Page]:
             what=f"{metric} against training time",
             data=data,
             draw=partial(_draw_time, metric=metric, alone=alone, n_splits=n),
-            about=about,
+            about=sentences,
             timed=True,
         )
 
@@ -361,22 +364,22 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
     """Return the notation and the k of the first precision that the experiment measures."""
     for metric in run.metrics:
-        of = run.measures[run.metric_at(metric, sweep)]
-        if of["name"] == "precision_at_k":
-            k = of["parameters"].get("k")
+        measure = run.measures[run.metric_at(metric, sweep)]
+        if measure["name"] == "precision_at_k":
+            k = measure["parameters"].get("k")
             if isinstance(k, str) and re.fullmatch(r"[\d.]{1,9}", k):  # of former versions
                 k = float(k) if "." in k else int(k)
-            return of["written"], k if isinstance(k, float | int | str) else None
+            return measure["written"], k if isinstance(k, float | int | str) else None
     return "", None
 
 
 def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
     """Return the positives and rows of the test set, and `k` in rows, where they are known."""
-    about = run.data.get(dataset)
-    if about is None or k is None:
+    sizes = run.data.get(dataset)
+    if sizes is None or k is None:
         return None
-    share = about["test_share"] or 1 - about["training_rows"] / about["rows"]
-    n_pos, n_rows = round(share * about["positives"]), round(share * about["rows"])
+    share = sizes["test_share"] or 1 - sizes["training_rows"] / sizes["rows"]
+    n_pos, n_rows = round(share * sizes["positives"]), round(share * sizes["rows"])
     try:
         return n_pos, n_rows, resolve_k(k, n_pos, n_rows)
     except InputError:
@@ -406,7 +409,7 @@ def _draw_roc(
     lines.draw(top, shown, "fpr", marker="")
     if sizes:
         points = pd.DataFrame(
-            [(solver, *_where_k_rows(of, sizes)) for solver, of in data.groupby("solver")],
+            [(solver, *_where_k_rows(curve, sizes)) for solver, curve in data.groupby("solver")],
             columns=["solver", "fpr", "median"],
         )
         for axes in (full, top):
@@ -607,7 +610,7 @@ def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
             path.unlink(missing_ok=True)
         return []
     table.parent.mkdir(exist_ok=True)
-    page.data.to_csv(table, index=False, lineterminator="\n")
+    write_whole({table: page.data.to_csv(index=False, lineterminator="\n")})
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     save_figure(partial(_draw, page, run, here), *drawings)
     return [table, *drawings]
@@ -627,13 +630,13 @@ def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     if len({styles[solver].color for solver in strong}) < len(strong):  # too many solvers
         styles |= solver_styles(strong)
     named = solvers if len(solvers) <= _MOST_NAMES else strong
-    of = run.dataset_title(page.dataset) if page.dataset else run.title
+    subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
     inside = _WIDTH - 2 * _MARGIN
-    title = wrapped(f"{of}{smoke}: {page.what}{at}", inside, 10, "bold")
+    title = wrapped(f"{subject}{smoke}: {page.what}{at}", inside, 10, "bold")
     protocol = wrapped(f"{run.protocol_sentence} {spread}", inside)
-    about = " ".join([*page.about, *_quiet_sentence(run, strong, solvers)])
-    below = [line for note in (about, *notes(here, page.timed)) for line in wrapped(note, inside)]
+    more = " ".join([*page.about, *_quiet_sentence(run, strong, solvers)])
+    below = [line for note in (more, *notes(here, page.timed)) for line in wrapped(note, inside)]
 
     head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
     foot = _MARGIN + _LINE * len(below)

@@ -30,15 +30,8 @@ _INPUTS = (
     *("illustration.json", "values.csv"),
 )
 NOT_DRAWING = (
-    "cli",
-    "contest",
-    "quality",
-    "runner",
-    "score",
-    "data",
-    "experiment",
-    "kernels",
-    "solvers",
+    *("advice", "cli", "runner", "score", "survey"),
+    *("data", "experiment", "kernels", "solvers"),
 )
 """Parts of the package that no report imports, by the contracts in ``pyproject.toml``."""
 
@@ -89,11 +82,11 @@ def write_report(
         if figures == "none":
             return Report(tables, files)
         drawn = _drawn(folder, partial(draw_study, folder), keep=figures == "changed")
-        about, values = read_values(folder)
+        study, values = read_values(folder)
         rows = _about(
-            about["name"], ledger, Evidence(values={about["name"]: values}), about["smoke"]
+            study["name"], ledger, Evidence(values={study["name"]: values}), study["smoke"]
         )
-        page = study_page(folder, about, tables, drawn, rows)
+        page = study_page(folder, study, tables, drawn, rows)
     else:
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)
@@ -104,7 +97,7 @@ def write_report(
         drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
         rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
         page = experiment_page(run, summary, tables, drawn, rows)
-    write_whole({folder / PAGE: page.html.encode()})
+    write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 
 
@@ -136,11 +129,12 @@ def _drawn(folder: Path, draw: Callable[[], list[Path]], keep: bool) -> list[Pat
             known = _Drawn(inputs="", files=[])
         if known.inputs == inputs and here.keys() >= set(known.files):
             return [here[name] for name in known.files]
+    # Until all are drawn, so that an interrupted drawing does not pass for a whole one.
     mark.unlink(missing_ok=True)
     files = draw()
     if files:
-        about = {"inputs": inputs, "files": [path.name for path in files]}
-        write_whole({mark: json.dumps(about, indent=1).encode()})
+        content = {"inputs": inputs, "files": [path.name for path in files]}
+        write_whole({mark: json.dumps(content, indent=1)})
     return files
 
 

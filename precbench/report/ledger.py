@@ -89,7 +89,7 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
     counts = Counter(
         (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
     )
-    rows = [(*about, str(n)) for about, n in counts.items()]
+    rows = [(*case, str(n)) for case, n in counts.items()]
     return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 
@@ -151,7 +151,7 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
 
 def _in_reading_order(place: tuple[str, str]) -> list[str]:
     """Sort ``table-10`` after ``table-2``."""
-    return [piece.zfill(4) for text in place for piece in re.split(r"[-.]", text)]
+    return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 
 def _count(n: int) -> str:

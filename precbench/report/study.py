@@ -79,7 +79,7 @@ def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
     """
     folder, result, tables = Path(folder), _read(folder), study_tables(folder)
     text = folder / "tables.md"
-    write_whole({text: markdown_page(result.title, result.source, tables).encode()})
+    write_whole({text: markdown_page(result.title, result.source, tables)})
     return [text]
 
 
@@ -131,23 +131,23 @@ def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _read(folder: str | os.PathLike[str]) -> Result:
-    about = read_description(folder)
+    description = read_description(folder)
     where = Path(folder) / "illustration.json"
-    if about["schema"] not in range(1, SCHEMA + 1):
+    if description["schema"] not in range(1, SCHEMA + 1):
         raise InputError(
-            f"{where} was written by a newer precbench (schema {about['schema']}): update "
+            f"{where} was written by a newer precbench (schema {description['schema']}): update "
             "precbench, or write elsewhere with --out"
         )
-    if about["kind"] not in STUDIES:
+    if description["kind"] not in STUDIES:
         raise InputError(
-            f"{where} is of a kind of study that is not installed, {about['kind']!r}: update "
+            f"{where} is of a kind of study that is not installed, {description['kind']!r}: update "
             "precbench, or install the package that adds it"
         )
-    kind = STUDIES[about["kind"]]
+    kind = STUDIES[description["kind"]]
     values = read_csv(Path(folder) / "values.csv", kind.text, (*kind.numbers, "value"))
-    if about["smoke"]:
-        about["title"] += ", smoke size"
-    return Result(values, **{field.name: about[field.name] for field in fields(Result)[1:]})
+    if description["smoke"]:
+        description["title"] += ", smoke size"
+    return Result(values, **{field.name: description[field.name] for field in fields(Result)[1:]})
 
 
 def _drawn(result: Result) -> "Figure":

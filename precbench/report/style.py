@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from precbench.text import visible
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
@@ -71,6 +73,7 @@ _RC_PARAMS: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
+    # Otherwise the ids in an SVG are random, and equal results give unequal files.
     "svg.hashsalt": "precbench",
     "savefig.dpi": 150,
 }
@@ -244,12 +247,17 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         Files that end in ``.pdf``, ``.png`` or ``.svg``.
     """
     from matplotlib import style
+    from matplotlib.text import Text
 
     with style.context(["default", _RC_PARAMS]):
         figure = draw()
+        for text in figure.findobj(Text):
+            text.set_text(visible(text.get_text()))
         _lay_out(figure)
         for path in paths:
             figure.savefig(path, metadata=_METADATA[path.suffix])
+            if path.suffix == ".svg":  # names at ticks are set anew with each drawing
+                path.write_text(visible(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _lay_out(figure: "Figure") -> None:

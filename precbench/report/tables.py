@@ -16,7 +16,7 @@ from precbench.files import write_whole
 from precbench.report.table import STAND_IN, Cell, Table
 from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
-from precbench.text import one_line
+from precbench.text import one_line, visible
 
 __all__ = [
     "final_values",
@@ -147,7 +147,7 @@ def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
     """Return the p-value of each method with the most trials against the one with the best mean."""
-    found = {}
+    p_values = {}
     for at, rows in trials.groupby(_GROUP[:3], sort=False):
         dataset, _, metric = map(str, at)
         values = rows.pivot(index=_TRIAL, columns="solver", values="value")
@@ -162,15 +162,15 @@ def _against_the_best(
             both = ~np.isnan(columns[best]) & ~np.isnan(its_values)
             pair = columns[best][both], its_values[both]
             if solver != best and both.sum() > 1 and np.isfinite(pair).all():
-                found[(*at, solver)] = resampled_test(*pair, test_shares[dataset]).p
-    return found
+                p_values[(*at, solver)] = resampled_test(*pair, test_shares[dataset]).p
+    return p_values
 
 
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
-    seconds, to_99, tuning = (np.median(of) if len(of) else np.nan for of in times)
+    seconds, to_99, tuning = (np.median(known) if len(known) else np.nan for known in times)
     low = high = np.nan
     if key[0] in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[key[0]])
@@ -211,12 +211,12 @@ def _with_counts(chosen: Sequence[str]) -> str:
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    said: dict[str, dict[str, None]] = {status: {} for status in statuses}
+    why: dict[str, dict[str, None]] = {status: {} for status in statuses}
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
-            said[status][" ".join(reason.split())] = None
+            why[status][" ".join(reason.split())] = None
     parts = [
-        f"{n} {status}{': ' if said[status] else ''}{'; '.join(said[status])}"
+        f"{n} {status}{': ' if why[status] else ''}{'; '.join(why[status])}"
         for status, n in sorted(Counter(statuses).items(), key=lambda part: part[0] != "ok")
     ]
     return ", ".join(parts)
@@ -247,7 +247,7 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
         "summary.tex": _latex(run, tables),
     }
     for name, content in contents.items():
-        write_whole({run.folder / name: content.encode()})
+        write_whole({run.folder / name: content})
     return [run.folder / name for name in contents]
 
 
@@ -282,7 +282,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
     cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
     cells += [_times(main, column) for column in _TIMES]
-    about = [
+    sentences = [
         *_means_over(run, dataset, summary),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
         f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
@@ -292,7 +292,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *notes(summary),
     ]
     places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
-    return [_assemble(run, dataset, "", header, cells, about, places)]
+    return [_assemble(run, dataset, "", header, cells, sentences, places)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -305,12 +305,13 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         times = times or [_times(rows, "seconds") for rows in columns.values()]
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
-        about = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
-        about += notes(summary, times=False)
-        of = run.metric_name(metric)
-        tables.append(_assemble(run, dataset, of, header, cells, about, points))
-    about, places = [_SECONDS, *notes(summary)], [("seconds", sweep) for sweep in run.sweep_points]
-    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, about, places)]
+        sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
+        sentences += notes(summary, times=False)
+        name = run.metric_name(metric)
+        tables.append(_assemble(run, dataset, name, header, cells, sentences, points))
+    places = [("seconds", sweep) for sweep in run.sweep_points]
+    sentences = [_SECONDS, *notes(summary)]
+    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, sentences, places)]
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
@@ -420,7 +421,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
     """
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
-    found = []
+    edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
             if len(values) < 3 or not all(type(value) in (int, float) for value in values):
@@ -430,10 +431,10 @@ def _edges(run: Run, dataset: str) -> list[str]:
                 n = int((chosen == f"{edge:g}").sum())
                 if 2 * n > len(group):
                     where = f" at {sweep}" if sweep else ""
-                    found.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
-    if not found:
+                    edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
+    if not edges:
         return []
-    return [f"At the edge of the grid, beyond which the best may lie: {'; '.join(found)}."]
+    return [f"At the edge of the grid, beyond which the best may lie: {'; '.join(edges)}."]
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
@@ -468,6 +469,7 @@ def _mean(row: pd.Series) -> str:
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5
+    # Four decimals, and one less for each further digit before the point.
     decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
     text = f"{row['mean']:{form}}"
@@ -504,6 +506,7 @@ def three_digits(value: float) -> str:
     """Return a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
+    # Rounded first, since that may add a digit: 9.996 is 10.0.
     rounded = f"{value:.2e}"
     decimals = max(0, 2 - int(rounded.partition("e")[2]))
     return f"{float(rounded):.{decimals}f}"
@@ -597,7 +600,7 @@ def _latex_cell(cell: Cell) -> str:
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
     table = str.maketrans(replacements)
-    return lambda text: one_line(text).translate(table)
+    return lambda text: visible(one_line(text)).translate(table)
 
 
 _escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|$&~"})

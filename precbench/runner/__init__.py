@@ -124,15 +124,15 @@ def take_over(store: Store) -> None:
         Its lock is held by the caller.
     """
     for record in store.records():
-        about = record.description.to_dict()
-        if about.pop("code", None) is None:
+        description = record.description.to_dict()
+        if description.pop("code", None) is None:
             continue
-        parts = ("preparation", "tuning") if about.get("tuning") else ("preparation",)
-        solver = {"solver": about.get("algorithm_version")}
-        about["algorithm_version"] = solver | dict.fromkeys(parts, 1)
-        key = key_of(about)
+        parts = ("preparation", "tuning") if description.get("tuning") else ("preparation",)
+        solver = {"solver": description.get("algorithm_version")}
+        description["algorithm_version"] = solver | dict.fromkeys(parts, 1)
+        key = key_of(description)
         if store.read(key) is None:
-            renewed = {**record.to_dict(), "key": key, "description": about}
+            renewed = {**record.to_dict(), "key": key, "description": description}
             store.write(renewed, store.arrays(record.key))
         store.remove(record.key)
 

@@ -128,8 +128,8 @@ class Cluster:
         if "tls://" not in text:
             return
         try:
-            found = distributed.Security().get_connection_args("client")["ssl_context"]
-            reason = "" if found else "it needs a certificate"
+            context = distributed.Security().get_connection_args("client")["ssl_context"]
+            reason = "" if context else "it needs a certificate"
         except OSError as error:
             reason = f"no certificate can be read, {error}"
         if reason:
@@ -247,6 +247,7 @@ class Cluster:
                         else:
                             yield job, known
             finally:
+                # Forgotten first, so that no trial that ends from now on is written.
                 waiting = list(running)
                 running.clear()
                 with suppress(Exception):  # the scheduler may be gone
@@ -379,16 +380,16 @@ class Cluster:
         ------
         PrecbenchError
             If the scheduler is gone, there have been no workers for too long, or the clock was set
-            back by as much: Dask sends nothing until it shows the former time again.
+            back by more than that: Dask sends nothing until it has caught up.
         """
         if time.monotonic() < self._next_look:
             return
         before, self._clock = self._clock, _clock()
         if (seconds := before - self._clock) > self._wait:
             raise PrecbenchError(
-                f"the clock of this machine was set back by {duration(seconds)}, for which Dask "
-                "would stand still: what is finished is kept, and the same command resumes from "
-                "there"
+                f"the clock of this machine was set back by {duration(seconds)}, and Dask would "
+                "stand still until it has caught up: what is finished is kept, and the same "
+                "command resumes from there"
             )
         self._workers = self._asked()
         present = {None, *map(_host, self._workers)} if self._workers else set()

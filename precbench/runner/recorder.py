@@ -89,6 +89,7 @@ class Recorder:
             self._next_beat = self.seconds + _BEAT_SECONDS
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
+        # Last, so that the work above is not counted.
         self._cpu = time.process_time()
         self._wall = time.perf_counter()
         return bool(self.stopped)

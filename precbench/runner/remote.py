@@ -115,16 +115,16 @@ def run_remote(job: Job) -> Answer:
     worker.log_event(BEGUN, begun(job))
     kept, started = _kept(worker, job.trial, job.dataset), time.monotonic()
     try:
-        found = _process().call(_run, job, kept, memory=_memory(worker))
+        outcome = _process().call(_run, job, kept, memory=_memory(worker))
     except MemoryError as error:
         return Answer("failed", worker.address, str(error))
     except EOFError:
         if time.monotonic() - started > limit:
             return Answer("timeout", worker.address, f"more than {limit:g} s in compiled code")
         return Answer("died", worker.address)
-    if found is None:
+    if outcome is None:
         return Answer("lacks data", worker.address)
-    return Answer("recorded", worker.address, "", *found)
+    return Answer("recorded", worker.address, "", *outcome)
 
 
 def start() -> None:
@@ -216,7 +216,7 @@ class _Process:
             while not self._connection.poll(_LOOK_SECONDS):
                 if (used := self._memory()) > memory:
                     raise MemoryError(
-                        f"out of memory: {used / 2**30:.2g} GiB, of {memory / 2**30:.2g}"
+                        f"out of memory: {used / 2**30:.2g} of {memory / 2**30:.2g} GiB"
                     )
             result = self._connection.recv()
         except (EOFError, OSError, MemoryError) as error:

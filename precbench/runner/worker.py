@@ -122,6 +122,7 @@ def run_job(job: Job) -> str:
     except (Exception, MemoryError) as error:
         record |= {"status": "failed", "reason": _reason(error)}
     Store(job.folder).write(record, arrays)
+    # Only now: without a record, the mark tells the parent which trial the process died of.
     job.mark.unlink(missing_ok=True)
     if any(rows.whole.n_rows * rows.whole.n_features > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()
@@ -147,6 +148,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     if tuning.chosen:
         _write_mark(job, total=total)
     gc.collect()
+    # A collection in the middle of a training would count as its time.
     gc.disable()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -178,9 +180,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 
 
 def _measured(trial: Trial, dataset: Dataset, rows: Training, part: str) -> InMemory:
-    found = rows.whole if part == "training" else sample(trial, dataset, part)
-    assert isinstance(found, InMemory)  # no such solver learns from a stream
-    return found
+    measured = rows.whole if part == "training" else sample(trial, dataset, part)
+    assert isinstance(measured, InMemory)  # no such solver learns from a stream
+    return measured
 
 
 def _with_scores(
@@ -189,6 +191,7 @@ def _with_scores(
     """Add the scores at the checkpoints, as many as the memory limit allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
+    # From the end, so that the last checkpoint, which is the result, is among them.
     kept = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[kept] for name, array in arrays.items()}
     for part, rows in measured.items():
@@ -231,15 +234,15 @@ _prepared: list[tuple[dict[str, Any], Training]] = []
 
 
 def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
-    """Return a function that prepares the training rows, unless the last ones are asked for."""
+    """Return a function that prepares the training rows, unless they are those prepared last."""
 
     def rows_of(fourier: Fourier | None) -> Training:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
-        about = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
-        if not _prepared or _prepared[0][0] != about:
+        key = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
+        if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
-            _prepared.append((about, training(trial, job.dataset)))
+            _prepared.append((key, training(trial, job.dataset)))
         return _prepared[0][1]
 
     return rows_of
@@ -251,6 +254,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     first = {name: values[0] for name, values in trial.candidates.items()}
+    # Before the clock starts: the first rows are prepared outside of its time.
     rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
 
@@ -315,6 +319,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
     total = params["epochs"] * n_train
+    # A factor of 1 would mean a checkpoint at every call.
     factor = max(1.001, (total / first) ** (1 / max(1, wanted - 1)))
     return {"first_rows": first, "factor": factor}
 
@@ -341,6 +346,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     previous = signal.signal(signal.SIGALRM, ring)
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # A signal handler waits for compiled code to return; this thread does not.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield

@@ -4,6 +4,7 @@
 Installed packages add solvers through the entry point group ``precbench.solvers``.
 """
 
+import inspect
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -52,6 +53,7 @@ __all__ = [
     "OnePMB",
     "PNormPush",
     "PerceptronAtK",
+    "Preset",
     "ProjectedSubgradient",
     "RandomForest",
     "RankBoost",
@@ -159,6 +161,46 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "bbr-pairs": {"accumulate": "pairs"},
 }
 
+
+class Preset:
+    """A class of solvers with some of its defaults changed; called like the class.
+
+    Its signature and its docstring, which ``help`` shows, are those of the class with the change.
+
+    Parameters
+    ----------
+    solver : type
+    **changed
+        New defaults.
+
+    Attributes
+    ----------
+    keywords : dict
+        The new defaults, as of `functools.partial`.
+    """
+
+    def __init__(self, solver: "type[Ranker]", /, **changed: Any):
+        self._solver = solver
+        self.keywords = changed
+        known = inspect.signature(solver)
+        self.__signature__ = known.replace(
+            parameters=[
+                p.replace(default=changed.get(name, p.default), kind=p.KEYWORD_ONLY)
+                for name, p in known.parameters.items()
+            ]
+        )
+        shown = (f"{name}={p.default!r}" for name, p in self.__signature__.parameters.items())
+        self.__doc__ = f"{solver.__name__}({', '.join(shown)})\n\n{inspect.getdoc(solver)}"
+
+    def __call__(self, **params: Any) -> "Ranker":
+        """Return an unfitted solver."""
+        return self._solver(**{**self.keywords, **params})
+
+    def __repr__(self) -> str:
+        changed = (f", {name}={value!r}" for name, value in self.keywords.items())
+        return f"Preset({self._solver.__name__}{''.join(changed)})"
+
+
 _BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
 _CLASSES = {
     place.partition(":")[2]: place.partition(":")[0]
@@ -173,8 +215,6 @@ def __getattr__(name: str) -> Any:
 
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
-    from precbench.solvers.presets import Preset
-
     solver = __getattr__(_BUILT_IN[name].partition(":")[2])
     return Preset(solver, **_PRESETS[name]) if name in _PRESETS else solver
 

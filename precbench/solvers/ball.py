@@ -106,6 +106,7 @@ def minimise_along_axes(
     size = float(np.linalg.norm(q))
     if size == 0:
         return np.zeros(len(mean))
+    # Scaled to a ball of radius 1 and a mean of norm 1.
     return axes[:, kept] @ (radius * _over_unit_ball(s * (radius / size), q / size))
 
 
@@ -118,6 +119,7 @@ def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
         if length <= 1:
             return u
         step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
+        # The step is lost in the digits of the multiplier: u misses the sphere by rounding.
         if not step > 2 * _EPS * multiplier:
             return u / length
         multiplier += step

@@ -2,9 +2,12 @@
 
 import functools
 import inspect
+import os
+import resource
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,13 +20,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
 from precbench.scorers import precision_at_k_scorer
-from precbench.solvers.memory import require_memory
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
-__all__ = ["LinearRanker", "NonlinearRanker", "Ranker", "Trace", "untraced", "warn"]
+__all__ = [
+    "MATRICES",
+    "LinearRanker",
+    "NonlinearRanker",
+    "Ranker",
+    "Trace",
+    "memory_limit",
+    "require_memory",
+    "top_of_training",
+    "untraced",
+    "warn",
+]
 
+MATRICES = 9
+"""Matrices of n_features x n_features that `numpy.linalg.eigh` and its caller hold at once, at
+most: five are LAPACK's."""
+
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
 Trace = Callable[[Any], bool | None]
@@ -34,6 +52,48 @@ nothing else; a true return value ends the fit. A trace with an attribute ``next
 the latest after that number of rows in all, except by solvers that have no result before the end,
 as `BBR`.
 """
+
+
+def memory_limit() -> int:
+    """Return the memory that this process may use, in bytes.
+
+    The least of the machine's memory, the limit on the address space of the process and the limit
+    on the memory of its container.
+    """
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        limits.append(soft)
+    try:
+        granted = _CONTAINER_LIMIT.read_text().strip()
+    except OSError:
+        granted = "max"
+    if granted.isdecimal():
+        limits.append(int(granted))
+    return min(limits)
+
+
+def require_memory(n_values: int, n_features: int, what: str) -> None:
+    """Refuse a number of features for which the arrays of a solver do not fit into memory.
+
+    Parameters
+    ----------
+    n_values : int
+        Number of float64 values in the arrays.
+    n_features : int
+    what : str
+        The arrays, as the message names them.
+
+    Raises
+    ------
+    InputError
+    """
+    needed, limit = 8 * n_values, memory_limit()
+    if needed > limit:
+        raise InputError(
+            f"X has {n_features:,} features: {what} take {needed / 2**30:,.1f} GiB, and this "
+            f"process may use {limit / 2**30:,.1f} GiB; select or project the features"
+        )
 
 
 def untraced(solver: "Ranker") -> bool:
@@ -51,6 +111,30 @@ def warn(message: str) -> None:
 
 def _is_internal(module: str) -> bool:
     return module.startswith(("precbench.solvers.", "sklearn."))
+
+
+def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
+    """Return `k` as a number of training rows, at most the number of positives.
+
+    A greater k is reported once, by a `ConvergenceWarning`.
+
+    Parameters
+    ----------
+    k : int, float or str
+        See `precbench.topk.check_k`.
+    labels : ndarray, shape (n_samples,)
+        Above 0 for positives.
+
+    Returns
+    -------
+    int
+    """
+    n_pos = int(np.count_nonzero(labels > 0))
+    first, count = training_k(k, n_pos, len(labels))
+    if count > n_pos:
+        rows = f" ({count:,} rows)" if isinstance(k, str) else ""
+        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}: training uses no more")
+    return first
 
 
 class Ranker(ClassifierMixin, BaseEstimator, ABC):
@@ -74,8 +158,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """
 
     algorithm_version: int | str = 1
-    """Part of the key of a trial. Bump when results change for reasons other than this package's
-    code."""
+    """Part of the key of a trial: raise it when the results change."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
@@ -135,6 +218,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             If the solver belongs to a package that is not installed.
         """
         X, labels = self._checked(X, y, reset=True)
+        # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
             if trace is None and not self._cuts_at_0:
@@ -287,12 +371,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _check_width(self, n_features: int) -> None:
-        """Refuse rows as they were in a call of fit that failed and left an earlier result."""
+        """Refuse rows with the features of a fit that failed and left an earlier result."""
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)
-        found = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
-        return (canonical(found[0]), found[1]) if y else canonical(found)
+        validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
+        return (canonical(validated[0]), validated[1]) if y else canonical(validated)
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None

@@ -12,8 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from precbench.errors import InputError
 from precbench.kernels import moments
 from precbench.solvers.ball import minimise_along_axes
-from precbench.solvers.base import LinearRanker, Trace, untraced
-from precbench.solvers.memory import MATRICES
+from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced
 from precbench.solvers.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,
@@ -110,6 +109,7 @@ class SquaredPairRanker(LinearRanker):
         start = 0
         while start < n_pairs:
             due = max(start + 1, getattr(trace, "next_rows", n_pairs))
+            # Up to the next multiple of the length, also after a checkpoint in between.
             stop = min(n_pairs, start - start % length + length, due)
             chosen = numbers(stop - start)
             first = 0 if len(chosen) else start
@@ -291,12 +291,12 @@ class BBR(SquaredPairRanker):
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
             return self._learn_from_pairs(rows, labels, n_pairs, lambda _: all_in_turn, trace)
-        piece = ClassMoments(rows, len(self.coef_))
-        for visited in piece.add(rows, labels):
+        moments_of_rows = ClassMoments(rows, len(self.coef_))
+        for visited in moments_of_rows.add(rows, labels):
             self.n_rows_seen_ += visited
-            if piece.counts.sum() < rows.n_rows and trace(self):
+            if moments_of_rows.counts.sum() < rows.n_rows and trace(self):
                 return False
-        self._take(piece)
+        self._take(moments_of_rows)
         return True
 
     def _take(self, moments: "ClassMoments") -> None:
@@ -314,7 +314,7 @@ class LCBR(SquaredPairRanker):
     Parameters
     ----------
     n_pairs : int or float, default=5000
-        The paper's S: so many pairs of a positive and a negative, drawn uniformly with
+        The paper's S: the number of pairs of a positive and a negative, drawn uniformly with
         replacement from all of them. A float is a multiple of the number of rows, rounded up.
     radius : float or None, default=None
         As in `BBR`.
@@ -434,6 +434,7 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin."""
         way = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
+            # sum (z + way)(z + way)' = sum z z' + cross + cross'.
             cross = np.outer(total + n / 2 * way, way)
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * way

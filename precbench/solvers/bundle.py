@@ -43,7 +43,7 @@ class Bundle:
     """Number of solutions without weight after which a plane is dropped."""
 
     _MOST_IDLE_CALLS = 20
-    """Calls of `improve` that improve nothing, after which the digits do not suffice."""
+    """Calls of `improve` that improve nothing, after which double precision does not allow more."""
 
     _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
 
@@ -59,10 +59,12 @@ class Bundle:
         """Add the plane that touches the risk at a point."""
         m = self._n_planes
         if m == len(self._offsets):
+            # Doubled, so that planes are seldom copied.
             self._rearrange(np.arange(m), max(64, 2 * m))
         self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
+        # The weights sum to C from the first plane on.
         self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
         self._n_planes += 1
         self._best_dual, self._idle_calls = -np.inf, 0
@@ -96,6 +98,7 @@ class Bundle:
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
+        # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         towards, level = right = np.stack((gradient[active], np.ones(len(active))))
         if not cutting_plane.solve_positive(K, right):
@@ -105,6 +108,7 @@ class Bundle:
         length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
         there = np.zeros(m)
         there[active] = np.maximum(alpha + length * step, 0.0)
+        # Clipping and rounding have moved the sum.
         there *= self._C / there.sum()
         if self._dual(there) > self._dual(self._alpha[:m]):
             self._alpha[:m] = there

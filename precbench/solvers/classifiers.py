@@ -15,8 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
-from precbench.solvers.base import NonlinearRanker, Trace
-from precbench.solvers.memory import require_memory
+from precbench.solvers.base import NonlinearRanker, Trace, require_memory
 from precbench.solvers.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -137,11 +136,11 @@ class GrowingEnsemble(ScoringClassifier):
         self.n_iter_ = self.n_rows_seen_ = 0
         self._width = X.shape[1]
         ensemble, X = self._classifier().set_params(warm_start=True), self._rows(X)
-        n_rows, whole = X.shape[0], getattr(self, self.size)
+        n_rows, size = X.shape[0], getattr(self, self.size)
         weights = self._given_weights(labels)
-        while not trace(self) and self.n_iter_ < whole:
+        while not trace(self) and self.n_iter_ < size:
             due = ceil(getattr(trace, "next_rows", sys.maxsize) / n_rows)
-            self.n_iter_ = min(whole, max(due, self.n_iter_ + 1))
+            self.n_iter_ = min(size, max(due, self.n_iter_ + 1))
             with _one_thread():
                 ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels, **weights)
             self.classifier_ = ensemble

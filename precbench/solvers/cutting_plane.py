@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from precbench.kernels import cutting_plane
 from precbench.losses import OBJECTIVES, PrecisionAtK, top_rows
-from precbench.solvers.base import LinearRanker, Trace, warn
+from precbench.solvers.base import LinearRanker, Trace, top_of_training, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
-from precbench.solvers.top import top_of_training
 from precbench.topk import TopK
 
 __all__ = ["CuttingPlane"]
@@ -189,12 +188,13 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Find the best w against all planes; return False if there is none, or the trace ends."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
+        # A violation tol costs the master at most C tol, which should be small beside the gap.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
                 warn(
-                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and the "
-                    "digits of the numbers do not suffice for more: scale the features, or take a "
+                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and double "
+                    "precision does not allow a smaller one: scale the features, or take a "
                     "smaller C"
                 )
                 return False
@@ -274,8 +274,8 @@ class TrainingRisk:
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
         """Return a subgradient of the risk with respect to the weights."""
-        found = weighted_sum(self._rows, point.subgradient, self._n_features)
-        return np.append(found, point.subgradient.sum()) if self.has_intercept else found
+        by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
+        return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 
 
 def _at_least_k(
@@ -319,11 +319,11 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
-        found = tangent(t, probe)
-        if linear + t * square + found.slope < 0:
-            left = found
+        latest = tangent(t, probe)
+        if linear + t * square + latest.slope < 0:
+            left = latest
         else:
-            right = found
+            right = latest
         t = _lowest(left, right, linear, square)
         model = max(line.offset + line.slope * t for line in (left, right or left))
         least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + model
@@ -341,4 +341,5 @@ def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float
     if right.slope <= left.slope:  # possible by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
+    # The median: the crossing, unless one parabola has its minimum on its own side of it.
     return sorted((lowest, crossing, -(linear + right.slope) / square))[1]

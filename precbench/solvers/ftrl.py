@@ -206,27 +206,27 @@ class FTRL(LinearRanker):
             penalties[t] = point.risk - before
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
-            found = self._descend(
+            descent = self._descend(
                 planes, point, self.eta_, distance=self.tol * self.radius, trace=trace
             )
-            if found is None:
+            if descent is None:
                 break
-            w, before = found.point.w, found.point.risk
-            self.gap_ = max(self.gap_, found.gap)
-            self.error_ = max(self.error_, found.error)
+            w, before = descent.point.w, descent.point.risk
+            self.gap_ = max(self.gap_, descent.gap)
+            self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
             self.coef_[columns] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
-            n_failed += not found.converged
+            n_failed += not descent.converged
             self.n_iter_ += 1
-            self.n_rows_seen_ += n * found.n_evaluations
+            self.n_rows_seen_ += n * descent.n_evaluations
             if trace(self):
                 break
         if n_failed:
             warn(
-                f"{n_failed} of {self.n_iter_} times w is not certain to within tol={self.tol:g} "
-                f"of the radius, but to within {self.error_:.3g}: max_iter={self.max_iter} "
-                "evaluations of the loss, or its digits, are too few"
+                f"{n_failed} of {self.n_iter_} times w may be off by up to {self.error_:.3g}, more "
+                f"than tol={self.tol:g} of the radius: max_iter={self.max_iter} evaluations of the "
+                "loss, or the digits of double precision, are too few"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -261,19 +261,20 @@ class FTRL(LinearRanker):
         planes = Planes(loss, eta)
         planes.extend(0, point)
         while True:
-            found = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
-            assert found is not None  # without a trace
+            descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
+            assert descent is not None  # without a trace
             lower = planes.bound_in_ball(0.0, self.radius).value
-            gap = found.point.risk - lower
+            gap = descent.point.risk - lower
             if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
                 break
-            point, eta = found.point, 0.1 * eta
+            point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of the leader is certain to within {gap:.3g} only, not {tol:.3g}: "
-                f"max_iter={self.max_iter} evaluations of the loss, or its digits, are too few"
+                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}: "
+                f"max_iter={self.max_iter} evaluations of the loss, or the digits of double "
+                "precision, are too few"
             )
-        return Leader(found.point.w, float(found.point.risk), float(gap))
+        return Leader(descent.point.w, float(descent.point.risk), float(gap))
 
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":

@@ -130,7 +130,7 @@ class IncrementalPartialAUC(IncrementalLoss):
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
-        self._n_pos, n_neg = (np.append(0, np.cumsum(of)) for of in (positive, ~positive))
+        self._n_pos, n_neg = (np.append(0, np.cumsum(members)) for members in (positive, ~positive))
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
@@ -177,6 +177,7 @@ class Planes(Bundle):
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
         nothing = np.zeros(n_features)  # the loss of no rows
+        # A plane at height 0, exact before the first row, so that there is always one to extend.
         self.add(Point(nothing, np.empty(0), 0.0, np.empty(0)), nothing)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
@@ -266,6 +267,7 @@ class Planes(Bundle):
             shares, w = np.maximum(shares + length * change, 0.0), w + length * shift
             if blocked:
                 dropped = falls[np.argmin(room)]
+                # Exactly 0, which the step gives only up to rounding.
                 shares[dropped], active[dropped] = 0.0, False
                 continue
             heights = offsets + slopes @ w

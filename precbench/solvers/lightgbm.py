@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
 from precbench.errors import MissingPackageError
-from precbench.solvers.base import NonlinearRanker, Trace
+from precbench.solvers.base import NonlinearRanker, Trace, top_of_training
 from precbench.solvers.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -24,7 +24,6 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
-from precbench.solvers.top import top_of_training
 from precbench.solvers.trees import Tree, Trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
@@ -124,8 +123,8 @@ class BoostedTrees(NonlinearRanker):
         """
         if n_iter == 0:
             return np.zeros(X.shape[0])
-        found = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
-        return np.asarray(found, dtype=np.float64)
+        scores = self._booster.predict(_rows(X), raw_score=True, num_iteration=n_iter, **_QUIETLY)
+        return np.asarray(scores, dtype=np.float64)
 
     def to_trees(self) -> Trees:
         """Return the trees as plain arrays, whose scores are bitwise identical.
@@ -282,6 +281,7 @@ def _tree(block: str) -> Tree:
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
     children = (array(name, int) for name in ("left_child", "right_child"))
+    # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
     ends = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
     return Tree.of(np.append(feature, none), value, *ends)
 

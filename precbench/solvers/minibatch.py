@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import minibatch
+from precbench.solvers.base import top_of_training
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, as_rows, linear_scores
-from precbench.solvers.top import top_of_training
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
 __all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
@@ -43,6 +43,7 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     """
     reservoir = np.arange(min(n, size))
     late = np.arange(len(reservoir), n)
+    # Row number j draws one of the places 0 to j, and enters if that is in the reservoir.
     places = rng.integers(0, late + 1)
     enters = places < size
     reservoir[places[enters]] = late[enters]  # of several at one place, the last remains
@@ -127,6 +128,7 @@ class MiniBatchRanker(PassRanker):
         rules = [solver._rule() for solver in solvers]
         any_share = any(isinstance(rule.top, str) for rule in rules)
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
+        # Laying weights side by side costs n_features a batch, and pays with as many entries.
         at_once_pays = at_once > 1 and rows.indices.size * b >= rows.n_features * rows.n_rows
         n_mixed = (at_once + at_once % 2) * rows.n_features if at_once_pays else 0
         scratch = np.empty((at_once + 3) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)

@@ -53,6 +53,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     if shuffle == "blocks":
         starts = rng.permutation(np.arange(0, n, BLOCK_ROWS, dtype=np.int32))
         order = (starts[:, None] + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
+        # The last block may reach beyond the rows.
         return order[order < n] if n % BLOCK_ROWS else order
     return rng.permutation(np.arange(n, dtype=np.int32))
 
@@ -365,6 +366,7 @@ def _visit(
         for solver, trace in fits:
             if hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
+        # Whole batches only: cutting one would change the path.
         n_batches = -(-length // b)
         stop = min(n, start + n_batches * b)
         visit(start, stop)

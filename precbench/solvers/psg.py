@@ -109,6 +109,7 @@ class ProjectedSubgradient(LinearRanker):
             self.n_rows_seen_ += len(labels)
             self.risk_ = point.risk / 100
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
+            # w may be 0.
             w = w * min(1.0, radius / max(norm(w), 1e-300))
             mean = mean + (w - mean) / self.n_iter_
             self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from precbench.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, untraced, warn
-from precbench.solvers.memory import MATRICES
+from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced, warn
 from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
     Classes,
@@ -96,13 +95,14 @@ class PushRanker(LinearRanker):
                 return
             curvatures, axes = np.linalg.eigh(hessian)
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
-            found = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
-            if found is None:
+            accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
+            if accepted is None:
                 break
-            w, point, damping = found
+            w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
+        # A linear programme decides, but only where the risk may lack a minimum.
         if not self.unbounded_ and (not self.converged_ or risk.moves_scores(flat)):
             self.unbounded_ = risk.is_separable()
         self.converged_ &= not self.unbounded_
@@ -132,6 +132,7 @@ class PushRanker(LinearRanker):
                 self.unbounded_ = True
                 sign = 1 if low >= 0 else -1
                 worst, _ = risk.relation.range(point.scores)
+                # Enough to lift even the worst pair in which the column differs to a margin of 1.
                 step = sign * (1 - min(worst, 0)) / risk.relation.least_gap(sign * column)
             w = self.coef_.copy()
             w[j] += step
@@ -170,6 +171,7 @@ def _damped_step(
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
         elif gained > 0.1 * predicted:
+            # The model was good: the next step may be bolder.
             eased = damping / 10 if gained > 0.5 * predicted else damping
             return new_w, new, max(eased, _LEAST_DAMPING)
         damping *= 10

@@ -199,6 +199,7 @@ def _linear_programme(
         if solved.status != 0:
             return np.zeros(len(gain))
         excess = ordered @ solved.x
+        # Those in the programme are violated within its tolerance: taking them twice is no use.
         excess[taken] = 0
         violated = np.flatnonzero(excess > _FEASIBLE)
         if not violated.size:
@@ -468,13 +469,13 @@ class PairwiseRisk(ScoreRisk):
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Return ``log h + constant`` of each side."""
-        found = []
+        sides = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
             for first, last in pairs.slices(_EVALUATED):
                 push.pair_heights(signed, *pairs, self.logistic, first, last, log_heights)
-            found.append(log_heights + constant)
-        return found
+            sides.append(log_heights + constant)
+        return sides
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the second derivatives, from blocks of pairs.

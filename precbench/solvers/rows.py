@@ -95,11 +95,11 @@ def canonical(X: Any) -> Any:
     """
     if not sparse.issparse(X):
         return X
-    found = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may remember a former form
-    if not found.has_canonical_format:
-        found = found.copy()
-        found.sum_duplicates()
-    return found
+    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may remember a former form
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
 
 
 def with_short_indices(X: Any) -> Any:

@@ -127,12 +127,14 @@ class TopPush(LinearRanker):
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
                 if not curvature > lipschitz * dot(step, step):
                     break
+                # Never halved again: the steps only get shorter.
                 lipschitz *= 2
             last, now = now, _Point(c, v, linear_scores(rows, v))
             self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
+            # The way turns back: begin anew without momentum.
             if dot(step, c - last.c) < 0:
                 momentum, ahead = 1.0, now
             else:
@@ -184,5 +186,6 @@ def _projected(
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
     """Return the mean of the highest scores, bitwise identical on every machine."""
     last = np.partition(scores, -count)[-count]
+    # Relative to the K-th, so that the mean of equal scores is exactly that score.
     above = np.maximum(scores - last, 0)
     return last + dot(above, np.ones_like(above)) / count

@@ -170,7 +170,7 @@ class Trees:
         end, node = np.repeat(ends[1:], np.diff(ends)), np.arange(len(root) and n_nodes)
         inner = feature[: len(node)] >= 0
         if not ((right[: len(node)] > node + 1) & (right[: len(node)] < end))[inner].all():
-            raise ValueError("a node leads to none that comes later in its tree")
+            raise ValueError("a node does not lead to a later node of its tree")
         return cls(n_features, feature, value, right, root, base, is_forest)
 
 
@@ -208,6 +208,7 @@ class Tree(NamedTuple):
                 node = waiting.pop()
                 visited.append(node)
                 if feature[node] >= 0:
+                    # The left child is popped first, so that it comes next in preorder.
                     waiting += [int(right[node]), int(left[node])]
             order = np.array(visited)
         place = np.empty(len(order), dtype=np.int32)

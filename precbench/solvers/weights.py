@@ -120,6 +120,7 @@ class WeightedRanker(Ranker):
         scores = self._scores(X)
         order = np.argsort(-scores, kind="stable")
         ends = np.cumsum(self._weights[order])
+        # The sum over the positives and the cumulative one round differently.
         place = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, int(place))

@@ -28,7 +28,7 @@ from precbench.survey.choice import (
     kind_of,
     ranks_of,
 )
-from precbench.survey.markdown import laid_out
+from precbench.survey.tables import laid_out
 
 MEASURES = {  # what each looks at, and its name in the tables
     "precision_at_k(k=10)": ("the first 10 rows", "prec@10"),

@@ -143,8 +143,8 @@ def extended(own: Document, folder: Path) -> Document:
         return own
     name = own.data["extends"]
     if not isinstance(name, str) or Path(name).name != name:
-        found = reprlib.repr(name)
-        problem = f"should be the name of a file beside this one, found {found}"
+        shown = reprlib.repr(name)
+        problem = f"should be the name of a file beside this one, found {shown}"
         raise own.refusal([(("extends",), problem)])
     if not (folder / name).is_file():
         near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))

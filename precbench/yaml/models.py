@@ -67,7 +67,7 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
 
 def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
     """Return the message for one error of pydantic; `known` are the keys that are allowed."""
-    kind, found = error["type"], reprlib.repr(error["input"])
+    kind, shown = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]
     if kind == "extra_forbidden":
@@ -75,18 +75,18 @@ def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
     if kind == "missing":
         return "is missing"
     if kind in ("model_type", "dict_type"):
-        return f"should be a mapping (key: value), found {found}"
+        return f"should be a mapping (key: value), found {shown}"
     if kind == "tuple_type":
-        return f"should be a list, found {found}"
+        return f"should be a list, found {shown}"
     if kind == "string_pattern_mismatch":
-        return f"may hold letters, digits, - and _ only, found {found}"
+        return f"may hold letters, digits, - and _ only, found {shown}"
     if kind == "path_type":
-        return f"should be the name of a file, found {found}"
+        return f"should be the name of a file, found {shown}"
     if kind == "literal_error":
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
-        return f"{found} is none of {', '.join(options)}{near}"
-    return f"{error['msg'].replace('Input should', 'should')}, found {found}"
+        return f"{shown} is none of {', '.join(options)}{near}"
+    return f"{error['msg'].replace('Input should', 'should')}, found {shown}"
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
@@ -118,8 +118,8 @@ class Section(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            found = error.errors()
-        problems = [(e, in_plain_words(e, cls._keys())) for e in found]
+            errors = error.errors()
+        problems = [(e, in_plain_words(e, cls._keys())) for e in errors]
         hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
         return refuse(
             (cls._path(e["loc"]), text)

@@ -10,6 +10,7 @@ from precbench.claims.kinds.exact import Reading
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from tests.claims.helpers import claim, judged
+from tests.sentences import raises, tells
 
 TABLE = pd.DataFrame(
     {"scale": [1.0, 0.5] * 2, "list": ["f1", "f1", "f2", "f2"], "value": [4.0, 1.25, 3.0, 7.0]}
@@ -112,26 +113,20 @@ def study_folder(folder, values, **changes):
 
 def test_values_that_cannot_be_compared(tmp_path):
     missing = REGRET | {"by": {"quantity": "regrets"}}
-    for fields, what in [
-        (missing, "2 values on its left, of which 0 have"),
-        (REGRET | {"by": {"colour": "red"}}, "has no column colour"),
-    ]:
-        with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
+    for fields, what in [(missing, "2 0"), (REGRET | {"by": {"colour": "red"}}, "colour")]:
+        with raises(InputError, f"toy/table-1/0 {what}"):
             judged([claim("bound", "below", **fields)], values={"toy": CURVES})
     study_folder(tmp_path / "toy", CURVES, smoke=True)
     evidence = read_evidence([tmp_path])
     assert evidence.found and not evidence.values
     [row] = judged([claim("bound", "below", **REGRET)], tmp_path)
-    assert row.verdict is Verdict.NO_DATA and "precbench run letter" in row.reason
+    assert row.verdict is Verdict.NO_DATA
+    tells(row.reason, "letter")
 
 
 def test_exact_claim_must_select_one_value():
-    for cell, what in [
-        ({"list": "f1"}, "selects 2 values"),
-        ({"list": "f9"}, "selects 0 values"),
-        ({"colour": "red"}, "has no column colour"),
-    ]:
-        with pytest.raises(InputError, match=f"toy/table-1/0: .*{what}"):
+    for cell, what in [({"list": "f1"}, "2"), ({"list": "f9"}, "0"), ({"colour": "red"}, "colour")]:
+        with raises(InputError, f"toy/table-1/0 {what}"):
             judged([claim("exact", "4", cell=cell)], values={"toy": TABLE})
 
 
@@ -148,7 +143,7 @@ def test_statements_are_not_testable():
     [row] = judged([claim("statement", "O(n)", untested="no experiment varies n")])
     assert row.verdict is Verdict.NO_CONFIG and row.reason == "no experiment varies n"
     for fields in ({}, {"reason": "a formula", "untested": "no experiment varies n"}):
-        with pytest.raises(ValueError, match="needs either a reason"):
+        with raises(ValueError, "reason", words=False):
             claim("statement", "1 / n", **fields)
 
 

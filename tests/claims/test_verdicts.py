@@ -23,6 +23,7 @@ from precbench.claims.verdicts import (
 )
 from precbench.errors import InputError
 from tests.claims.helpers import normal
+from tests.sentences import raises
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_printed_numbers(text, power, value, unit):
 
 @pytest.mark.parametrize("text", ["", "f_1", "0.83.70", "close to 1", "10^", "1.5e3", ".5", "1 2"])
 def test_invalid_printed_numbers(text):
-    with pytest.raises(InputError, match="not a printed number"):
+    with raises(InputError, f"'{text}'"):
         parse_printed(text)
 
 

@@ -46,6 +46,7 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 owner.requests.append(self.path)
+                owner.encoding = self.headers["Accept-Encoding"]
                 answers = owner.answers.get(self.path, [(404, {}, b"")])
                 status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
                 self.send_response(status)

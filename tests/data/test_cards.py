@@ -7,6 +7,7 @@ from precbench.data import DATASETS, find_card
 from precbench.data.cards.card import read_card
 from precbench.errors import InputError
 from precbench.locations import shipped
+from tests.sentences import raises
 
 PUBLISHED = {
     "kdd08": (102_294, 117, 623),
@@ -49,9 +50,9 @@ def test_every_card_is_valid(name):
 
 
 def test_an_unknown_name_suggests_the_nearest_one():
-    with pytest.raises(InputError, match=r"unknown data set 'ijcn1' \(did you mean 'ijcnn1'"):
+    with raises(InputError, "'ijcn1' 'ijcnn1'"):
         find_card("ijcn1")
-    with pytest.raises(InputError, match="choose from a9a, adult"):
+    with raises(InputError, "'zzz'"):
         find_card("zzz")
 
 
@@ -59,26 +60,25 @@ def test_an_unknown_name_suggests_the_nearest_one():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"rowz": 3}, "rowz: unknown key (did you mean 'rows'?)"),
-        ({"rows": "many"}, "rows: should be a valid integer"),
-        ({"rows": "20000"}, "rows: should be a valid integer"),
-        ({"positives": 20_000}, "positives: 20000 positives of 20000 rows leave no negatives"),
-        ({"folder": "../letter"}, "folder: should hold letters, digits"),
-        ({"folder": "C:\\letter"}, "folder: should hold letters, digits"),
-        ({"folder": "lettеr"}, "folder: should hold letters, digits"),  # a Cyrillic е
-        ({"label_column": None}, "label_column: is missing"),
-        ({"gamma": 0.1}, "gamma: has no meaning here"),
-        ({"non_linear": 0.0}, "non_linear: has no meaning here"),
-        ({"name": "other"}, "name: should be the file's name, 'letter'"),
+        ({"rowz": 3}, "rowz 'rows'"),
+        ({"rows": "many"}, "rows"),
+        ({"rows": "20000"}, "rows"),
+        ({"positives": 20_000}, "positives 20000"),
+        ({"folder": "../letter"}, "folder"),
+        ({"folder": "C:\\letter"}, "folder"),
+        ({"folder": "lettеr"}, "folder"),  # a Cyrillic е
+        ({"label_column": None}, "label_column"),
+        ({"gamma": 0.1}, "gamma"),
+        ({"non_linear": 0.0}, "non_linear"),
+        ({"name": "other"}, "name 'letter'"),
     ],
 )
 def test_invalid_cards(tmp_path, change, what):
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())
     path = tmp_path / "letter.yaml"
     path.write_text(yaml.safe_dump(card | change))
-    with pytest.raises(InputError, match=r"letter\.yaml:\d+:\d+: ") as caught:
+    with raises(InputError, f"letter.yaml {what}"):
         read_card(path)
-    assert what in str(caught.value)
 
 
 def test_synthetic_data_are_called_so():
@@ -92,14 +92,14 @@ def test_synthetic_data_are_called_so():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"name": "../x"}, "files[0].name: should hold letters"),
-        ({"name": "/etc/passwd"}, "files[0].name: should hold letters"),
-        ({"name": "a\0b"}, "files[0].name: not allowed here: a control character"),
-        ({"name": ".hidden"}, "files[0].name: should hold letters"),
-        ({"urls": ["http://example.org/x"]}, "files[0].urls[0]: an official address must be https"),
-        ({"urls": ["file:///etc/passwd"]}, "files[0].urls[0]: an official address must be https"),
-        ({"sha256": "abc"}, "files[0].sha256: should be 64 lower-case"),
-        ({"bytes": None}, "files[0]: needs either bytes or max_bytes"),
+        ({"name": "../x"}, "files[0].name"),
+        ({"name": "/etc/passwd"}, "files[0].name"),
+        ({"name": "a\0b"}, "files[0].name"),
+        ({"name": ".hidden"}, "files[0].name"),
+        ({"urls": ["http://example.org/x"]}, "files[0].urls[0]"),
+        ({"urls": ["file:///etc/passwd"]}, "files[0].urls[0]"),
+        ({"sha256": "abc"}, "files[0].sha256 64"),
+        ({"bytes": None}, "files[0] max_bytes"),
     ],
 )
 def test_invalid_files_of_a_card(tmp_path, change, what):
@@ -107,23 +107,22 @@ def test_invalid_files_of_a_card(tmp_path, change, what):
     card["files"][0] |= change
     path = tmp_path / "letter.yaml"
     path.write_text(yaml.safe_dump(card))
-    with pytest.raises(InputError) as caught:
+    with raises(InputError, what):
         read_card(path)
-    assert what in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("a: [", r"letter\.yaml:2:1: did not find"),
-        ("name: letter\nname: letter\n", r"letter\.yaml:2:1: name: duplicate key"),
-        ("- letter\n", r"letter\.yaml:1:1: should be a mapping"),
+        ("a: [", "letter.yaml:2:1"),
+        ("name: letter\nname: letter\n", "letter.yaml:2:1"),
+        ("- letter\n", "letter.yaml:1:1"),
     ],
 )
 def test_a_card_that_is_not_a_mapping(tmp_path, text, complaint):
     path = tmp_path / "letter.yaml"
     path.write_text(text)
-    with pytest.raises(InputError, match=complaint):
+    with raises(InputError, complaint):
         read_card(path)
 
 

@@ -19,6 +19,7 @@ from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from tests.data.conftest import Dawdling
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card, wait_until
+from tests.sentences import names, raises
 
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 
@@ -73,7 +74,7 @@ def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
     "address", ["http://example.org/data", "ftp://example.org", "file://host/x", "http://["]
 )
 def test_other_mirrors_are_rejected(address):
-    with pytest.raises(InputError, match="must be a folder"):
+    with raises(InputError, f"'{address}'"):
         fetch(make_card(), address)
 
 
@@ -81,6 +82,7 @@ def test_from_a_server(cache, server):
     server.serve("/m/toys/toy.svm", TEXT)
     fetch(make_card(), server.address + "/m/")
     assert left_behind(cache) == DONE
+    assert server.encoding == "identity"
 
 
 def test_compressed_on_a_server(cache, server):
@@ -96,6 +98,12 @@ def test_a_temporary_failure_is_retried(server):
     assert len(server.requests) == 3
 
 
+def test_a_file_that_a_server_does_not_have_is_asked_for_once(server):
+    with pytest.raises(DataUnavailableError):
+        fetch(make_card(), server.address)
+    assert server.requests == ["/toys/toy.svm", "/toys/toy.svm.bz2"]
+
+
 @pytest.mark.promise("R20")
 def test_a_broken_connection_is_retried(server):
     server.serve("/toys/toy.svm", (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), TEXT)
@@ -106,27 +114,24 @@ def test_a_broken_connection_is_retried(server):
 @pytest.mark.parametrize(
     ("answer", "what"),
     [
-        ((404, {}, b""), "the server answers 404"),
-        ((502, {}, b""), "the server answers 502"),
-        ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), "the connection broke"),
-        (TEXT[:100], "wrong checksum"),
-        (PAGE, "a web page instead of the file"),
-        (TEXT * 3, f"larger than the {2 * len(TEXT):,} bytes"),
-        (TEXT + b"x", f"larger than the {len(TEXT):,} bytes"),
-        ((302, {"Location": "http://example.org/toy.svm"}, b""), "not https"),
-        ((302, {"Location": "ftp://example.org/toy.svm"}, b""), "not https"),
-        ((302, {"Location": "http://["}, b""), "malformed"),
-        ((200, {"Content-Length": "²"}, TEXT[:100]), "malformed: a Content-Length"),
-        ((200, {"Content-Length": "-5"}, TEXT), "malformed: a Content-Length of '-5'"),
+        ((404, {}, b""), "404"),
+        ((502, {}, b""), "502"),
+        ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), ""),
+        (TEXT[:100], ""),
+        (PAGE, ""),
+        (TEXT * 3, f"{2 * len(TEXT):,}"),
+        (TEXT + b"x", f"{len(TEXT):,}"),
+        ((302, {"Location": "http://example.org/toy.svm"}, b""), ""),
+        ((302, {"Location": "ftp://example.org/toy.svm"}, b""), ""),
+        ((302, {"Location": "http://["}, b""), ""),
+        ((200, {"Content-Length": "²"}, TEXT[:100]), "malformed"),
+        ((200, {"Content-Length": "-5"}, TEXT), "malformed '-5'"),
     ],
 )
 def test_server_errors(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
-    with pytest.raises(DataUnavailableError) as caught:
+    with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {what}"):
         fetch(make_card(), server.address)
-    assert f"{server.address}/toys/toy.svm: " in str(caught.value)
-    assert what in str(caught.value)
-    assert "precbench data add toy FILES, with toy.svm" in str(caught.value)
     assert left_behind(cache) <= {"toy.svm.rejected"}
 
 
@@ -141,7 +146,7 @@ def test_a_server_that_dawdles_is_given_up_for_the_next_source(server, monkeypat
     assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
     failed = make_card(name="alone", folder="alone")
     server.serve("/alone/toy.svm", (200, {}, Dawdling(TEXT, late)))
-    with pytest.raises(DataUnavailableError, match=r"too slow: less than 60,000 bytes in 0\.3 s"):
+    with raises(DataUnavailableError, "60,000 0.3"):
         fetch(failed, server.address)
     assert server.requests.count("/alone/toy.svm") == 1  # is no passing trouble
     Dawdling.over.set()
@@ -153,7 +158,7 @@ def test_a_download_has_a_deadline(server, monkeypatch):
     monkeypatch.setattr(download, "CHUNK", 1)
     monkeypatch.setattr(download, "DEADLINE", 0.3)
     server.serve("/toys/toy.svm", (200, {}, Dawdling(TEXT, "body")))
-    with pytest.raises(DataUnavailableError, match=r"too slow: .* or not done after"):
+    with raises(DataUnavailableError):
         fetch(make_card(), server.address)
     Dawdling.over.set()
 
@@ -167,7 +172,7 @@ def test_a_local_redirect_is_followed(server):
 @pytest.mark.promise("R20")
 def test_an_unreachable_server():
     card = make_card(file={"urls": ["https://localhost:9/toy.svm"]})
-    with pytest.raises(DataUnavailableError, match=r"localhost:9/toy\.svm: no connection"):
+    with raises(DataUnavailableError, "localhost:9/toy.svm"):
         fetch(card, "http://127.0.0.1:9")
 
 
@@ -186,7 +191,7 @@ def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
     for content in (TEXT, TEXT[::-1]):
         assert hashlib.sha256(content).hexdigest() in str(caught.value)
     assert "toy.svm.rejected" in str(caught.value)
-    assert f"{folder}/toy.svm.bz2: no such file" in str(caught.value)
+    names(str(caught.value), f"{folder}/toy.svm.bz2")
 
 
 @pytest.mark.promise("R19")
@@ -196,7 +201,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(folder):
     file.path.write_bytes(TEXT[:-1])
     assert fetch(make_card(), folder.parent)[0].path.read_bytes() == TEXT
     file.path.write_bytes(TEXT[:-1])
-    with pytest.raises(DataUnavailableError, match=r"toy\.svm: wrong checksum, found sha256"):
+    with raises(DataUnavailableError, "toy.svm"):
         fetch(make_card())
     assert file.path.with_name("toy.svm.rejected").exists()
 
@@ -205,14 +210,14 @@ def test_md5_when_only_that_is_known(folder):
     (folder / "toy.svm").write_bytes(TEXT)
     md5 = hashlib.md5(TEXT, usedforsecurity=False).hexdigest()
     assert fetch(make_card(file={"sha256": None, "md5": md5}), folder.parent)
-    with pytest.raises(DataUnavailableError, match=f"MD5 {md5}.*expected MD5 {'0' * 32}"):
+    with raises(DataUnavailableError, f"{md5} {'0' * 32}"):
         fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
 
 
 @pytest.mark.promise("R23")
 def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(bytes(50_000_000)))
-    with pytest.raises(DataUnavailableError, match=f"larger than the {len(TEXT):,} bytes"):
+    with raises(DataUnavailableError, f"{len(TEXT):,}"):
         fetch(make_card(), folder.parent)
     assert left_behind(cache) == set()
 
@@ -220,7 +225,7 @@ def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
 @pytest.mark.promise("R19")
 def test_a_damaged_compressed_file(folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT)[:-10])
-    with pytest.raises(DataUnavailableError, match=r"toy\.svm\.bz2: cannot be read"):
+    with raises(DataUnavailableError, "toy.svm.bz2"):
         fetch(make_card(), folder.parent)
 
 
@@ -243,10 +248,7 @@ def test_a_full_disk(folder, monkeypatch):
     monkeypatch.setattr(
         Path, "open", lambda path, mode: Full() if "w" in mode else opened(path, mode)
     )
-    with pytest.raises(
-        PrecbenchError,
-        match=r"disk full while writing to .* name another folder in PRECBENCH_CACHE",
-    ) as caught:
+    with raises(PrecbenchError, "PRECBENCH_CACHE") as caught:
         fetch(make_card(), folder.parent)
     assert caught.value.exit_code == 1
 
@@ -271,19 +273,19 @@ def test_add_and_verify(tmp_path, add_card):
 
 def test_add_rejects_other_files(tmp_path, cache, add_card):
     add_card(make_card())
-    with pytest.raises(InputError, match="nowhere: no such file"):
+    with raises(InputError, str(tmp_path / "nowhere")):
         add_files("toy", [tmp_path / "nowhere"])
     other = tmp_path / "other.txt"
     other.write_bytes(TEXT)
-    with pytest.raises(InputError, match=r"toy has no file of that name; it takes toy\.svm"):
+    with raises(InputError, "toy.svm"):
         add_files("toy", [other])
     wrong = tmp_path / "toy.svm"
     wrong.write_bytes(TEXT[:-1] + b" ")
-    with pytest.raises(InputError, match=r"wrong checksum, found sha256 .*, expected .* set aside"):
+    with raises(InputError, str(wrong)):
         add_files("toy", [wrong])
     assert wrong.exists()
     assert left_behind(cache) == {"toy.svm.rejected"}
-    with pytest.raises(InputError, match="did you mean 'toy'"):
+    with raises(InputError, "'toy'"):
         add_files("toyy", [wrong])
 
 
@@ -334,7 +336,7 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     assert np.array_equal(arrays.groups, np.arange(ROWS) // 4)
 
     write_pair(tmp_path / "other", positives=2)
-    with pytest.raises(InputError, match=r"already holds another Info\.txt"):
+    with raises(InputError, "Info.txt"):
         add_files("pair", [tmp_path / "other" / "Info.txt"])
 
 
@@ -366,10 +368,10 @@ def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
 @pytest.mark.parametrize(
     ("members", "what"),
     [
-        ({"Features.txt": b"1"}, "0 members of the archive are named Info.txt"),
-        ({"a/Features.txt": b"1", "b/Features.txt": b"1"}, "2 members .* Features.txt"),
-        ({"Features.txt": bytes(20_000)}, "larger than the 10,000 bytes"),
-        ({"Features.txt": PAGE}, "a web page"),
+        ({"Features.txt": b"1"}, "0 Info.txt"),
+        ({"a/Features.txt": b"1", "b/Features.txt": b"1"}, "2 Features.txt"),
+        ({"Features.txt": bytes(20_000)}, "10,000"),
+        ({"Features.txt": PAGE}, ""),
     ],
 )
 def test_invalid_archives(tmp_path, cache, add_card, members, what):
@@ -378,7 +380,7 @@ def test_invalid_archives(tmp_path, cache, add_card, members, what):
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():
             file.writestr(name, content)
-    with pytest.raises(InputError, match=what):
+    with raises(InputError, what):
         add_files("pair", [archive])
     assert left_behind(cache) == set()
     assert {report.status for report in add_files("pair", write_pair(tmp_path / "right"))} == {
@@ -423,11 +425,11 @@ def test_damaged_archives_are_refused_and_leave_nothing(tmp_path, cache, add_car
     for number, content in enumerate(damaged_zips(tmp_path / "whole")):
         archive = tmp_path / "training_data.zip"
         archive.write_bytes(content)
-        with pytest.raises(InputError, match=r"training_data\.zip: ") as caught:
+        with raises(InputError, "training_data.zip", words=False) as caught:
             add_files("pair", [archive])
         assert len(str(caught.value).splitlines()) == 1, number
         server.serve("/toys/training_data.zip", bytes(content))
-        with pytest.raises(DataUnavailableError, match=r"training_data\.zip: "):
+        with raises(DataUnavailableError, "training_data.zip", words=False):
             fetch(card, server.address)
         assert left_behind(cache) == set()
 
@@ -437,7 +439,7 @@ def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card)
     add_card(pair_card())
     right, other = write_pair(tmp_path / "right"), tmp_path / "Info.txt"
     other.write_bytes(PAGE)
-    with pytest.raises(InputError, match="a web page"):
+    with raises(InputError, str(other)):
         add_files("pair", [right[0], other])
     assert left_behind(cache) == set()
 
@@ -445,9 +447,7 @@ def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card)
 @pytest.mark.promise("R19")
 def test_contents_that_disagree_with_the_card_are_set_aside(tmp_path, cache, add_card):
     add_card(pair_card())
-    with pytest.raises(
-        InputError, match="hold 39 rows, 5 features and 2 positives, but the card says 40 rows"
-    ):
+    with raises(InputError, "39 5 2 40"):
         add_files("pair", write_pair(tmp_path / "brought", rows=39, positives=2))
     assert left_behind(cache) == {"Features.txt.rejected", "Info.txt.rejected"}
     assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == ["as added"] * 2
@@ -459,5 +459,5 @@ def test_a_file_without_a_checksum_that_changes_is_damaged(tmp_path, add_card):
     with Path(reports[0].path).open("a") as file:
         file.write("0 0 0 0 0\n")
     assert [report.status for report in info("pair", anew=True)] == ["damaged", "as added"]
-    with pytest.raises(DataUnavailableError, match=r"Features\.txt: wrong checksum"):
+    with raises(DataUnavailableError, "Features.txt"):
         fetch(card)

@@ -19,13 +19,9 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.impute import SimpleImputer
 
 from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
-from precbench.data.own.read import (
-    _check_header,
-    read_new_blocks,
-    read_new_rows,
-    read_own_file,
-)
+from precbench.data.own.read import _check_header, read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError
+from tests.sentences import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
@@ -104,17 +100,17 @@ def test_times(tmp_path):
 @pytest.mark.parametrize(
     ("times", "what"),
     [
-        ("1 2 x 4", r"column 't', row 3: 'x' is not a number, as most times are"),
-        ("2024-01-01 2024-01-02 5 2024-01-03", "row 3: '5' is neither a number nor a date such as"),
-        ("31/05/2024 01/06/2024", "row 1: '31/05/2024' is neither"),
-        ("1 inf 3", "row 2: 'inf' is not a number"),
-        ("2024-01-01 ? 2024-01-03", r"own.csv: column 't', row 2: the time is missing"),
+        ("1 2 x 4", "'t' 3 'x'"),
+        ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
+        ("31/05/2024 01/06/2024", "1 '31/05/2024'"),
+        ("1 inf 3", "2 'inf'"),
+        ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
     ],
 )
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
-    with pytest.raises(InputError, match=what):
+    with raises(InputError, what):
         read_own_file(path, label="y", time="t")
 
 
@@ -168,7 +164,7 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     expected = ["007", "NA", "9007199254740993", "", "1.10", " a "]
     path = csv(tmp_path, 'id,x\n007,0\nNA,1\n9007199254740993,2\n,3\n1.10,4\n" a ",5\n')
     assert names(path) == expected
-    with pytest.raises(InputError, match=r"no column 'ID' \(did you mean 'id'"):
+    with raises(InputError, "'ID' 'id'"):
         names(path, "ID")
     expected = ["7", "", "9007199254740993"]
     table = pd.DataFrame(
@@ -200,7 +196,7 @@ def test_labels(tmp_path, labels, positive, expected):
 def test_labels_are_single_values(tmp_path):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "y": [{"a": 1}, {"a": 2}]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="the labels are lists or mappings"):
+    with raises(InputError, "a.parquet"):
         read_own_file(tmp_path / "a.parquet", label="y")
 
 
@@ -211,49 +207,49 @@ def test_several_classes_against_one(tmp_path):
 
 GOOD = "x,z,y\n1,2,0\n3,4,1\n"
 REFUSED = [
-    (GOOD, {}, "name the label column, one of x, z, y"),
-    (GOOD, {"label": "Y"}, r"no column 'Y' \(did you mean 'y'"),
-    (GOOD, {"label": "y", "drop": ["zz"]}, r"no column 'zz' \(did you mean 'z'"),
-    (GOOD, {"label": "y", "groups": "patient"}, "no column 'patient'; it has x, z, y"),
-    (GOOD, {"label": "y", "time": "seen"}, "no column 'seen'; it has x, z, y"),
-    (GOOD, {"label": "y", "drop": ["x", "z"]}, "no column is left"),
-    (GOOD, {"label": "y", "positive": 7}, "no row has the positive label 7; found 0, 1"),
-    ("x,y\n1,a\n2,b\n", {"label": "y"}, "name the positive label .* one of a, b"),
-    ("x,y\n1,1\n2,1\n", {"label": "y"}, "one class only, every label is 1"),
-    ("x,y\n1,1\n2,\n", {"label": "y"}, "row 2: the label is missing"),
-    ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "row 1: the group is missing"),
-    ("x,y\n1,1\nred,0\n", {"label": "y"}, "column 'x', row 2: 'red' is not a number; .*one-hot"),
+    (GOOD, {}, ""),
+    (GOOD, {"label": "Y"}, "'Y' 'y'"),
+    (GOOD, {"label": "y", "drop": ["zz"]}, "'zz' 'z'"),
+    (GOOD, {"label": "y", "groups": "patient"}, "'patient'"),
+    (GOOD, {"label": "y", "time": "seen"}, "'seen'"),
+    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""),
+    (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
+    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""),
+    ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
+    ("x,y\n1,1\n2,\n", {"label": "y"}, "2"),
+    ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "1"),
+    ("x,y\n1,1\nred,0\n", {"label": "y"}, "'x' 2 'red'"),
     (
         "x,y\n1,1\n2,0\n3,0\n1O,0\n",
         {"label": "y", "categorical": "one-hot"},
-        "column 'x', row 4: '1O' is not a number; correct it",
+        "'x' 4 '1O'",
     ),
-    ("x,y\n1,1\n,0\n", {"label": "y"}, "column 'x', row 2: the value is missing; .*impute"),
-    ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "column 'x', row 2: the value"),
-    ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "column 'x' has no values"),
-    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "column 'x', row 2: 'inf' is not a finite number"),
-    (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, "is not a finite number"),
-    (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, "name the positive label"),
-    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf' is not a finite number"),
-    ("", {"label": "y"}, "own.csv: the file is empty"),
-    ("x,y\n", {"label": "y"}, "the file has no rows"),
-    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "Expected 2 fields in line 3, saw 3"),
-    ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "more values than there are column names"),
-    ("1,0\n2,1\n", {"label": "y"}, "first line must hold the column names, found 1, 0"),
-    ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "two columns are named 'x'"),
-    ("x;z;y\n1;2;0\n3;4;1\n", {"label": "y"}, "separated by semicolons; save it with commas"),
-    ("x;z;y\n1,5;2;0\n3,4;4;1\n", {"label": "y"}, "separated by semicolons; save it with commas"),
-    ('"x";"y"\n1;0\n3;1\n', {}, "separated by semicolons; save it with commas"),
-    ("x\ty\n1\t0\n3\t1\n", {"label": "y"}, r"separated by tabs; read it as tsv \(format\)"),
-    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, r"separated by commas; read it as csv \(format\)"),
-    ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, r"two columns are named 'x\\n'"),
+    ("x,y\n1,1\n,0\n", {"label": "y"}, "'x' 2"),
+    ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 2"),
+    ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "'x'"),
+    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "'x' 2 'inf'"),
+    (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, ""),
+    (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, ""),
+    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf'"),
+    ("", {"label": "y"}, "own.csv"),
+    ("x,y\n", {"label": "y"}, ""),
+    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"),
+    ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
+    ("1,0\n2,1\n", {"label": "y"}, "1 0"),
+    ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
+    ("x;z;y\n1;2;0\n3;4;1\n", {"label": "y"}, ""),
+    ("x;z;y\n1,5;2;0\n3,4;4;1\n", {"label": "y"}, ""),
+    ('"x";"y"\n1;0\n3;1\n', {}, ""),
+    ("x\ty\n1\t0\n3\t1\n", {"label": "y"}, ""),
+    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, ""),
+    ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "options", "what"), REFUSED)
 def test_invalid_tables(tmp_path, text, options, what):
     path = csv(tmp_path, text)
-    with pytest.raises(InputError, match=what) as caught:
+    with raises(InputError, what) as caught:
         read_own_file(path, **options)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
@@ -267,7 +263,7 @@ def test_text_that_is_not_utf8_has_a_line(tmp_path, encoding, line):
     path = tmp_path / "own.csv"
     path.write_bytes("\n".join(lines).encode(encoding))
     where = 1 if encoding == "utf-16" else line
-    with pytest.raises(InputError, match=rf"own\.csv:{where}: not UTF-8 text; save the table as"):
+    with raises(InputError, f"own.csv:{where}"):
         read_own_file(path, label="y")
 
 
@@ -278,7 +274,7 @@ def test_suffixes_may_be_written_large(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read_own_file(packed, label="y")[0].X.tolist() == [[1, 2], [3, 4]]
     for name in ("A.XLSX", "a.xls"):
-        with pytest.raises(InputError, match="save the sheet as CSV"):
+        with raises(InputError, name):
             read_own_file(path.rename(tmp_path / name))
         path = tmp_path / name
 
@@ -293,14 +289,14 @@ def test_invalid_new_rows(tmp_path):
     path = csv(tmp_path, GOOD)
     _, encoding = read_own_file(path, label="y")
     for text, what in [
-        ("x\n1\n", "no column 'z'"),
-        ("x,z\n1,red\n", "column 'z', row 1: 'red' is not a number"),
-        ("x,z\n1,2\n1,\n", "column 'z', row 2: the value is missing"),
-        ("x,z\n1,inf\n", "not a finite number"),
+        ("x\n1\n", "'z'"),
+        ("x,z\n1,red\n", "'z' 1 'red'"),
+        ("x,z\n1,2\n1,\n", "'z' 2"),
+        ("x,z\n1,inf\n", ""),
     ]:
-        with pytest.raises(InputError, match=what):
+        with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
-    with pytest.raises(InputError, match="fitted to csv rows, found svmlight"):
+    with raises(InputError, "new.svm csv svmlight"):
         read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
 
 
@@ -316,9 +312,9 @@ def test_a_number_that_became_a_date_is_rejected(tmp_path, values):
     _, encoding = read_own_file(csv(tmp_path, GOOD), label="y", missing="mean")
     path = tmp_path / "new.parquet"
     pd.DataFrame({"x": [1, 2], "z": values}).to_parquet(path)
-    with pytest.raises(InputError, match=r"new\.parquet: column 'z', row 1: '.*' is not a number"):
+    with raises(InputError, "new.parquet 'z' 1"):
         read_new_rows(path, encoding)
-    with pytest.raises(InputError, match=r"column 'z', row 1: .* is not a number"):
+    with raises(InputError, "'z' 1"):
         encoding.encode(pd.DataFrame({"x": [1, 2], "z": pd.Categorical(values)}))
 
 
@@ -356,7 +352,7 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
     ]
     new = csv(tmp_path, "x,z,a,b\n1,2,r,s\n1,2,r,s\n1,2,r,s\n1,?,r,s\n", "new.csv")
-    with pytest.raises(InputError, match=r"new\.csv: column 'z', row 4: '\?' is not a number"):
+    with raises(InputError, "new.csv 'z' 4 '?'"):
         read_new_rows(new, encoding)
 
 
@@ -387,10 +383,10 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
 def test_bytes_are_rejected(tmp_path):
     path = tmp_path / "own.parquet"
     pd.DataFrame({"x": [b"\xff", b"a"], "y": [0, 1]}).to_parquet(path)
-    with pytest.raises(InputError, match="column 'x' holds bytes, neither numbers nor text; drop"):
+    with raises(InputError, "'x'"):
         read_own_file(path, label="y", categorical="one-hot")
     _, encoding = read_own_file(csv(tmp_path, "x,y\na,0\nb,1\n"), label="y", categorical="one-hot")
-    with pytest.raises(InputError, match="column 'x' holds bytes"):
+    with raises(InputError, "'x'"):
         read_new_rows(path, encoding)
 
 
@@ -415,7 +411,7 @@ def test_the_work_is_linear_in_the_columns(tmp_path, monkeypatch):
     assert read_own_file(path, label="y", missing="median")[0].X.shape == (2, 300)
     assert len(fits) == 2
     monkeypatch.setattr("precbench.data.own.read.MOST_COLUMNS", 300)
-    with pytest.raises(InputError, match="301 columns, and a table may have 300; save"):
+    with raises(InputError, "301 300"):
         read_own_file(path, label="y")
 
 
@@ -465,7 +461,7 @@ def test_dates_count_in_days(tmp_path):
     later = table.assign(text="2025-01-01")
     assert encoding.encode(later)[:, 0].tolist() == [367.0] * 4
     for wrong in ("yesterday", 7, pd.Timedelta("1 day")):
-        with pytest.raises(InputError, match=r"column 'stamp', row 1: '.*' is not a date such as"):
+        with raises(InputError, "'stamp' 1"):
             encoding.encode(table.assign(stamp=wrong))
 
 
@@ -483,30 +479,21 @@ def test_a_model_from_before_dates_were_columns_loads():
 
 
 def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path):
-    def refused(values, **options):
+    def reject(values, places, **options):
         path = tmp_path / "own.parquet"
         pd.DataFrame({"c": values, "y": np.arange(len(values)) % 2}).to_parquet(path)
-        with pytest.raises(InputError) as caught:
+        with raises(InputError, f"'c' {places}"):
             read_own_file(path, **{"label": "y", "categorical": "one-hot"} | options)
-        return str(caught.value)
 
-    assert "column 'c', row 1: '1 days 00:00:00' is not a number; drop" in refused(
-        pd.to_timedelta([1, 2], "D")
-    )
-    dates = [f"2024-01-{day}" for day in range(10, 20)]
-    assert "row 11: 'soon' is not a date, as most values are; correct" in refused([*dates, "soon"])
+    reject(pd.to_timedelta([1, 2], "D"), "1 '1 days 00:00:00'")
+    reject([*(f"2024-01-{day}" for day in range(10, 20)), "soon"], "11 'soon'")
     for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31"):
         for categorical in ("error", "one-hot"):
-            sentence = refused([other, other.replace("31", "30")], categorical=categorical)
-            assert f"column 'c', row 1: '{other}' looks like a date: write dates as" in sentence
-    assert "row 11: 'soon' is not a number; correct" in refused([*map(str, range(10)), "soon"])
-    advice = "too many for a feature each; leave it out (--drop c, or drop in a config)"
-    assert f"column 'c' has 1,001 different texts in 3,003 rows, {advice}" in refused(
-        [f"id {i % 1001}" for i in range(3003)]
-    )
-    assert f"has 101 different texts in 200 rows, {advice}" in refused(
-        [f"id {i % 101}" for i in range(200)]
-    )
+            values = [other, other.replace("31", "30")]
+            reject(values, f"1 '{other}'", categorical=categorical)
+    reject([*map(str, range(10)), "soon"], "11 'soon'")
+    reject([f"id {i % 1001}" for i in range(3003)], "1,001 3,003 --drop")
+    reject([f"id {i % 101}" for i in range(200)], "101 200 --drop")
 
 
 def test_the_same_rows_are_the_same_numbers(tmp_path):
@@ -556,9 +543,9 @@ def test_svmlight(tmp_path, name):
     new.write_text("0 3:1\n")
     assert read_new_rows(new, encoding).shape == (1, 9)
     new.write_text("0 10:1\n")
-    with pytest.raises(InputError, match=r"new\.svm:1:3: .* at most 9"):
+    with raises(InputError, "new.svm:1:3 9"):
         read_new_rows(new, encoding)
-    with pytest.raises(InputError, match="label, missing has no meaning for svmlight"):
+    with raises(InputError, "own label missing svmlight"):
         read_own_file(path, label="y", missing="mean")
 
 
@@ -579,7 +566,7 @@ def test_npz(tmp_path):
     np.savez(tmp_path / "new.npz", X=X[:1])
     assert np.array_equal(read_new_rows(tmp_path / "new.npz", encoding), X[:1])
     np.savez(tmp_path / "new.npz", X=X[:1, :1])
-    with pytest.raises(InputError, match="expected 2 features, found 1"):
+    with raises(InputError, "2 1"):
         read_new_rows(tmp_path / "new.npz", encoding)
 
 
@@ -595,39 +582,39 @@ def test_sparse_npz(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "what"),
     [
-        ({"X": [[1.0], [2.0]]}, "no array 'y'; the file holds X"),
-        ({"X": [[1.0], [2.0]], "y": [1]}, r"y must have the shape \(2,\), found \(1,\)"),
-        ({"X": [1.0, 2.0], "y": [0, 1]}, r"found the shape \(2,\)"),
-        ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "row 2, column 1: not a finite number"),
-        ({"A": [1]}, "expected X, or data, indices, indptr and shape, found A"),
-        ({"X": np.array([[object()]]), "y": [1]}, "not an npz file of plain arrays"),
-        ({"X": [["a"]], "y": [1]}, "not an npz file of plain arrays: X holds text"),
-        ({"X": [[1j], [2]], "y": [0, 1]}, "X.npy holds values of type complex128"),
-        ({"X": np.array([["2024"]] * 2, "M8[D]"), "y": [0, 1]}, "values of type datetime64"),
-        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X.npy holds values of type timedelta"),
+        ({"X": [[1.0], [2.0]]}, "'y'"),
+        ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
+        ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
+        ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"),
+        ({"A": [1]}, ""),
+        ({"X": np.array([[object()]]), "y": [1]}, ""),
+        ({"X": [["a"]], "y": [1]}, ""),
+        ({"X": [[1j], [2]], "y": [0, 1]}, "X.npy"),
+        ({"X": np.array([["2024"]] * 2, "M8[D]"), "y": [0, 1]}, ""),
+        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X.npy"),
         (
             {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-            "data.npy holds values of type complex128",
+            "data.npy",
         ),
         (
             {"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33],
              "y": [0, 1]},
-            "X has more than 2,147,483,647 rows or columns",
+            "2,147,483,647",
         ),
         (
             {"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]},
-            "not an npz file of plain arrays",
+            "",
         ),
         (
             {"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3],
              "y": [0, 1]},
-            "row 2, column 3: not a finite number",
+            "2 3",
         ),
     ],
 )  # fmt: skip
 def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
-    with pytest.raises(InputError, match=what):
+    with raises(InputError, f"own.npz {what}"):
         read_own_file(tmp_path / "own.npz")
 
 
@@ -635,13 +622,13 @@ def test_invalid_npz(tmp_path, arrays, what):
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("suffix", [".csv", ".svm"])
 def test_packed_text_is_limited(tmp_path, monkeypatch, pack, suffix):
-    monkeypatch.setattr("precbench.data.packed.ALWAYS", 1 << 16)
+    monkeypatch.setattr("precbench.data.formats.ALWAYS", 1 << 16)
     path = tmp_path / f"own{suffix}"
     path.write_bytes(pack(b"\n" * (1 << 23)))
     read_own_file(csv(tmp_path, "1 1:1\n0 1:2\n", "small.svm"))  # imports what it needs
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match=r"own\..*: the text is more than 200 times as large"):
+        with raises(InputError, "200"):
             read_own_file(path, **({"label": "y"} if suffix == ".csv" else {}))
         assert tracemalloc.get_traced_memory()[1] < 1 << 24  # xz alone has a window of 8 MiB
     finally:
@@ -679,15 +666,15 @@ def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, b
 def test_arbitrary_bytes_are_rejected(tmp_path, suffix):
     path = tmp_path / f"own{suffix}"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(InputError, match="own"):
+    with raises(InputError, path.name):
         read_own_file(path, **({} if suffix in (".npz", ".svm") else {"label": "y"}))
 
 
 def test_unknown_formats(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises(InputError, "none.csv"):
         read_own_file(tmp_path / "none.csv")
     path = csv(tmp_path, GOOD, "own.xlsx")
-    with pytest.raises(InputError, match=r"unknown format '\.xlsx': save the sheet as CSV"):
+    with raises(InputError, "'.xlsx'"):
         read_own_file(path)
     assert read_own_file(path, format="csv", label="y")[0].X.tolist() == [[1, 2], [3, 4]]
 

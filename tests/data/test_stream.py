@@ -19,6 +19,7 @@ from precbench.errors import InputError
 from precbench.experiment.division import in_share
 from precbench.solvers import OnePMB, SGDAtK
 from tests.helpers import printed_numbers
+from tests.sentences import raises
 
 RNG = np.random.default_rng(0)
 N_ROWS, N_FEATURES = 700, 5
@@ -139,7 +140,7 @@ def test_parts_are_disjoint_and_share_the_scaling(folder, kind, scaling):
     test = stream.part(lambda rows: in_share(rows, ["a", 1], 0, 0.3))
     train = stream.part(lambda rows: ~in_share(rows, ["a", 1], 0, 0.3))
     if sparse and scaling.startswith("standardise"):
-        with pytest.raises(InputError, match="fill the zeros"):
+        with raises(InputError):
             test.scaled(scaling, train)
         return
     X = csr_matrix(SPARSE) if sparse else DENSE
@@ -221,7 +222,7 @@ def test_a_value_beyond_float32_is_reported(tmp_path):
     np.save(tmp_path / "X.npy", np.array([[1.0], [1e39]]))
     np.save(tmp_path / "y.npy", [0, 1])
     stream = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32").X
-    with pytest.raises(InputError, match=r"X\.npy: float32 holds values up to 3.4e\+38 only"):
+    with raises(InputError, "X.npy 3.4e+38"):
         list(stream)
 
 
@@ -238,7 +239,7 @@ def test_an_invalid_line_in_the_middle(tmp_path, block_bytes):
     lines[400] = "1 1:2 3:x"
     path = tmp_path / "bad.svm"
     path.write_text("\n".join(lines))
-    with pytest.raises(InputError, match=r"bad\.svm:401:7: .*'3:x'|bad\.svm:401:9: .*'x'"):
+    with raises(InputError, "bad.svm:401"):
         open_stream(path, block_bytes=block_bytes)
 
 
@@ -254,14 +255,20 @@ def test_a_changed_file_is_detected(tmp_path):
     path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     np.save(tmp_path / "X.npy", DENSE[:100])
     for pieces in (text, npy, half_read, npy.batches(1, np.random.default_rng(0))):
-        with pytest.raises(InputError, match="has changed"):
+        with raises(InputError, "changed"):
             list(pieces)
+    half_read = iter(open_stream(path, block_bytes=100).X)
+    next(half_read)
+    path.write_bytes(b"x" * path.stat().st_size)
+    with raises(InputError, str(path)):
+        list(half_read)
+    path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     same_size = open_stream(path).X
     os.utime(path, ns=(0, 0))
-    with pytest.raises(InputError, match="has changed"):
+    with raises(InputError, str(path)):
         list(same_size)
     path.unlink()
-    with pytest.raises(InputError, match="cannot be read"):
+    with raises(InputError, str(path)):
         list(same_size)
 
 
@@ -277,34 +284,36 @@ def test_the_content_determines_the_hash(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "complaint"),
     [
-        ("a.svm", "-1 1:1\n-1 1:2\n", {}, "one class only"),
-        ("A.SVM", "-1 1:1\n-1 1:2\n", {}, "one class only"),
-        ("a.svm", "-1 1:1\n0 1:2\n", {}, "no row has the positive label"),
-        ("a.svm", "3 1:1\n4 1:2\n", {}, "name the positive label"),
-        ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "no row has the positive label 5"),
-        ("a.svm", "\n# nothing\n", {}, "the file is empty"),
-        ("a.svm", "1\n-1\n", {}, "no row has a feature"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4: .*at most 5"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"label": 1}, "begins with its label"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes must be at least 1"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes must be at least 1"),
-        ("a.svm", b"\x1f\x8b\x08abc", {}, "unpack it"),
-        ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, "byte order mark"),
-        ("a.csv", "a,b\n", {}, "only svmlight .* can be streamed"),
-        ("a.npz", "", {}, "archive"),
-        ("a.npy", "nothing", {"label": 0}, "not an npy file"),
-        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {"label": 0}, "not an npy file"),
-        ("a.npy", np.eye(3), {}, "say where the labels are"),
-        ("a.npy", np.eye(3), {"label": 3}, "no column 3"),
-        ("a.npy", np.eye(3, 1), {"label": 0}, "no column is left"),
-        ("a.npy", np.eye(3), {"label": 0, "n_features": 2}, "no meaning for npy"),
-        ("a.npy", np.arange(3), {"label": 0}, "expected 2 dimensions"),
-        ("a.npy", np.array([["a"]]), {"label": 0}, "plain numbers"),
-        ("a.npy", np.asfortranarray(np.eye(3)), {"label": 0}, None),
-        ("a.npy", np.arange(6.0).reshape(2, 3).T, {"label": 0}, "Fortran order"),
-        ("a.npy", np.array([[1, 2.0], [0, np.nan]]), {"label": 0}, "row 2, feature 1"),
-        ("a.npy", np.array([[1, 2.0], [np.inf, 1]]), {"label": 0}, "row 2: the label"),
-        ("a.npy", np.c_[np.arange(2000.0), np.ones(2000)], {"label": 0}, "1,000 different"),
+        ("a.svm", "-1 1:1\n-1 1:2\n", {}, ""),
+        ("A.SVM", "-1 1:1\n-1 1:2\n", {}, ""),
+        ("a.svm", "-1 1:1\n0 1:2\n", {}, ""),
+        ("a.svm", "3 1:1\n4 1:2\n", {}, ""),
+        ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5"),
+        ("a.svm", "\n# nothing\n", {}, ""),
+        ("a.svm", "1\n-1\n", {}, ""),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"label": 1}, ""),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
+        ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
+        ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
+        ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),
+        ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, ""),
+        ("a.csv", "a,b\n", {}, ""),
+        ("a.npz", "", {}, ""),
+        ("a.npy", "nothing", {"label": 0}, ""),
+        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {"label": 0}, ""),
+        ("a.npy", np.eye(3), {}, ""),
+        ("a.npy", np.eye(3), {"label": 3}, "3"),
+        ("a.npy", np.eye(3, 1), {"label": 0}, ""),
+        ("a.npy", np.eye(3), {"label": 0, "n_features": 2}, ""),
+        ("a.npy", np.arange(3), {"label": 0}, "2"),
+        ("a.npy", np.array([["a"]]), {"label": 0}, ""),
+        ("a.npy", np.asfortranarray(np.eye(3)), {"label": 0}, ""),
+        ("a.npy", np.arange(6.0).reshape(2, 3).T, {"label": 0}, ""),
+        ("a.npy", np.array([[1, 2.0], [0, np.nan]]), {"label": 0}, "2 1"),
+        ("a.npy", np.array([[1, 2.0], [np.inf, 1]]), {"label": 0}, "2"),
+        ("a.npy", np.c_[np.arange(2000.0), np.ones(2000)], {"label": 0}, "1,000"),
     ],
 )
 def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
@@ -313,18 +322,16 @@ def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
         np.save(path, content)
     else:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    if complaint is None:
-        return
-    with pytest.raises(InputError, match=complaint):
+    with raises(InputError, complaint or name):
         open_stream(path, **options)
 
 
 def test_labels_of_wrong_length(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(3))
     np.save(tmp_path / "y.npy", np.array([1, 0]))
-    with pytest.raises(InputError, match="2 labels for 3 rows"):
+    with raises(InputError, "2 3"):
         open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-    with pytest.raises(InputError, match="no such file"):
+    with raises(InputError, "nothing.npy"):
         open_stream(tmp_path / "nothing.npy", label=0)
 
 

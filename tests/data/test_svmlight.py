@@ -16,6 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from precbench.data import read_svmlight, svmlight
 from precbench.errors import InputError
 from tests.helpers import printed_numbers
+from tests.sentences import raises
 
 GOOD = b"+1 1:0.5 3:-2e-3\n-1 2:7 \n# a comment\n\n0\n1 1:1\t2:2 3:3 # another\r\n"
 
@@ -127,45 +128,46 @@ def test_agrees_with_scikit_learn_on_real_files(mirror, name, figure):
 
 
 MALFORMED = [
-    (b"", None, None, "is empty"),
-    (b"\n# only\n \n", None, None, "is empty"),
-    (b"\xef\xbb\xbf1 1:1\n", 1, 1, "byte order mark"),
-    (b"\xff\xfe1\x00", 1, 1, "byte order mark"),
-    (b"1 1:1\nx 1:1\n", 2, 1, "label, a finite number, found 'x'"),
-    (b"1:1 2:2\n", 1, 1, "label, a finite number, found '1:1'"),
-    (b"1,2 1:1\n", 1, 1, "found '1,2'"),
-    (b"nan 1:1\n", 1, 1, "found 'nan'"),
-    (b"1 1:1\n1e999 1:1\n", 2, 1, "found '1e999'"),
-    (b"- 1:1\n", 1, 1, "found '-'"),
-    (b"1 1:1\n\n# c\n1 1:nan\n", 4, 5, "finite number, found 'nan'"),
-    (b"1 1:inf\n", 1, 5, "found 'inf'"),
-    (b"1 1:-Infinity\n", 1, 5, "found '-Infinity'"),
-    (b"1 1:2 3:1e400 4:nan\n", 1, 9, "found '1e400'"),
-    (b"1 1:\n", 1, 5, "found nothing"),
-    (b"1 1: 2\n", 1, 5, "found nothing"),
-    (b"1 1:0.5\n1 1:0.5 2:", 2, 11, "found nothing"),
-    (b"1 1:.\n", 1, 5, "found '.'"),
-    (b"1 1:1e\n", 1, 5, "found '1e'"),
-    (b"1 1:1e+\n", 1, 5, "found '1e+'"),
-    (b"1 1:0x10\n", 1, 5, "found '0x10'"),
-    (b"1 1:1_000\n", 1, 5, "found '1_000'"),
-    (b"1 1:0,5\n", 1, 5, "found '0,5'"),
-    (b"1 1:1:2\n", 1, 5, "found '1:2'"),
-    (b"1 1 2:3\n", 1, 3, "expected index:value, found '1'"),
-    (b"1 a:3\n", 1, 3, "expected index:value, found 'a:3'"),
-    (b"1 -1:3\n", 1, 3, "expected index:value, found '-1:3'"),
-    (b"1 1.0:3\n", 1, 3, "expected index:value, found '1.0:3'"),
-    (b"1 :3\n", 1, 3, "expected index:value, found ':3'"),
-    (b"1 qid:3 1:1\n", 1, 3, "query ids"),
-    (b"1 0:3\n", 1, 3, "count from 1, found '0:3'"),
-    (b"1 1:1\n1 3:1 2:1\n", 2, 7, "ascend strictly"),
-    (b"1 2:1 2:1\n", 1, 7, "ascend strictly"),
-    (b"1 2147483648:1\n", 1, 3, "at most 2147483647"),
-    (b"1 99999999999999999999999999:1\n", 1, 3, "at most 2147483647"),
-    (b"1 1:1\r2 1:1\n", 1, 6, "expected index:value"),
-    (b"1 1:1\x00\n", 1, 5, "found '1\\x00'"),
-    (b"\x00\x00\x00\n", 1, 1, "label"),
-    (b"1\xa01:1\n", 1, 1, "label"),
+    (b"", None, None, ""),
+    (b"\n# only\n \n", None, None, ""),
+    (b"\xef\xbb\xbf1 1:1\n", 1, 1, ""),
+    (b"\xff\xfe1\x00", 1, 1, ""),
+    (b"1 1:1\n" * 9 + b"x 1:1\n", 10, 1, "'x'"),
+    (b"1 1:1\nx 1:1\n", 2, 1, "'x'"),
+    (b"1:1 2:2\n", 1, 1, "'1:1'"),
+    (b"1,2 1:1\n", 1, 1, "'1,2'"),
+    (b"nan 1:1\n", 1, 1, "'nan'"),
+    (b"1 1:1\n1e999 1:1\n", 2, 1, "'1e999'"),
+    (b"- 1:1\n", 1, 1, "'-'"),
+    (b"1 1:1\n\n# c\n1 1:nan\n", 4, 5, "'nan'"),
+    (b"1 1:inf\n", 1, 5, "'inf'"),
+    (b"1 1:-Infinity\n", 1, 5, "'-Infinity'"),
+    (b"1 1:2 3:1e400 4:nan\n", 1, 9, "'1e400'"),
+    (b"1 1:\n", 1, 5, ""),
+    (b"1 1: 2\n", 1, 5, ""),
+    (b"1 1:0.5\n1 1:0.5 2:", 2, 11, ""),
+    (b"1 1:.\n", 1, 5, "'.'"),
+    (b"1 1:1e\n", 1, 5, "'1e'"),
+    (b"1 1:1e+\n", 1, 5, "'1e+'"),
+    (b"1 1:0x10\n", 1, 5, "'0x10'"),
+    (b"1 1:1_000\n", 1, 5, "'1_000'"),
+    (b"1 1:0,5\n", 1, 5, "'0,5'"),
+    (b"1 1:1:2\n", 1, 5, "'1:2'"),
+    (b"1 1 2:3\n", 1, 3, "'1'"),
+    (b"1 a:3\n", 1, 3, "'a:3'"),
+    (b"1 -1:3\n", 1, 3, "'-1:3'"),
+    (b"1 1.0:3\n", 1, 3, "'1.0:3'"),
+    (b"1 :3\n", 1, 3, "':3'"),
+    (b"1 qid:3 1:1\n", 1, 3, ""),
+    (b"1 0:3\n", 1, 3, "1 '0:3'"),
+    (b"1 1:1\n1 3:1 2:1\n", 2, 7, ""),
+    (b"1 2:1 2:1\n", 1, 7, ""),
+    (b"1 2147483648:1\n", 1, 3, "2147483647"),
+    (b"1 99999999999999999999999999:1\n", 1, 3, "2147483647"),
+    (b"1 1:1\r2 1:1\n", 1, 6, ""),
+    (b"1 1:1\x00\n", 1, 5, "'1\\x00'"),
+    (b"\x00\x00\x00\n", 1, 1, ""),
+    (b"1\xa01:1\n", 1, 1, ""),
 ]  # fmt: skip
 
 
@@ -176,17 +178,15 @@ def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
     path = tmp_path / "bad.svm"
     path.write_bytes(text)
-    with pytest.raises(InputError) as caught:
+    with raises(InputError, what) as caught:
         read_svmlight(path)
     where = f"{path}:" if line is None else f"{path}:{line}:{column}: "
     assert str(caught.value).startswith(where)
-    assert what in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_n_features():
     assert read(b"1 2:1\n", n_features=5)[0].shape == (1, 5)
-    with pytest.raises(InputError, match=r"<stream>:2:7: .* at most 3, found '4:1'"):
+    with raises(InputError, "<stream>:2:7 3 '4:1'"):
         read(b"1 1:1\n1 1:1 4:1\n", n_features=3)
 
 
@@ -195,21 +195,21 @@ def test_a_truncated_compressed_file(tmp_path, pack):
     path = tmp_path / "cut"
     packed = pack(GOOD * 1000)
     path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(InputError, match="cut: the file cannot be read"):
+    with raises(InputError, str(path)):
         read_svmlight(path)
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
+    with raises(InputError, str(tmp_path / "none")):
         read_svmlight(tmp_path / "none")
-    with pytest.raises(InputError, match="Is a directory"):
+    with raises(InputError, str(tmp_path)):
         read_svmlight(tmp_path)
 
 
 @pytest.mark.promise("R15")
 def test_too_many_entries(monkeypatch):
     monkeypatch.setattr(svmlight, "MOST_ENTRIES", 3)
-    with pytest.raises(InputError, match="more than"):
+    with raises(InputError):
         read(b"1 1:1 2:1 3:1 4:1\n")
 
 
@@ -217,7 +217,7 @@ def test_too_many_entries(monkeypatch):
 def test_too_long_a_line(monkeypatch):
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", 64)
     monkeypatch.setattr(svmlight, "LONGEST_LINE", 1000)
-    with pytest.raises(InputError, match=":2: the line is longer than 1,000 bytes"):
+    with raises(InputError, ":2 1,000"):
         read(b"1 1:1\n" + bytes(5000))
 
 

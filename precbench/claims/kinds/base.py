@@ -112,8 +112,8 @@ class Claim(Section):
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
-        found = [getattr(self, field, ()) for field in fields]
-        lists = [[names] if isinstance(names, str) else names for names in found if names]
+        values = [getattr(self, field, ()) for field in fields]
+        lists = [[names] if isinstance(names, str) else names for names in values if names]
         return tuple(name for names in lists for name in names)
 
     @property
@@ -191,7 +191,7 @@ class Claim(Section):
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
         """Return the row of the ledger; what else is given are fields of the row."""
-        about: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": self.id,
             "paper": self.paper,
             "where": self.where,
@@ -200,7 +200,7 @@ class Claim(Section):
             "verdict": verdict,
             "deviation": " ".join(deviations),
         }
-        return LedgerRow(**about | other)
+        return LedgerRow(**fields | other)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()

@@ -59,19 +59,19 @@ class BoundClaim(Claim):
                 measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
             else:
                 measured += f"excess {(values - right).min():.3g} to {(values - right).max():.3g}"
-        about: dict[str, Any] = {"measured": measured, "runs": len(holds)}
+        fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
         everywhere = bool(holds.all())
         if not everywhere:
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
-                return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **about)
+                return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
         elif self.trivial is not None:
             decisive = int(np.sum(bounds < self._counterparts(table, left, self.trivial)))
             if not decisive:
                 reason = "every bound lies above the value of w = 0"
-                return self.ledger_row(Verdict.NO_POWER, reason=reason, **about)
-            about["reason"] = f"{decisive} of the bounds lie below the value of w = 0"
-        return self.ledger_row(*self.judged(everywhere), **about)
+                return self.ledger_row(Verdict.NO_POWER, reason=reason, **fields)
+            fields["reason"] = f"{decisive} of the bounds lie below the value of w = 0"
+        return self.ledger_row(*self.judged(everywhere), **fields)
 
     def _counterparts(self, table: pd.DataFrame, left: pd.DataFrame, cell: Selection) -> NDArray:
         """Return the value that each value on the left is compared with."""

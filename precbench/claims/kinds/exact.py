@@ -67,12 +67,12 @@ class ExactClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge a number by the first reading of the paper that agrees with it."""
         table = self.results_in(evidence.values)
-        found = [self._read(reading, table) for reading in self.readings]
-        for reading, (measured, agreed) in zip(self.readings, found, strict=True):
+        values = [self._read(reading, table) for reading in self.readings]
+        for reading, (measured, agreed) in zip(self.readings, values, strict=True):
             if agreed:
                 ours = [reading.deviation] if reading.deviation else []
                 return self.ledger_row(*self.judged(True, more=ours), measured=measured, runs=1)
-        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=found[0][0], runs=1)
+        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
         """Return the value under one reading of the paper, and whether it agrees with the print."""
@@ -80,7 +80,7 @@ class ExactClaim(Claim):
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (len(self.among) or 1):
-            raise InputError(f"{self.id}: its cell selects {len(rows)} values")
+            raise InputError(f"{self.id}: its cell selects {len(rows)} values instead of one")
         if self.argmin is not None:
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")

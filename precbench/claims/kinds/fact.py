@@ -53,7 +53,7 @@ class FactClaim(Claim):
             "positives_per_fold": shape["positives"] / outcomes.run.folds,
         }
         value = float(values[self.of])
-        about: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
+        fields: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
         if agrees(parse_printed(self.printed), value):
-            return self.ledger_row(*self.judged(True), **about)
-        return self.ledger_row(Verdict.NOT_REPRODUCED, **about)
+            return self.ledger_row(*self.judged(True), **fields)
+        return self.ledger_row(Verdict.NOT_REPRODUCED, **fields)

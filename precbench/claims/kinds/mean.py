@@ -44,7 +44,7 @@ class MeanClaim(MeasuredClaim):
     margin : float
         With `averaged`, a distance that agrees too, where the paper says "approximately".
     runs : int or None
-        The number is a mean over so few draws: it should lie where the mean of as many of ours
+        The number is a mean over these few draws: it should lie where the mean of as many of ours
         would in 95 of 100 cases.
     power_of_ten : int
         The power that was dropped in print.
@@ -128,25 +128,25 @@ class _Draws(NamedTuple):
 
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
         """Return the row of the claim with median and quartiles of our draws."""
-        about: dict[str, Any] = {"runs": len(self.draws)}
-        if about["runs"] and np.isfinite(self.draws).all():
+        fields: dict[str, Any] = {"runs": len(self.draws)}
+        if fields["runs"] and np.isfinite(self.draws).all():
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
-            about |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
-        return self.claim.ledger_row(verdict, deviations, **about | other)
+            fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
+        return self.claim.ledger_row(verdict, deviations, **fields | other)
 
 
 def _judge_average(cell: _Draws) -> LedgerRow:
     """Judge a printed mean over many draws by its digits."""
     claim = cell.claim
     mean = float(cell.draws.mean())
-    about: dict[str, Any] = {"measured": f"{mean:.6g}"}
+    fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
     if len(cell.draws) < MIN_SPLITS or not np.isfinite(mean):
-        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **about)
+        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **fields)
     printed = parse_printed(claim.printed, claim.power_of_ten)
     near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
     holds = agrees(printed, mean) or bool(near and claim.margin)
-    return cell.row(*claim.judged(holds), **about)
+    return cell.row(*claim.judged(holds), **fields)
 
 
 def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:
@@ -155,12 +155,12 @@ def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:
     if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
         return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
     mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
-    about: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
+    fields: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
     if abs(claim.scaled(claim.printed) - mean) <= error:
-        return cell.row(*claim.judged(True), **about)
+        return cell.row(*claim.judged(True), **fields)
     trend, side = _trend(cell, evidence)
     reason = f"farther than {error:.3g}, which chance allows for means of {runs}; {side}"
-    return cell.row(*claim.judged(False, trend), reason=reason, **about)
+    return cell.row(*claim.judged(False, trend), reason=reason, **fields)
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -206,27 +206,29 @@ def _judge_cell(
 ) -> LedgerRow:
     """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
     claim, error = cell.claim, float(placement.smallest_error[i])
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "distance": float(placement.distance[i]),
         "percentile": float(placement.percentile[i]),
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
-        found["smallest_error"] = float(np.expm1(error))
+        fields["smallest_error"] = float(np.expm1(error))
     elif (mean := float(cell.draws.mean())) != 0:
-        found["smallest_error"] = error / abs(mean)
-    if found["percentile"] in (0, 100):
-        side = "below" if found["percentile"] == 0 else "above"
-        found["reason"] += f"; {side} all draws, as {beyond} of them are in some cell"
+        fields["smallest_error"] = error / abs(mean)
+    if fields["percentile"] in (0, 100):
+        side = "below" if fields["percentile"] == 0 else "above"
+        fields["reason"] += f"; {side} all draws, as {beyond} of them are in some cell"
     if placement.p_of_all <= LEVEL:
         trend, side = _trend(cell, evidence)
-        found["reason"] += f"; {side}"
-        return cell.row(*claim.judged(False, trend), **found)
-    if claim.power_of_ten and found.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
-        times = 1 + found["smallest_error"]
-        found["reason"] += f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
-        return cell.row(Verdict.NO_POWER, claim.deviations, **found)
-    return cell.row(*claim.judged(True), **found)
+        fields["reason"] += f"; {side}"
+        return cell.row(*claim.judged(False, trend), **fields)
+    if claim.power_of_ten and fields.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
+        times = 1 + fields["smallest_error"]
+        fields["reason"] += (
+            f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
+        )
+        return cell.row(Verdict.NO_POWER, claim.deviations, **fields)
+    return cell.row(*claim.judged(True), **fields)
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:

@@ -65,7 +65,7 @@ class OrderClaim(MeasuredClaim):
 
     @property
     def chance(self) -> float:
-        """How often it would hold if all solvers were alike, and at least half if of all splits."""
+        """How often it would hold if all solvers were equal; of all splits, at least one half."""
         share = len(self.better) / (len(self.better) + len(self.worse))
         if self.of == "gap":
             return 0.5
@@ -84,31 +84,33 @@ class OrderClaim(MeasuredClaim):
         better, worse = better.align(worse, join="inner")
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         measured = f"holds in {wins} of {len(better)}, fails in {losses}"
-        about: dict[str, Any] = {"measured": measured, "runs": len(better)}
+        fields: dict[str, Any] = {"measured": measured, "runs": len(better)}
         needed = MIN_REPETITIONS if self.one_draw else MIN_SPLITS
         needed = 1 if self.deterministic else needed
         if len(better) < needed:
             reason = f"needs {count(needed, 'split')}"
-            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **about)
+            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
         if self.deterministic:
             holds = wins == len(better)
             reason = "nothing is left to chance" if holds else ""
-            return self.ledger_row(*self.judged(holds), reason=reason, **about)
-        about["reason"] = f"sign test: p = {p:.2g}"
+            return self.ledger_row(*self.judged(holds), reason=reason, **fields)
+        fields["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
-            about["reason"] += f" against {self.chance:.0%} by chance"
+            fields["reason"] += f" against {self.chance:.0%} by chance"
+        # Otherwise one of our draws would hardly ever show what the paper's single one did.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= level and compatible:
-            return self.ledger_row(*self.judged(True), **about)
+            return self.ledger_row(*self.judged(True), **fields)
         if self.one_draw and compatible:
-            about["reason"] += "; the paper's single draw could have come out either way"
-            return self.ledger_row(Verdict.NO_POWER, self.deviations, **about)
+            fields["reason"] += "; the paper's single draw could have come out either way"
+            return self.ledger_row(Verdict.NO_POWER, self.deviations, **fields)
         ahead = wins > self.chance * (wins + losses)
-        return self.ledger_row(*self.judged(False, trend=ahead), **about)
+        return self.ledger_row(*self.judged(False, trend=ahead), **fields)
 
     def _judge_one_of(self, outcomes: Outcomes) -> LedgerRow:
         """Judge an order that need hold on one data set only, by the best; their levels add up."""
         rows: dict[str, LedgerRow] = {}
+        # Bonferroni's correction: each of the data sets has its chance to pass.
         missing, level = [], LEVEL / len(self.data)
         for name in self.data:
             alone = self.model_copy(update={"dataset": name, "or_on": ()})
@@ -176,8 +178,8 @@ class _Side(NamedTuple):
         return self._of_curves(solver, lambda values: values[:-1].mean() - values.max())
 
     def _of_curves(self, solver: str, measure: Callable[[NDArray], np.floating]) -> pd.Series:
-        found = {
+        measured = {
             split: measure(curve["value"].to_numpy()) if len(curve) > 1 else np.nan
             for split, curve in self.outcomes.curves(*self._cell(solver)).items()
         }
-        return pd.Series(found)
+        return pd.Series(measured)

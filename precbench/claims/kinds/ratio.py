@@ -65,26 +65,26 @@ class RatioClaim(Claim):
         if len(ratios) < MIN_TIMED_SPLITS:
             reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
             return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, runs=len(ratios))
-        about: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
+        fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
-            return self.ledger_row(*self.judged(True), **about)
+            return self.ledger_row(*self.judged(True), **fields)
         if self.at_least and outcomes.stopped(self.dataset, self.slower):
             reason = "the slower side was stopped by the limit of the config"
-            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **about)
+            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
         same = ratio > 1
         reason = f"the {'same' if same else 'other'} side is the faster"
         verdict = Verdict.TREND_ONLY if same else Verdict.NOT_REPRODUCED
-        return self.ledger_row(verdict, reason=reason, **about)
+        return self.ledger_row(verdict, reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
         """Return the seconds of both sides to about the worse of the final values, by split."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )
-        found = {}
+        seconds = {}
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            found[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
-        times = pd.DataFrame.from_dict(found, orient="index", columns=["slower", "faster"])
+            seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
+        times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
         return times["slower"], times["faster"]

@@ -33,9 +33,9 @@ class SpreadClaim(MeasuredClaim):
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         error = float(values.std() / np.sqrt(len(values)))
-        about: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
+        fields: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
         if len(values) < MIN_SPLITS or not np.isfinite(error):
             return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
             )
-        return self.ledger_row(*self.judged(error <= self.at_most), **about)
+        return self.ledger_row(*self.judged(error <= self.at_most), **fields)

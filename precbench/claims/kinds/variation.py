@@ -39,21 +39,21 @@ class VariationClaim(Claim):
         values = outcomes.sweep(self.dataset, self.solver, self.metric, points=self.points)
         means = values.mean()
         variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
-        about: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
+        fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
             return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
             )
         share = 1 - self.at_most
         above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
         below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(above) <= LEVEL:
             reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
-            return self.ledger_row(*self.judged(True), reason=reason, **about)
+            return self.ledger_row(*self.judged(True), reason=reason, **fields)
         if min(below) * len(below) <= LEVEL:
             reason = (
                 f"t test of the farthest of {len(below)} pairs: p = {min(below) * len(below):.2g}"
             )
-            return self.ledger_row(*self.judged(False), reason=reason, **about)
+            return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
-        return self.ledger_row(Verdict.INCONCLUSIVE, self.deviations, reason=reason, **about)
+        return self.ledger_row(Verdict.INCONCLUSIVE, self.deviations, reason=reason, **fields)

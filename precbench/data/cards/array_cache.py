@@ -28,21 +28,7 @@ _DTYPES = {
 
 
 def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the arrays of a data set into memory, read-only.
-
-    Parameters
-    ----------
-    name : str
-    sha256 : str
-        Identity of the content, 64 hexadecimal digits.
-    dtype : {"float64", "float32"}
-        Type of the values of X.
-
-    Returns
-    -------
-    Arrays or None
-        None if there are none, or if they are not as they were written.
-    """
+    """Map the arrays of a data set into memory, read-only; None unless all are as written."""
     folder = _folder(name, sha256, dtype)
     parts: dict[str, Any]
     try:
@@ -61,16 +47,7 @@ def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | 
 
 
 def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
-    """Write the arrays of a data set into the cache, if it can be written.
-
-    Parameters
-    ----------
-    name : str
-    sha256 : str
-    arrays : Arrays
-    dtype : {"float64", "float32"}
-        Type of the values of X.
-    """
+    """Write the arrays of a data set into the cache, if it can be written."""
     folder = _folder(name, sha256, dtype)
     parts = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):

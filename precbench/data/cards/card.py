@@ -204,22 +204,7 @@ class Card(Section):
 
 
 def read_card(path: Path) -> Card:
-    """Read one card.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        ``NAME.yaml``.
-
-    Returns
-    -------
-    Card
-
-    Raises
-    ------
-    InputError
-        With one line for each mistake in the file.
-    """
+    """Read ``NAME.yaml``; an `InputError` has one line for each mistake in it."""
     document = load(path)
     card = validated(document, Card)
     if card.name != path.stem:

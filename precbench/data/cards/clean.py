@@ -47,4 +47,4 @@ def _files_of(names: Iterable[str], root: Path) -> Iterator[Path]:
         for file in card.files:
             path = root / "files" / card.folder / file.name
             note = path.with_name(f".{path.name}.json")
-            yield from (found for found in (path, note) if found.is_file())
+            yield from filter(Path.is_file, (path, note))

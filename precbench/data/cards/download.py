@@ -1,17 +1,18 @@
-"""Download a file over https: with limits, redirects that stay secure, and some patience."""
+"""Download a file over https with pooch, and with limits that pooch does not have."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
-import queue
 import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin, urlsplit
 
 from precbench.files import writing
@@ -19,210 +20,192 @@ from precbench.files import writing
 if TYPE_CHECKING:
     import requests
 
-CHUNK = 1 << 14  # bytes
-ATTEMPTS = 3
-FIRST_WAIT = 0.5  # seconds, doubled before each further attempt
+CHUNK = 1 << 14  # bytes: less than LEAST, as a file grows by chunks
+FIRST_WAIT = 0.5  # seconds before the second attempt of three, doubled before the last
 TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
-LEAST, PERIOD = 60_000, 60.0  # bytes that must arrive within these seconds, unless they are all
+LEAST, PERIOD = 60_000, 60.0  # bytes that must arrive in each period of so many seconds
 DEADLINE = 4 * 3600.0  # seconds for a file
 
 
 class Rejected(Exception):  # noqa: N818 (not an error: the next source is tried)
-    """Why a source does not give the file.
+    """Why a source does not give the file."""
 
-    Parameters
-    ----------
-    reason : str
-    transient : bool
-        Whether another attempt may succeed.
+
+class _Transient(Rejected):
+    """A failure after which another attempt may succeed."""
+
+
+class LimitedFile:
+    """A new file, open for writing, that rejects more than `limit` bytes.
+
+    An error of the disk is a `PrecbenchError`: no other source mends it.
     """
 
-    def __init__(self, reason: str, *, transient: bool = False) -> None:
-        super().__init__(reason)
-        self.transient = transient
+    def __init__(self, path: Path, limit: int) -> None:
+        self.n_bytes = 0
+        self._limit, self._folder = limit, path.parent
+        with self._writing():
+            self._file = path.open("wb")
 
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        return writing(self._folder, "name another folder in PRECBENCH_CACHE")
 
-def save(chunks: Iterable[bytes], path: Path, limit: int) -> None:
-    """Write chunks to a file of at most `limit` bytes.
+    def write(self, chunk: bytes) -> None:
+        """Add a chunk."""
+        self.n_bytes += len(chunk)
+        if self.n_bytes > self._limit:
+            raise Rejected(f"larger than the {self._limit:,} bytes that the card allows")
+        with self._writing():
+            self._file.write(chunk)
 
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        Raises nothing but `Rejected`.
-    path : pathlib.Path
-    limit : int
+    def flush(self) -> None:
+        """Leave it to `close`: pooch asks after every chunk."""
 
-    Raises
-    ------
-    Rejected
-        If there are more bytes.
-    PrecbenchError
-        If the disk is full or cannot be written, which no other source mends.
-    """
-    size = 0
-    with (
-        writing(path.parent, "name another folder in PRECBENCH_CACHE"),
-        path.open("wb") as file,
-    ):
-        for chunk in chunks:
-            size += len(chunk)
-            if size > limit:
-                raise Rejected(f"larger than the {limit:,} bytes that the card allows")
-            file.write(chunk)
+    def close(self) -> None:
+        """Write what is left."""
+        with self._writing():
+            self._file.close()
 
 
 def download(address: str, path: Path, limit: int) -> None:
-    """Save what an address serves; a transient failure is tried again.
-
-    Parameters
-    ----------
-    address : str
-        https, or http on this machine.
-    path : pathlib.Path
-    limit : int
-        Largest number of bytes to accept.
+    """Save what an address (https, or http on this machine) serves.
 
     Raises
     ------
     Rejected
-        If the server has no such file, serves more bytes, cannot be reached, or is too slow.
+        If the server has no such file, serves more than `limit` bytes, cannot be reached, or is
+        too slow.
     PrecbenchError
         If the disk is full or cannot be written.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    for pause in (FIRST_WAIT, 2 * FIRST_WAIT, None):  # pooch would ask again after a 404, too
         try:
-            save(_in_time(_received(address)), path, limit)
+            with _Bar(address) as bar, contextlib.closing(LimitedFile(path, limit)) as file:
+                _in_time(partial(_receive, address, file, bar), file)
             return
-        except Rejected as reason:
-            if not reason.transient or attempt == ATTEMPTS:
+        except _Transient:
+            if pause is None:
                 raise
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+            time.sleep(pause)
 
 
 def is_plain_loopback(address: str) -> bool:
     """Whether an address is http on this machine."""
     try:
         parts = urlsplit(address)
-        if parts.scheme != "http":
-            return False
         host = parts.hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        is_here = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return parts.scheme == "http" and is_here
     except ValueError:
         return False
 
 
-def _in_time(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Pass chunks on while they come fast enough.
+def _in_time(receive: Callable[[], None], file: LimitedFile) -> None:
+    """Wait for a file as long as it grows fast enough.
 
-    They are received in a thread of their own: no timeout of a socket ends an answer, or its
-    headers, that come byte by byte.
+    It is received in a thread of its own: no timeout of a socket ends an answer, or its headers,
+    that come byte by byte. Once the file is closed, the thread ends with the next chunk.
     """
-    arrived: queue.Queue[bytes | BaseException] = queue.Queue(1)
-    left = threading.Event()
+    outcome: Future[None] = Future()
 
-    def receive() -> None:
+    def run() -> None:
         try:
-            for chunk in chunks:
-                arrived.put(chunk)
-                if left.is_set():
-                    return
-            arrived.put(b"")
+            receive()
+            outcome.set_result(None)
         except BaseException as error:
-            arrived.put(error)
+            outcome.set_exception(error)
 
-    threading.Thread(target=receive, daemon=True).start()
-    started = period = time.monotonic()
-    n_bytes = 0
-    try:
-        while True:
-            wait = min(period + PERIOD, started + DEADLINE) - time.monotonic()
-            try:
-                chunk = arrived.get(timeout=max(wait, 0.0))
-            except queue.Empty:
-                raise Rejected(
-                    f"too slow: less than {LEAST:,} bytes in {PERIOD:g} s, or not done after "
-                    f"{DEADLINE / 3600:g} hours"
-                ) from None
-            if isinstance(chunk, BaseException):
-                raise chunk
-            if not chunk:
-                return
-            yield chunk
-            n_bytes += len(chunk)
-            if n_bytes >= LEAST:
-                period, n_bytes = time.monotonic(), 0
-    finally:
-        left.set()
-        with contextlib.suppress(queue.Empty):  # room for a chunk that waits
-            arrived.get_nowait()
+    threading.Thread(target=run, daemon=True).start()
+    deadline = time.monotonic() + DEADLINE
+    enough = LEAST
+    while not wait([outcome], min(PERIOD, deadline - time.monotonic())).done:
+        if file.n_bytes < enough or time.monotonic() >= deadline:
+            raise Rejected(
+                f"too slow: less than {LEAST:,} bytes in {PERIOD:g} s, or not done after "
+                f"{DEADLINE / 3600:g} hours"
+            )
+        enough = file.n_bytes + LEAST
+    outcome.result()
 
 
-def _received(address: str) -> Iterator[bytes]:
+def _receive(address: str, file: LimitedFile, bar: _Bar) -> None:
+    import pooch
     import requests
     from urllib3.exceptions import MaxRetryError
 
+    answers: list[requests.Response] = []  # pooch leaves them open
+
+    def check(answer: requests.Response, **_: object) -> None:
+        """Refuse a redirect to plain http before it is followed, and a size that is none."""
+        answers.append(answer)
+        size = answer.headers.get("Content-Length", "0")
+        if answer.is_redirect:
+            target = urljoin(answer.url, answer.headers["location"])
+            both_here = is_plain_loopback(answer.url) and is_plain_loopback(target)
+            if urlsplit(target).scheme != "https" and not both_here:
+                raise Rejected(f"it redirects to {target}, which is not https")
+        elif answer.ok and not re.fullmatch("[0-9]{1,18}", size):
+            raise ValueError(f"a Content-Length of {size!r}")
+
+    fetch = pooch.HTTPDownloader(
+        progressbar=bar,
+        chunk_size=CHUNK,
+        timeout=TIMEOUTS,
+        headers={"Accept-Encoding": "identity"},  # or a .gz might arrive unpacked
+        hooks={"response": check},
+    )
     try:
-        with requests.get(
-            address,
-            stream=True,
-            timeout=TIMEOUTS,
-            headers={"Accept-Encoding": "identity"},  # or a .gz might arrive unpacked
-            hooks={"response": _stay_secure},
-        ) as answer:
-            answer.raise_for_status()
-            size = answer.headers.get("Content-Length", "")
-            if size and not re.fullmatch("[0-9]{1,18}", size):
-                raise ValueError(f"a Content-Length of {size!r}")
-            name = PurePosixPath(urlsplit(address).path).name
-            yield from _with_progress(
-                answer.iter_content(CHUNK), f"fetching {name}", int(size) if size else None
-            )
+        fetch(address, file, None)
     except requests.HTTPError as error:
         assert error.response is not None
         status = error.response.status_code
-        raise Rejected(
-            f"the server answers {status} {error.response.reason}",
-            transient=status >= 500 or status == 429,
-        ) from error
+        kind = _Transient if status >= 500 or status == 429 else Rejected
+        raise kind(f"the server answers {status} {error.response.reason}") from error
     except requests.RequestException as error:
         cause = error.args[0] if error.args else error
         if isinstance(cause, MaxRetryError):  # not even a connection
             raise Rejected(f"no connection: {cause.reason}") from error
-        raise Rejected(f"the connection broke: {cause}", transient=True) from error
+        raise _Transient(f"the connection broke: {cause}") from error
     except ValueError as error:
         raise Rejected(f"the address or the answer is malformed: {error}") from error
+    finally:
+        for answer in answers:
+            answer.close()
 
 
-def _stay_secure(response: requests.Response, **_: object) -> None:
-    """Refuse a redirect from https to http before it is followed."""
-    if not response.is_redirect:
-        return
-    target = urljoin(response.url, response.headers["location"])
-    both_here = is_plain_loopback(response.url) and is_plain_loopback(target)
-    if urlsplit(target).scheme != "https" and not both_here:
-        response.close()
-        raise Rejected(f"it redirects to {target}, which is not https")
+class _Bar:
+    """A progress bar of rich, drawn on a terminal only, as pooch asks for one."""
 
+    def __init__(self, address: str) -> None:
+        from rich import progress
+        from rich.console import Console
 
-def _with_progress(
-    chunks: Iterable[bytes], description: str, n_bytes: int | None
-) -> Iterator[bytes]:
-    """Pass chunks on; on a terminal, draw a progress bar."""
-    if not sys.stderr.isatty():
-        yield from chunks
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        self._bars = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.DownloadColumn(),
+            progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            redirect_stderr=False,
+            disable=not sys.stderr.isatty(),
+        )
+        name = address.rpartition("/")[2]
+        self._bar = self._bars.add_task(f"fetching {name}", total=None)
+        self.total = 0
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stderr=False) as progress:
-        task = progress.add_task(description, total=n_bytes)
-        for chunk in chunks:
-            progress.advance(task, len(chunk))
-            yield chunk
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def update(self, n_bytes: int) -> None:
+        self._bars.update(self._bar, advance=n_bytes, total=self.total or None)
+
+    def reset(self) -> None:
+        self._bars.reset(self._bar)
+
+    def close(self) -> None:
+        """Leave it to `__exit__`, which comes after a failure, too."""

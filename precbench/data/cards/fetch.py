@@ -9,14 +9,14 @@ from __future__ import annotations
 import bz2
 import contextlib
 import os
+import shutil
 import zipfile
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from precbench.data.cards.download import CHUNK, Rejected, download, is_plain_loopback, save
+from precbench.data.cards.download import LimitedFile, Rejected, download, is_plain_loopback
 from precbench.data.cards.file_cache import (
     Checksums,
     FileReport,
@@ -28,7 +28,7 @@ from precbench.data.cards.file_cache import (
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays
-from precbench.errors import DataUnavailableError, InputError
+from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from precbench.files import publish, temporary, writing
 
 if TYPE_CHECKING:
@@ -71,21 +71,25 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Cac
     PrecbenchError
         The disk is full or cannot be written.
     """
-    found = []
+    files = []
     for file in card.files:
         failures: list[str] = []
         cached = _cached(card, file, failures)
-        if cached is None:
-            _obtain(card, file, mirror, failures)
-            cached = _cached(card, file, failures)
+        for source in _sources(card, file, mirror) if cached is None else ():
+            try:
+                _take(card, [(file, source)])
+                cached = _cached(card, file, failures)
+                break
+            except Rejected as reason:
+                failures.append(str(reason))
         if cached is None:
             raise DataUnavailableError(
                 f"{card.title}: {file.name} cannot be obtained; tried {'; '.join(failures)}. To "
                 f"bring the files yourself: precbench data add {card.name} FILES, with "
                 f"{_wanted(card)}"
             )
-        found.append(cached)
-    return tuple(found)
+        files.append(cached)
+    return tuple(files)
 
 
 def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
@@ -112,27 +116,10 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated: it takes no files")
-    by_name = {file.name: file for file in card.files}
-    with contextlib.ExitStack() as stack:
-        accepted: list[_Accepted] = []
-        for path in map(Path, paths):
-            if not path.is_file():
-                raise InputError(f"{path}: no such file")
-            kind: Kind = "plain"
-            file = by_name.get(path.name)
-            if card.archive and zipfile.is_zipfile(path):
-                kind, file = "archive", by_name[card.archive.members[0]]
-            elif file is None and path.suffix == ".bz2":
-                kind, file = "bz2", by_name.get(path.stem)
-            if file is None:
-                raise InputError(
-                    f"{path}: {name} has no file of that name; it takes {_wanted(card)}"
-                )
-            try:
-                accepted += _accepted(card, file, _Source(str(path), kind), stack)
-            except Rejected as reason:
-                raise InputError(f"{path}: {reason}") from None
-        _publish(accepted)
+    try:
+        _take(card, (_brought(card, Path(path)) for path in paths))
+    except Rejected as reason:
+        raise InputError(str(reason)) from None
     cached = [_cached(card, file, []) for file in card.files]
     if all(cached) and not all(file.has_checksum for file in card.files):
         parse_cached(card, [file for file in cached if file])
@@ -158,23 +145,7 @@ def info(name: str, *, anew: bool = False) -> tuple[FileReport, ...]:
 
 
 def parse_cached(card: Card, files: Iterable[CachedFile]) -> Arrays:
-    """Parse the files of a card; on failure, set aside those without a published checksum.
-
-    Parameters
-    ----------
-    card : Card
-    files : iterable of CachedFile
-        All files of the card, in its order.
-
-    Returns
-    -------
-    Arrays
-
-    Raises
-    ------
-    InputError
-        As `precbench.data.cards.parsers.parse`.
-    """
+    """Parse the files of a card; on failure, set aside those without a published checksum."""
     paths = [file.path for file in files]
     try:
         return parse(card, paths)
@@ -191,14 +162,19 @@ def _cached(card: Card, file: File, failures: list[str]) -> CachedFile | None:
     if report.path is None or report.sha256 is None:
         return None
     path = Path(report.path)
-    if report.status == "damaged":
-        aside = set_aside(path, path)
-        failures.append(
-            f"{path}: wrong checksum, found sha256 {report.sha256}, expected {report.expected}; "
-            f"set aside as {aside.name}"
-        )
-        return None
-    return CachedFile(path, report.sha256)
+    if report.status != "damaged":
+        return CachedFile(path, report.sha256)
+    aside = set_aside(path, path)
+    failures.append(
+        f"{path}: wrong checksum, found sha256 {report.sha256}, expected {report.expected}; "
+        f"set aside as {aside.name}"
+    )
+    return None
+
+
+def _wanted(card: Card) -> str:
+    names = " and ".join(file.name for file in card.files)
+    return f"{names}, or {card.archive.name}" if card.archive else names
 
 
 # --- sources ---
@@ -212,23 +188,6 @@ class _Source(NamedTuple):
     address: str
     kind: Kind
 
-    @property
-    def is_remote(self) -> bool:
-        return self.address.startswith(("https://", "http://"))
-
-
-def _obtain(
-    card: Card, file: File, mirror: str | os.PathLike[str] | None, failures: list[str]
-) -> None:
-    """Take the file from the first source that gives it; note why the others do not."""
-    for source in _sources(card, file, mirror):
-        try:
-            with contextlib.ExitStack() as stack:
-                _publish(_accepted(card, file, source, stack))
-            return
-        except Rejected as reason:
-            failures.append(f"{source.address}: {reason}")
-
 
 def _sources(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> Iterator[_Source]:
     archive = card.archive if card.archive and file.name in card.archive.members else None
@@ -238,10 +197,24 @@ def _sources(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> I
         yield _Source(f"{base}/{card.folder}/{file.name}.bz2", "bz2")
         if archive:
             yield _Source(f"{base}/{card.folder}/{archive.name}", "archive")
-    for address in file.urls:
-        yield _Source(address, "plain")
-    for address in archive.urls if archive else ():
-        yield _Source(address, "archive")
+    yield from (_Source(address, "plain") for address in file.urls)
+    yield from (_Source(address, "archive") for address in (archive.urls if archive else ()))
+
+
+def _brought(card: Card, path: Path) -> tuple[File, _Source]:
+    """Return which file of the card the user brings, for an archive the first in it."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    by_name = {file.name: file for file in card.files}
+    kind: Kind = "plain"
+    file = by_name.get(path.name)
+    if card.archive and zipfile.is_zipfile(path):
+        kind, file = "archive", by_name[card.archive.members[0]]
+    elif file is None and path.suffix == ".bz2":
+        kind, file = "bz2", by_name.get(path.stem)
+    if file is None:
+        raise InputError(f"{path}: {card.name} has no file of that name; it takes {_wanted(card)}")
+    return file, _Source(str(path), kind)
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str | None:
@@ -262,61 +235,64 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str | None:
     )
 
 
-def _wanted(card: Card) -> str:
-    names = " and ".join(file.name for file in card.files)
-    return f"{names}, or {card.archive.name}" if card.archive else names
+# --- from a source into the cache ---
 
 
-class _Accepted(NamedTuple):
-    """A file that is what the card describes, under a temporary name."""
+_Accepted = tuple[Path, Path, Checksums]
+"""A file that is what the card describes: its temporary name, its name, and its checksums."""
 
-    path: Path
-    target: Path
-    checksums: Checksums
+
+def _take(card: Card, sources: Iterable[tuple[File, _Source]]) -> None:
+    """Put files into the cache once all of them are what the card describes."""
+    with contextlib.ExitStack() as stack:  # removes what does not get its name
+        accepted: list[_Accepted] = []
+        for file, source in sources:
+            try:
+                accepted += _accepted(card, file, source, stack)
+            except Rejected as reason:
+                raise Rejected(f"{source.address}: {reason}") from None
+        for unfinished, target, checksums in accepted:
+            with writing(target.parent):
+                publish(unfinished, target)
+            remember(target, checksums)
 
 
 def _accepted(
     card: Card, file: File, source: _Source, stack: contextlib.ExitStack
-) -> list[_Accepted]:
-    """Take the file (or all members of the archive); the stack removes what is not published."""
+) -> Iterator[_Accepted]:
+    """Yield the file, or all members of the archive."""
     folder = folders(card)[-1]
-    names: tuple[str, ...] = (file.name,)
+    names: Collection[str] = [file.name]
     limit = 2 * file.limit  # a bz2 wrapper may add a little
-    if source.kind == "archive" and card.archive is not None:
+    if source.kind == "archive" and card.archive:
         names, limit = card.archive.members, card.archive.max_bytes
-    with temporary(folder / file.name) as downloaded:
-        path = downloaded if source.is_remote else Path(source.address)
-        if source.is_remote:
-            download(source.address, path, limit)
-        accepted = []
-        for wanted in card.files:
-            if wanted.name in names:
-                target = folder / wanted.name
-                unfinished = stack.enter_context(temporary(target))
-                save(_contents(path, source.kind, wanted.name), unfinished, wanted.limit)
-                checksums = _verified(unfinished, wanted, target)
-                accepted.append(_Accepted(unfinished, target, checksums))
-        return accepted
+    path = Path(source.address)
+    if source.address.startswith(("https://", "http://")):
+        path = stack.enter_context(temporary(folder / file.name))
+        download(source.address, path, limit)
+    for member in card.files:
+        if member.name in names:
+            target = folder / member.name
+            unfinished = stack.enter_context(temporary(target))
+            _unwrap(path, source.kind, member, unfinished)
+            yield unfinished, target, _verified(unfinished, member, target)
 
 
-def _publish(accepted: Iterable[_Accepted]) -> None:
-    """Give files their names in the cache."""
-    for path, target, checksums in accepted:
-        with writing(target.parent):
-            publish(path, target)
-        remember(target, checksums)
+def _unwrap(path: Path, kind: Kind, file: File, target: Path) -> None:
+    """Copy a file, unpacked to no more than the card allows.
 
-
-def _contents(path: Path, kind: Kind, name: str) -> Iterator[bytes]:
-    """Yield the chunks of a file, unwrapped."""
+    The processors of pooch have no limit, and make folders that the archive names.
+    """
     try:
-        if kind == "archive":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(archive, name)) as member:
-                yield from iter(partial(member.read, CHUNK), b"")
-        else:
-            with bz2.open(path) if kind == "bz2" else path.open("rb") as file:
-                yield from iter(partial(file.read, CHUNK), b"")
-    except Rejected:
+        with contextlib.ExitStack() as stack:
+            if kind == "archive":
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                packed: IO[bytes] = archive.open(_member(archive, file.name))
+            else:
+                packed = (bz2.open if kind == "bz2" else open)(path, "rb")
+            with packed, contextlib.closing(LimitedFile(target, file.limit)) as unpacked:
+                shutil.copyfileobj(packed, unpacked)
+    except (Rejected, PrecbenchError):
         raise
     except FileNotFoundError:
         raise Rejected("no such file") from None
@@ -339,18 +315,17 @@ def _verified(path: Path, file: File, target: Path) -> Checksums:
     with path.open("rb") as stream:
         if stream.read(100).lstrip().lower().startswith(_HTML):
             raise Rejected("a web page instead of the file")
-    found = Checksums.of(path)
-    if not found.match(file):
-        aside = set_aside(path, target)
+    checksums = Checksums.of(path)
+    if not checksums.match(file):
         raise Rejected(
-            f"wrong checksum, found sha256 {found.sha256} (MD5 {found.md5}), expected "
-            f"{file.sha256 or f'MD5 {file.md5}'}; set aside as {aside}"
+            f"wrong checksum, found sha256 {checksums.sha256} (MD5 {checksums.md5}), expected "
+            f"{file.sha256 or f'MD5 {file.md5}'}; set aside as {set_aside(path, target)}"
         )
     if not file.has_checksum and target.exists():
         present = Checksums.of(target).sha256
-        if present != found.sha256:
+        if present != checksums.sha256:
             raise Rejected(
                 f"the cache already holds another {file.name}; it has sha256 {present}, this "
-                f"one {found.sha256}; remove {target} to replace it"
+                f"one {checksums.sha256}; remove {target} to replace it"
             )
-    return found
+    return checksums

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import filecmp
-import hashlib
 import json
 import os
 import shutil
@@ -65,13 +64,11 @@ class Checksums:
     @classmethod
     def of(cls, path: Path) -> Checksums:
         """Compute the checksums of a file."""
-        sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            while chunk := file.read(1 << 18):
-                sha256.update(chunk)
-                md5.update(chunk)
-        return cls(sha256.hexdigest(), md5.hexdigest(), status.st_size, status.st_mtime_ns)
+        import pooch
+
+        status = path.stat()  # first: if the file changes meanwhile, it is read again next time
+        sha256, md5 = (pooch.file_hash(str(path), algorithm) for algorithm in ("sha256", "md5"))
+        return cls(sha256, md5, status.st_size, status.st_mtime_ns)
 
     def match(self, file: File) -> bool:
         """Whether they are the published ones, as far as any are."""
@@ -90,28 +87,15 @@ def folders(card: Card) -> tuple[Path, ...]:
         folder.mkdir(parents=True, exist_ok=True)
     if os.access(folder, os.W_OK):
         return (folder,)
-    instead = _process_folder() / card.folder
-    instead.mkdir(exist_ok=True)
-    return (folder, instead)
+    writable = _process_folder() / card.folder
+    writable.mkdir(exist_ok=True)
+    return (folder, writable)
 
 
 def inspect(card: Card, file: File, *, anew: bool = False) -> FileReport:
-    """Compare a cached file with its checksum.
-
-    Parameters
-    ----------
-    card : Card
-    file : File
-        File of the card.
-    anew : bool
-        Whether to read the file even if its size and time of modification are unchanged.
-
-    Returns
-    -------
-    FileReport
-    """
+    """Compare a cached file with its checksum; `anew` even if it seems unchanged."""
     paths = [folder / file.name for folder in folders(card)]
-    path = next((path for path in paths if path.is_file()), None)
+    path = next(filter(Path.is_file, paths), None)
     if path is None:
         return FileReport(file.name, "missing", file.sha256 or file.md5)
     earlier = _remembered(path)
@@ -132,23 +116,11 @@ def inspect(card: Card, file: File, *, anew: bool = False) -> FileReport:
 def remember(path: Path, checksums: Checksums) -> None:
     """Note the checksums beside the file; without a note it is read again next time."""
     with contextlib.suppress(OSError):
-        write_whole({_note(path): json.dumps(asdict(checksums)).encode()})
+        write_whole({_note(path): json.dumps(asdict(checksums))})
 
 
 def set_aside(path: Path, target: Path) -> Path:
-    """Rename a bad file; neither the `target` nor another rejected file is touched.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    target : pathlib.Path
-        Name that the file would have had in the cache.
-
-    Returns
-    -------
-    pathlib.Path
-        ``<target>.rejected``, with a number if that is taken.
-    """
+    """Rename a bad file to ``<target>.rejected``, with a number if another file has that name."""
     aside, number = target.with_name(f"{target.name}.rejected"), 1
     while aside.exists() and not filecmp.cmp(path, aside, shallow=False):
         number += 1

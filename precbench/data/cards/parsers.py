@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays
-from precbench.data.svmlight import read_svmlight
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,25 +22,13 @@ PPI_DROPPED = slice(20, 97)
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     """Read the files of a card and check the numbers of rows, features and positives.
 
-    Parameters
-    ----------
-    card : Card
-        Of any format but ``synthetic``.
-    paths : sequence of pathlib.Path
-        One per file of the card, in its order.
-
-    Returns
-    -------
-    Arrays
-        X of shape (n_samples, n_features), dense unless the format is sparse and at most half
-        of the values are non-zero; y; groups, where the data have them.
+    X is dense unless the format is sparse and at most half of the values are non-zero.
 
     Raises
     ------
@@ -49,14 +36,14 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
         A malformed file, or other numbers of rows, features or positives than the card's.
     """
     arrays = _PARSERS[card.format](card, paths)
-    found = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
+    actual = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
     expected = (card.rows, card.features, card.positives)
-    if found != expected:
+    if actual != expected:
         raise InputError(
             "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
             "{:,} rows, {:,} features and {:,} positives; these are not the files it "
             "describes ({})".format(
-                card.name, *found, *expected, ", ".join(str(path) for path in paths)
+                card.name, *actual, *expected, ", ".join(str(path) for path in paths)
             )
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
@@ -71,12 +58,12 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
     from scipy.sparse import vstack
 
+    from precbench.data.svmlight import dense_if_full, read_svmlight
+
     parts = [read_svmlight(path, card.features) for path in paths]
     X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
     y = _signs(np.concatenate([labels for _, labels in parts]), card.positive)
-    if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
-        return Arrays(X.toarray(), y)
-    return Arrays(X, y)
+    return Arrays(dense_if_full(X), y)
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:

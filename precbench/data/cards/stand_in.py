@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Arrays
 from precbench.seeds import data_generator
 from precbench.topk import first_rows
@@ -32,17 +31,11 @@ def generate_stand_in(card: Card) -> Arrays:
     The positives are the rows with the largest ``X @ w / scale + noise``, the signal having unit
     variance and the noise the card's.
 
-    Parameters
-    ----------
-    card : Card
-        With a `stand_in` part.
-
-    Returns
-    -------
-    Arrays
-        Dense Gaussian features, some set to zero; or, for a sparse format with at most half of the
-        values non-zero, binary features in CSR.
+    Features are dense and Gaussian, some set to zero; or, for a sparse format with at most half of
+    the values non-zero, binary in CSR.
     """
+    from precbench.data.svmlight import DENSE_ABOVE
+
     assert card.stand_in is not None
     rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density

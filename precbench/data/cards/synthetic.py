@@ -18,18 +18,7 @@ NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the sig
 
 
 def generate(card: Card) -> Arrays:
-    """Make the data of a synthetic card.
-
-    Parameters
-    ----------
-    card : Card
-        With ``format: synthetic``.
-
-    Returns
-    -------
-    Arrays
-        With `optimum` for ``generator: margin``.
-    """
+    """Make the data of a synthetic card, with `optimum` for ``generator: margin``."""
     if card.generator == "counterexample":
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.formats import Format
 from precbench.errors import InputError, did_you_mean
 from precbench.text import count
 
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 """More of them than half the rows are taken for identifiers."""
-_COLUMNS_AT_ONCE = 256
+_COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
 _ISO_DATE = r"\d{4}-\d{2}-\d{2}(?!\d)"
 _OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 
-Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
 Missing = Literal["error", "mean", "median", "most-frequent"]
 
 
@@ -87,15 +87,15 @@ class Gaps:
             for name, n in self.filled.items()
             if name not in empty
         ]
-        found = []
+        sentences = []
         if empty:
-            found.append(f"no row has a value in {listed(empty)}: all are filled in alike")
+            sentences.append(f"no row has a value in {listed(empty)}: all are filled in alike")
         if unknown:
-            found.append(
+            sentences.append(
                 f"the training rows had none of the values in {listed(unknown)}: all are treated "
                 "as unknown"
             )
-        return [*found, listed(counts)] if counts else found
+        return [*sentences, listed(counts)] if counts else sentences
 
 
 def _many(n_categories: int) -> str:
@@ -393,14 +393,10 @@ def _refuse_text(
     is_date = _is_date(values)
     if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
         return
-    row = int(np.argmax(is_text))
     advice = "drop the column" if is_date else "correct it or drop the column"
     if categorical == "error" and not is_date:
         advice = "drop the column, or encode text with categorical: one-hot"
-    raise InputError(
-        f"{where}: column {values.name!r}, row {row + 1}: {str(values.iloc[row])!r} is not a "
-        f"number; {advice}"
-    )
+    _refuse(values, is_text, f"is not a number; {advice}", where)
 
 
 def _numbers(
@@ -468,8 +464,8 @@ def _moments(values: pd.Series, where: str) -> pd.Series:
         values = values.dt.to_timestamp()
     elif values.dtype.kind != "M":
         values = pd.Series(_texts(values, where), dtype=object)
-    found = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
-    return found.dt.as_unit("us")
+    moments = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
+    return moments.dt.as_unit("us")
 
 
 # --- labels, groups and times ---
@@ -478,19 +474,7 @@ def _moments(values: pd.Series, where: str) -> pd.Series:
 def signs(
     path: Path, labels: Sequence[object], positive: str | float | None
 ) -> NDArray[np.float64]:
-    """Turn labels into -1 and +1.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        For messages.
-    labels : sequence of n_samples objects
-    positive : str or number, optional
-        The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float64
+    """Turn labels into -1 and +1; `positive` may be left out if they are 0 and 1, or -1 and 1.
 
     Raises
     ------
@@ -498,14 +482,14 @@ def signs(
         A missing label, one class only, or no row with the positive label.
     """
     codes, distinct = _factorised(path, labels, "label")
-    names = [_canonical(label) for label in distinct]
+    names = [canonical(label) for label in distinct]
     if positive is None:
         if not set(names) <= {-1.0, 0.0, 1.0}:
             raise InputError(
                 f"{path}: name the positive label (positive), one of {listed(distinct)}"
             )
         positive = 1
-    is_positive = np.array([name == _canonical(positive) for name in names])
+    is_positive = np.array([name == canonical(positive) for name in names])
     if len(set(names)) == 1:
         raise InputError(f"{path}: one class only, every label is {listed(distinct)}")
     if not is_positive.any():
@@ -515,7 +499,7 @@ def signs(
     return np.where(is_positive[codes], 1.0, -1.0)
 
 
-def _canonical(label: object) -> object:
+def canonical(label: object) -> object:
     """Make 1, 1.0, True, "1" and "+1" the same label."""
     try:
         return float(label)  # type: ignore[arg-type]
@@ -531,16 +515,7 @@ def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:
 def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[np.float64]:
     """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
 
-    Parameters
-    ----------
-    values : pandas.Series of shape (n_samples,)
-        Numbers, or dates and times, as text in ISO 8601; UTC where they name no zone.
-    where : str
-        For messages.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64 or float64
+    Dates and times may be text in ISO 8601, of UTC where they name no zone.
 
     Raises
     ------

@@ -10,18 +10,18 @@ import os
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Dataset, Dtype, stored
+from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
     Encoding,
-    Format,
     Gaps,
     Missing,
     column_of,
@@ -30,8 +30,7 @@ from precbench.data.own.encoding import (
     order_in_time,
     signs,
 )
-from precbench.data.packed import opened
-from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, read_svmlight
+from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import DamagedError, unpack
 
@@ -41,23 +40,12 @@ if TYPE_CHECKING:
 
     from precbench.data.dataset import Matrix
 
-_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block
+_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 VERSION = 2  # raise it when the same file gives other arrays: it is part of their identity
 
 Categorical = Literal["error", "one-hot"]
 
-_FORMATS: dict[str, Format] = {
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".txt": "svmlight",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".npz": "npz",
-}
-_PACKED = (".gz", ".bz2", ".xz")
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _SEPARATED = {
@@ -128,29 +116,51 @@ def read_own_file(
         neither a number nor a date, with column and row; texts of which there are too many.
     """
     path = Path(path)
-    found = _format(path, format)
-    _check_option("categorical", categorical, get_args(Categorical))
-    _check_option("missing", missing, get_args(Missing))
-    if found in _TABLES:
-        own = _own_table(path, found, label, positive, groups, time, drop, categorical, missing)
+    where = str(path)
+    kind = _format(path, format)
+    for option, value, valid in (
+        ("categorical", categorical, get_args(Categorical)),
+        ("missing", missing, get_args(Missing)),
+    ):
+        if value not in valid:
+            raise InputError(f"{option} must be one of {listed(valid)}, found {value!r}")
+    X: Matrix
+    if kind in _TABLES:
+        [(table, _)] = _tables(path, kind)
+        if label is None:
+            raise InputError(f"{path}: name the label column, one of {listed(table.columns)}")
+        column = partial(column_of, table, where=where)
     else:
         only_tables = {
             "label": label is not None,
             "drop": bool(drop),
             "categorical": categorical != "error",
             "missing": missing != "error",
-            "groups": groups is not None and found == "svmlight",
-            "time": time is not None and found == "svmlight",
+            "groups": groups is not None and kind == "svmlight",
+            "time": time is not None and kind == "svmlight",
         }
         if any(only_tables.values()):
-            wrong = listed(option for option, given in only_tables.items() if given)
-            raise InputError(f"{path}: {wrong} has no meaning for {found}, which has no columns")
-        if found == "svmlight":
-            own = _own_svmlight(path, positive, dtype)
-        else:
-            own = _own_npz(path, positive, groups, time, dtype)
+            wrong = listed(option for option, is_given in only_tables.items() if is_given)
+            raise InputError(f"{path}: {wrong} has no meaning for {kind}, which has no columns")
+        X, arrays = _matrix(path, kind, dtype)
+        column = partial(_vector, path, arrays, X.shape[0])
 
-    options = [VERSION, found, label, positive, groups, list(drop), categorical, missing]
+    y = signs(path, column("y" if label is None else label).tolist(), positive)
+    numbered = None if groups is None else number_groups(path, column(groups).tolist())
+    order = None if time is None else order_in_time(column(time), where)
+    if kind in _TABLES:
+        for name in drop:
+            column(name)
+        names = [name for name in table.columns if name not in {label, groups, time, *drop}]
+        if not names:
+            raise InputError(f"{path}: no column is left as a feature")
+        encoding = Encoding.learn(table, names, categorical, missing, where, kind)
+        X = encoding.encode(table, where)
+        del table, column  # or they would be in memory beside a float32 copy of X, too
+    else:
+        encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
+
+    options = [VERSION, kind, label, positive, groups, list(drop), categorical, missing]
     options += [] if time is None else [time]
     digest = hashlib.sha256(json.dumps(options).encode())
     with path.open("rb") as file:
@@ -160,35 +170,19 @@ def read_own_file(
     dataset = Dataset(
         name=name,
         title=name,
-        X=stored(own.X, dtype, str(path)),
-        y=own.y,
+        X=stored(X, dtype, where),
+        y=y,
         sha256=digest.hexdigest(),
-        groups=own.groups,
-        feature_names=own.encoding.feature_names,
-        split_key=hashlib.sha256((own.y > 0).tobytes()).hexdigest(),
-        time=own.time,
+        groups=numbered,
+        feature_names=encoding.feature_names,
+        split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
+        time=order,
     )
-    return dataset, own.encoding
+    return dataset, encoding
 
 
 def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool:  # noqa: A002
-    """Return whether a file has named columns: CSV, TSV or Parquet.
-
-    Parameters
-    ----------
-    path : path
-    format : str, optional
-        By default known from the suffix.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or its format is unknown.
-    """
+    """Return whether a file, as `read_own_file` knows its format, has named columns."""
     return _format(Path(path), format) in _TABLES
 
 
@@ -197,32 +191,7 @@ def read_new_rows(
     encoding: Encoding,
     format: Format | None = None,  # noqa: A002
 ) -> Matrix:
-    """Read rows to be scored, encoded as the training rows were; no label column is needed.
-
-    Parameters
-    ----------
-    path : path
-    encoding : Encoding
-        Encoding of the training rows.
-    format : str, optional
-        By default known from the suffix.
-
-    Returns
-    -------
-    ndarray or csr_matrix of shape (n_samples, n_features)
-
-    Raises
-    ------
-    InputError
-        As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
-        encoding's.
-
-    Warns
-    -----
-    UserWarning
-        Counts missing values that were filled in, and categories that the training rows did not
-        have.
-    """
+    """Read all rows to be scored as `read_new_blocks` does, as one array or matrix."""
     blocks = [X for X, _ in read_new_blocks(path, encoding, format)]
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
@@ -233,13 +202,15 @@ def read_new_blocks(
     format: Format | None = None,  # noqa: A002
     row_id: str | None = None,
 ) -> Iterator[tuple[Matrix, list[str] | None]]:
-    """Read rows to be scored as `read_new_rows` does, those of a table block by block.
+    """Read rows to be scored, encoded as the training rows were; those of a table block by block.
 
     Parameters
     ----------
     path : path
     encoding : Encoding
+        Encoding of the training rows.
     format : str, optional
+        By default known from the suffix.
     row_id : str, optional
         Column of a table with the names of the rows.
 
@@ -253,134 +224,71 @@ def read_new_blocks(
     Raises
     ------
     InputError
+        As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
+        encoding's. No label column is needed.
+
+    Warns
+    -----
+    UserWarning
+        Counts missing values that were filled in, and categories that the training rows did not
+        have.
     """
     path = Path(path)
-    found = _format(path, format)
-    if found != encoding.format and not {found, encoding.format} <= set(_TABLES):
-        raise InputError(f"{path}: the model was fitted to {encoding.format} rows, found {found}")
-    if found not in _TABLES:
+    kind = _format(path, format)
+    if kind != encoding.format and not {kind, encoding.format} <= set(_TABLES):
+        raise InputError(f"{path}: the model was fitted to {encoding.format} rows, found {kind}")
+    if kind not in _TABLES:
         if row_id is not None:
-            raise InputError(f"{path}: {found} rows have no named columns, so no column {row_id!r}")
-        yield _new_matrix(path, found, encoding), None
+            raise InputError(f"{path}: {kind} rows have no named columns, so no column {row_id!r}")
+        X, _ = _matrix(path, kind, "float64", encoding.n_features)
+        if X.shape[1] != encoding.n_features:
+            raise InputError(f"{path}: expected {encoding.n_features} features, found {X.shape[1]}")
+        yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, None
         return
     fitting = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
     text = [column.name for column in encoding.columns if column.categories is not None]
     gaps = Gaps()
-    for table, names in _tables(path, found, text, rows_at_once, row_id):
+    for table, names in _tables(path, kind, text, rows_at_once, row_id):
         yield encoding.encode(table, str(path), gaps), names
     for sentence in gaps.sentences():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
-
-
-def _new_matrix(path: Path, found: Format, encoding: Encoding) -> Matrix:
-    if found == "svmlight":
-        X: Matrix = read_svmlight(path, encoding.n_features)[0]
-    else:
-        X = _npz(path)[0]
-    if X.shape[1] != encoding.n_features:
-        raise InputError(f"{path}: expected {encoding.n_features} features, found {X.shape[1]}")
-    return X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X
-
-
-class _Own(NamedTuple):
-    X: Matrix
-    y: NDArray[np.float64]
-    groups: NDArray[np.int64] | None
-    time: NDArray[np.int64] | NDArray[np.float64] | None
-    encoding: Encoding
-
-
-def _own_table(
-    path: Path,
-    found: Format,
-    label: str | None,
-    positive: str | float | None,
-    groups: str | None,
-    time: str | None,
-    drop: Sequence[str],
-    categorical: str,
-    missing: Missing,
-) -> _Own:
-    table = _table(path, found)
-    if label is None:
-        raise InputError(f"{path}: name the label column, one of {listed(table.columns)}")
-    y = signs(path, column_of(table, label, str(path)).tolist(), positive)
-    numbered = None
-    if groups is not None:
-        numbered = number_groups(path, column_of(table, groups, str(path)).tolist())
-    order = None if time is None else order_in_time(column_of(table, time, str(path)), str(path))
-    others = {label, groups, time, *drop}
-    for name in drop:
-        column_of(table, name, str(path))
-    names = [name for name in table.columns if name not in others]
-    if not names:
-        raise InputError(f"{path}: no column is left as a feature")
-    encoding = Encoding.learn(table, names, categorical, missing, str(path), found)
-    return _Own(encoding.encode(table, str(path)), y, numbered, order, encoding)
-
-
-def _own_svmlight(path: Path, positive: str | float | None, dtype: Dtype) -> _Own:
-    X: Matrix
-    X, labels = read_svmlight(path, dtype=dtype)
-    if X.shape[1] == 0:
-        raise InputError(f"{path}: no row has a feature")
-    y = signs(path, labels.tolist(), positive)
-    if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
-        X = X.toarray()
-    return _Own(X, y, None, None, Encoding("svmlight", X.shape[1], isinstance(X, np.ndarray)))
-
-
-def _own_npz(
-    path: Path, positive: str | float | None, groups: str | None, time: str | None, dtype: Dtype
-) -> _Own:
-    import pandas as pd
-
-    X, arrays = _npz(path, dtype)
-    y = signs(path, _vector(path, arrays, "y", X.shape[0]), positive)
-    numbered = None
-    if groups is not None:
-        numbered = number_groups(path, _vector(path, arrays, groups, X.shape[0]))
-    order = None
-    if time is not None:
-        order = order_in_time(
-            pd.Series(_vector(path, arrays, time, X.shape[0]), name=time), str(path)
-        )
-    return _Own(X, y, numbered, order, Encoding("npz", X.shape[1], isinstance(X, np.ndarray)))
 
 
 # --- files ---
 
 
 def _format(path: Path, given: str | None) -> Format:
-    if not path.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    found = given or _FORMATS.get(suffixes[-1] if suffixes else "")
-    if found is None and path.suffix.lower() in _WORKBOOKS:
-        raise InputError(f"{path}: unknown format {path.suffix!r}: save the sheet as CSV")
-    if found not in _FORMATS.values():
-        raise InputError(
-            f"{path}: unknown format {found or path.suffix!r}; name one of "
-            f"{listed(dict.fromkeys(_FORMATS.values()))}, or use one of the suffixes "
-            f"{listed(_FORMATS)}"
-        )
-    return cast("Format", found)
+    kind = find_format(path, given)
+    if kind in get_args(Format):
+        return cast("Format", kind)
+    if kind.lower() in _WORKBOOKS:
+        raise InputError(f"{path}: unknown format {kind!r}: save the sheet as CSV")
+    suffixes = [suffix for suffix, name in SUFFIXES.items() if name in get_args(Format)]
+    raise InputError(
+        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
+        f"the suffixes {listed(suffixes)}"
+    )
 
 
-def _check_option(name: str, value: object, valid: Sequence[str]) -> None:
-    if value not in valid:
-        raise InputError(f"{name} must be one of {listed(valid)}, found {value!r}")
+def _matrix(
+    path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
+) -> tuple[Matrix, dict[str, NDArray]]:
+    """Read X from a file without named columns, and the arrays beside it, for labels as y.
 
-
-def _table(path: Path, found: Format) -> pd.DataFrame:
-    [(table, _)] = _tables(path, found)
-    return table
+    svmlight rows of unknown width come out dense if most values are not zero.
+    """
+    if kind == "npz":
+        return _npz(path, dtype)
+    X, y = read_svmlight(path, n_features, dtype)
+    if X.shape[1] == 0:
+        raise InputError(f"{path}: no row has a feature")
+    return X if n_features else dense_if_full(X), {"y": y}
 
 
 def _tables(
     path: Path,
-    found: Format,
+    kind: Format,
     kept: Collection[str] = (),
     rows_at_once: int | None = None,
     row_id: str | None = None,
@@ -391,10 +299,10 @@ def _tables(
     """
     import pandas as pd
 
-    if found == "parquet":
+    if kind == "parquet":
         blocks = _parquet(path, rows_at_once, row_id)
     else:
-        blocks = _csv(path, _SEPARATORS[found], kept, rows_at_once, row_id)
+        blocks = _csv(path, _SEPARATORS[kind], kept, rows_at_once, row_id)
     is_empty = True
     while True:
         with _readable(path), warnings.catch_warnings():
@@ -535,7 +443,7 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
 
 
-def _npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
+def _npz(path: Path, dtype: Dtype) -> tuple[Matrix, dict[str, NDArray]]:
     """Read an npz file; return X and all arrays."""
     from scipy.sparse import csr_matrix
 
@@ -582,11 +490,13 @@ def _entry(X: csr_matrix, entry: int) -> tuple[int, int]:
     return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
 
 
-def _vector(path: Path, arrays: dict[str, NDArray], name: str, length: int) -> list[object]:
+def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
+    import pandas as pd
+
     if name not in arrays:
         raise InputError(f"{path}: no array {name!r}; the file holds {listed(arrays)}")
     if arrays[name].shape != (length,):
         raise InputError(
             f"{path}: {name} must have the shape ({length},), found {arrays[name].shape}"
         )
-    return arrays[name].tolist()
+    return pd.Series(arrays[name].tolist(), name=name)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.cards.parsers import DENSE_ABOVE
 from precbench.data.dataset import Dtype, stored
-from precbench.data.own.encoding import MOST_CATEGORIES, signs
+from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
+from precbench.data.own.encoding import MOST_CATEGORIES, canonical, signs
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
@@ -29,13 +29,7 @@ from precbench.data.stream.row_stream import (
     StreamedDataset,
     block_starts,
 )
-from precbench.data.svmlight import (
-    BYTE_ORDER_MARKS,
-    LARGEST_INDEX,
-    LONGEST_LINE,
-    Scratch,
-    joined,
-)
+from precbench.data.svmlight import DENSE_ABOVE, Parser, joined, parsed
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,17 +37,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
 
-StreamFormat = Literal["svmlight", "npy"]
-
-_FORMATS: dict[str, StreamFormat] = {
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".txt": "svmlight",
-    ".npy": "npy",
-}
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
 def open_stream(
@@ -112,14 +96,19 @@ def open_stream(
     path = Path(path)
     if block_bytes < 1:
         raise InputError(f"block_bytes must be at least 1, found {block_bytes}")
-    try:
-        target = 1.0 if positive is None else float(positive)
-    except (TypeError, ValueError):
-        target = np.nan  # no label of these formats is a word: reported below
-    found = _format(path, format)
-    options = [VERSION, found, label, positive, n_features]
+    target = canonical(1 if positive is None else positive)
+    kind = find_format(path, format)
+    if kind == "npz":
+        raise InputError(
+            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
+            "npy files"
+        )
+    if kind not in get_args(StreamFormat):
+        suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
+        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed")
+    options = [VERSION, kind, label, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
-    if found == "svmlight":
+    if kind == "svmlight":
         if labels is not None or label is not None:
             raise InputError(f"{path}: an svmlight line begins with its label: name no other")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
@@ -133,27 +122,10 @@ def open_stream(
     return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())
 
 
-def _format(path: Path, given: str | None) -> StreamFormat:
-    suffix = given or path.suffix.lower()
-    if not path.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    if suffix in (".npz", "npz"):
-        raise InputError(
-            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
-            "npy files"
-        )
-    for name, found in _FORMATS.items():
-        if suffix in (name, found):
-            return found
-    raise InputError(
-        f"{path}: only svmlight ({', '.join(list(_FORMATS)[:-1])}) and .npy can be streamed"
-    )
-
-
 class _Scan:
     """Labels and digest, gathered in the first pass."""
 
-    def __init__(self, digest: Any, target: float) -> None:
+    def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest
         self.target = target
         self.distinct: set[float] = set()
@@ -176,24 +148,21 @@ class _Scan:
 # --- files ---
 
 
-class _Stamp(NamedTuple):
-    """Size and modification time of a file: a different stamp means that it has changed."""
+Stamp = tuple[int, int]
+"""Size and modification time of a file: a different stamp means that it has changed."""
 
-    n_bytes: int
-    changed: int
 
-    @classmethod
-    def of(cls, file: IO[bytes]) -> _Stamp:
-        status = os.fstat(file.fileno())
-        return cls(status.st_size, status.st_mtime_ns)
+def _stamp(file: IO[bytes]) -> Stamp:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 @contextmanager
-def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
+def _opened(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
     """Open a file; report if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
-            stamp = stamp or _Stamp.of(file)
+            stamp = stamp or _stamp(file)
             _refuse_changed(path, file, stamp)
             yield file
             _refuse_changed(path, file, stamp)
@@ -201,12 +170,15 @@ def _opened(path: Path, stamp: _Stamp | None = None) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: the file cannot be read: {error.strerror}") from error
 
 
-def _refuse_changed(path: Path, file: IO[bytes], stamp: _Stamp) -> None:
-    if _Stamp.of(file) != stamp:
-        raise InputError(
-            f"{path}: the file has changed since its rows were counted; start again when it is "
-            "complete"
-        )
+def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
+    if _stamp(file) != stamp:
+        raise _changed(path)
+
+
+def _changed(path: Path) -> InputError:
+    return InputError(
+        f"{path}: the file has changed since its rows were counted; start again when it is complete"
+    )
 
 
 # --- svmlight ---
@@ -215,49 +187,47 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: _Stamp) -> None:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _TextBlocks(Source):
     path: Path
-    stamp: _Stamp
+    stamp: Stamp
     offsets: NDArray[np.int64]  # in bytes, and behind them the size of the file
-    lines: NDArray[np.int64]  # before each block
-    target: float
+    target: object  # the canonical label of the positive class
 
     def read(
         self, runs: Iterable[range], into: Room | None = None
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        scratch = Scratch(0)
+        parser = Parser(os.fspath(self.path), self.n_features)
         with _opened(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
-                text = file.read(stop - offset)
-                n_lines = int(self.lines[run.start])
-                scratch, rows = _parsed(scratch, text, self.n_features, self.path, n_lines)
+                try:
+                    rows = parser.parse(file.read(stop - offset))
+                except InputError:  # every line was right in the first pass
+                    raise _changed(self.path) from None
                 X, labels = joined([rows], self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
-                    _refuse_changed(self.path, file, _Stamp(-1, -1))
+                    raise _changed(self.path)
                 block = X.toarray() if self.dense else X
                 yield first, stored(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
-    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    starts, offsets, lines = [0], [0], [0]
+    starts, offsets = [0], [0]
     largest = n_entries = 0
-    scratch = Scratch(0)
     with _opened(path) as file:
-        stamp = _Stamp.of(file)
-        for text in _texts(file, path, block_bytes, lines):
+        stamp = _stamp(file)
+        if opener(file):
+            raise InputError(
+                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
+            )
+        for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
-            scratch, rows = _parsed(scratch, text, limit, path, lines[-1])
             scan.see(rows.labels, path)
             largest = max(largest, rows.largest_index)
             n_entries += len(rows.data)
             starts.append(starts[-1] + len(rows.labels))
             offsets.append(offsets[-1] + len(text))
-            lines.append(lines[-1] + text.count(b"\n"))
-    if starts[-1] == 0:
-        raise InputError(f"{path}: the file is empty: it has no line with a label")
     width = largest if n_features is None else n_features
     if width == 0:
         raise InputError(f"{path}: no row has a feature")
@@ -271,41 +241,8 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         block_bytes=block_bytes,
         run=1,  # parsing takes many times the memory of the text
         offsets=np.array(offsets),
-        lines=np.array(lines),
         target=scan.target,
     )
-
-
-def _texts(file: IO[bytes], path: Path, block_bytes: int, lines: list[int]) -> Iterator[bytes]:
-    """Yield pieces of whole lines; `lines`, which the caller extends, is for the message."""
-    at_start = True
-    while text := file.read(block_bytes):
-        text += file.readline(LONGEST_LINE)
-        if at_start and text.startswith(_PACKED):
-            raise InputError(
-                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
-            )
-        if at_start and text.startswith(BYTE_ORDER_MARKS):
-            raise InputError(
-                f"{path}:1:1: the file begins with a byte order mark; save it as plain text"
-            )
-        if len(text) >= LONGEST_LINE and not text.endswith(b"\n"):
-            line = lines[-1] + text.count(b"\n") + 1
-            raise InputError(f"{path}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
-        at_start = False
-        yield text
-
-
-def _parsed(
-    scratch: Scratch, text: bytes, limit: int, path: Path, n_lines: int
-) -> tuple[Scratch, Any]:
-    """Parse whole lines; also return the scratch room, a larger one if need be."""
-    whole = bytearray(text)
-    if not text.endswith(b"\n"):
-        whole += b"\n"
-    if scratch.n_bytes < len(whole):
-        scratch = Scratch(len(whole))
-    return scratch, scratch.parse(whole, len(whole), limit, os.fspath(path), n_lines)
 
 
 # --- npy ---
@@ -316,7 +253,7 @@ class _Npy:
     """A file with one array, read a few rows at a time."""
 
     path: Path
-    stamp: _Stamp
+    stamp: Stamp
     dtype: np.dtype
     shape: tuple[int, ...]
     offset: int
@@ -324,7 +261,7 @@ class _Npy:
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> _Npy:
         with _opened(path) as file:
-            stamp = _Stamp.of(file)
+            stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
@@ -375,7 +312,7 @@ class _Npy:
         """Read rows from `start` on into `out`, which has the type of the file."""
         file.seek(self.offset + start * out.strides[0])
         if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
-            _refuse_changed(self.path, file, _Stamp(-1, -1))
+            raise _changed(self.path)
         return out
 
 
@@ -384,7 +321,7 @@ class _NpyBlocks(Source):
     features: _Npy
     labels: _Npy | None
     label: int
-    target: float
+    target: object  # the canonical label of the positive class
 
     @property
     def _as_it_is(self) -> bool:
@@ -460,15 +397,14 @@ def _scan_npy(
         block_bytes=block_bytes,
         target=scan.target,
     )
-    for start, X, found in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
+    for start, X, y in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
         scan.digest.update(X)
-        scan.digest.update(np.ascontiguousarray(found))
-        for values in (X, found[:, np.newaxis]):
-            wrong = np.argwhere(~np.isfinite(values))
-            if len(wrong):
-                row, column = wrong[0] + [start + 1, 1]
-                if values is not X:
-                    raise InputError(f"{path}: row {row}: the label is not a finite number")
-                raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
-        scan.see(found, path)
+        scan.digest.update(np.ascontiguousarray(y))
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
+            raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
+        if not np.isfinite(y).all():
+            row = start + 1 + np.argmin(np.isfinite(y))
+            raise InputError(f"{path}: row {row}: the label is not a finite number")
+        scan.see(y, path)
     return replace(blocks, positives=scan.positives())

@@ -311,20 +311,20 @@ class RowStream:
     def _filled(self, blocks: list[int]) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
         """Yield the blocks that fill a buffer, and the numbers of the rows that are kept."""
         runs: list[Run] = []
-        found: list[NDArray[np.int32]] = []
+        kept_rows: list[NDArray[np.int32]] = []
         n = 0
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
             kept = self._kept(start, stop)
             rows = np.arange(start, stop, dtype=np.int32)
             runs.append((start, stop))
-            found.append(rows if kept is None else rows[kept])
-            n += len(found[-1])
+            kept_rows.append(rows if kept is None else rows[kept])
+            n += len(kept_rows[-1])
             if n >= self._rows_per_buffer:
-                yield runs, np.concatenate(found)
-                runs, found, n = [], [], 0
+                yield runs, np.concatenate(kept_rows)
+                runs, kept_rows, n = [], [], 0
         if n:
-            yield runs, np.concatenate(found)
+            yield runs, np.concatenate(kept_rows)
 
     def _copied(self, blocks: list[int]) -> Iterator[Visit]:
         runs = (range(block, block + 1) for block in blocks)

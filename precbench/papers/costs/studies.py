@@ -29,9 +29,11 @@ def _tables(result: Result) -> Iterator[Table]:
         [(name, f"{slope:.2f}", f"{stated:g}") for name, slope, stated in rows],
         "Of the logarithm of the cost, against that of the size or of n log n.",
     )
-    for name, of in result.values.dropna(subset="size").groupby("curve", sort=False):
-        cells = zip(of["size"].map("{:,.0f}".format), of["value"].map(three_digits), strict=True)
-        yield text_table(f"{result.title}: {name}", ["size", of["quantity"].iloc[0]], cells)
+    for name, curve in result.values.dropna(subset="size").groupby("curve", sort=False):
+        cells = zip(
+            curve["size"].map("{:,.0f}".format), curve["value"].map(three_digits), strict=True
+        )
+        yield text_table(f"{result.title}: {name}", ["size", curve["quantity"].iloc[0]], cells)
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:

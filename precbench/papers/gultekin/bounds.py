@@ -198,27 +198,27 @@ def pair_bounds(
     )
     X, y = mixture.sample(population, population, np.random.default_rng([seed, 1]))
     X /= np.linalg.norm(X, axis=1).max()
-    whole = _Sample.whole(X[y > 0], X[y < 0])
-    found: list[_Row] = []
+    all_rows = _Sample.whole(X[y > 0], X[y < 0])
+    table: list[_Row] = []
     at_zero: dict[int, float] = {}
     for n in rows:
         rng = np.random.default_rng([seed, 2, n])
-        sample = whole.drawn(n // 2, rng)
+        sample = all_rows.drawn(n // 2, rng)
         risk = sample.risk()
         norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
-        of_samples = _sample_deviations(whole, n, pairs, draws, radius, rng)
+        of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         of_pairs = {s: _pair_deviations(sample, s, draws, radius, rng) for s in pairs}
-        found += _uniform(of_samples, n, delta, bounds)
-        found += _of_theorem_3(of_samples, n, pairs, delta, bounds)
+        table += _uniform(of_samples, n, delta, bounds)
+        table += _of_theorem_3(of_samples, n, pairs, delta, bounds)
         for s, deviations in of_pairs.items():
-            found += _of_theorem_2(deviations, n, s, delta, norm, bounds)
-    found += _slopes(found, rows[-1])
+            table += _of_theorem_2(deviations, n, s, delta, norm, bounds)
+    table += _slopes(table, rows[-1])
     nan = np.nan
-    found += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in at_zero.items()]
+    table += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in at_zero.items()]
     for s, deviations in of_pairs.items():
-        found += _probabilities(deviations, rows[-1], s, delta, norm, points, bounds)
-    found += _coins(coins, points, radius)
-    return pd.DataFrame(found, columns=_COLUMNS)
+        table += _probabilities(deviations, rows[-1], s, delta, norm, points, bounds)
+    table += _coins(coins, points, radius)
+    return pd.DataFrame(table, columns=_COLUMNS)
 
 
 class _QuadraticRisk(NamedTuple):
@@ -304,7 +304,7 @@ def _sample_deviations(
 ) -> _SampleDeviations:
     risk = whole.risk()
     best = risk.minimiser(radius)
-    found = []
+    deviations = []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
         of_sample = sample.risk()
@@ -312,8 +312,8 @@ def _sample_deviations(
         supremum = radius**2 * off.norm / 2 + radius * float(np.linalg.norm(off.mean))
         cheap = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
         excess = [risk(v) - risk(best) for v in cheap]
-        found.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
-    return _SampleDeviations(*(np.array(values) for values in zip(*found, strict=True)))
+        deviations.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
+    return _SampleDeviations(*(np.array(values) for values in zip(*deviations, strict=True)))
 
 
 class _PairDeviations(NamedTuple):
@@ -329,13 +329,13 @@ def _pair_deviations(
 ) -> _PairDeviations:
     risk = sample.risk()
     least = risk(risk.minimiser(radius))
-    found = []
+    deviations = []
     for _ in range(draws):
         drawn = sample.risk_of(s, rng)
         off = drawn - risk
         linear = 2 * radius * float(np.linalg.norm(off.mean))
-        found.append((radius**2 * off.norm, linear, risk(drawn.minimiser(radius)) - least))
-    return _PairDeviations(*np.array(found).T)
+        deviations.append((radius**2 * off.norm, linear, risk(drawn.minimiser(radius)) - least))
+    return _PairDeviations(*np.array(deviations).T)
 
 
 def _uniform(

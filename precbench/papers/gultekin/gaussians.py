@@ -252,14 +252,14 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", STATED_SPEED_UP
     for components in table["components"].unique():
         loop, moments, single, some = (
-            {m: least[m, components, *of] for m in ("seconds", "seconds with checks")}
-            for of in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
+            {m: least[m, components, *contestant] for m in ("seconds", "seconds with checks")}
+            for contestant in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
         for measure in loop:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
         ratios = {measure: loop[measure] / some[measure] for measure in loop}
-        accumulation = [of["seconds"] - single["seconds"] for of in (loop, some)]
+        accumulation = [contestant["seconds"] - single["seconds"] for contestant in (loop, some)]
         if min(accumulation) > 0:
             ratios["accumulation"] = accumulation[0] / accumulation[1]
         for statistic, ratio in ratios.items():

@@ -45,7 +45,10 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
     yield text_table(
         f"{result.title}: AUC by fraction of positives",
         ["", *(_METHODS[str(method)] for method in wide)],
-        [(f"{share:g}", *map("{:.4f}".format, of)) for share, *of in wide.itertuples(name=None)],
+        [
+            (f"{share:g}", *map("{:.4f}".format, values))
+            for share, *values in wide.itertuples(name=None)
+        ],
         "Means over the experiments.",
     )
 
@@ -62,7 +65,7 @@ def _by_components(
     return text_table(
         f"{result.title}: {name}",
         ["", *keys[1:], *(f"K = {k:.0f}" for k in wide)],
-        [(*map(str, key), *map(_digits, of)) for key, *of in wide.itertuples(name=None)],
+        [(*map(str, key), *map(_digits, values)) for key, *values in wide.itertuples(name=None)],
     )
 
 
@@ -139,8 +142,8 @@ def _bound_tables(result: Result) -> Iterator[Table]:
             f"{result.title}: {statement}",
             ["N", "S", *wide],
             [
-                (f"{n:,.0f}", f"{s:,.0f}" if s else "", *map("{:.3g}".format, of))
-                for (n, s), *of in wide.itertuples(name=None)
+                (f"{n:,.0f}", f"{s:,.0f}" if s else "", *map("{:.3g}".format, values))
+                for (n, s), *values in wide.itertuples(name=None)
             ],
             "Deviations that are exceeded with the probability delta, and their bounds.",
         )

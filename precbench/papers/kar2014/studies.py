@@ -49,7 +49,7 @@ def _tables_by(result: Result, column: str, quantities: list[str], note: str) ->
         yield text_table(
             f"{result.title}: {', '.join(map(str, key))}",
             [column, *wide],
-            [(f"{at:,.0f}", *map(three_digits, of)) for at, *of in wide.itertuples(name=None)],
+            [(f"{at:,.0f}", *map(three_digits, row)) for at, *row in wide.itertuples(name=None)],
             note,
         )
 
@@ -152,8 +152,8 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
     named = result.values.assign(name=result.values["dataset"] + ", " + result.values["objective"])
     looks = solver_styles(list(dict.fromkeys(named["name"])))
     for axes, theorem, rows in side_by_side(figure, named, "theorem"):
-        for name, of in rows.groupby("name", sort=False):
-            wide = of.pivot(index="size", columns="quantity", values="value")
+        for name, curve in rows.groupby("name", sort=False):
+            wide = curve.pivot(index="size", columns="quantity", values="value")
             axes.plot(
                 wide.index, wide["excess"], color=looks[str(name)].color, marker="o", label=name
             )

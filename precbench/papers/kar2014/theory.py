@@ -118,12 +118,12 @@ def regret(
                         f"{dataset} has {len(y):,} rows and a horizon {horizon:,}: shorten it"
                     )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                found = [*_play(player, X[:horizon], y[:horizon])]
+                played = [*_play(player, X[:horizon], y[:horizon])]
                 if objective == "pauc":
-                    found.append((SINGLE, _of_few_positives(player, X, y, horizon)))
+                    played.append((SINGLE, _of_few_positives(player, X, y, horizon)))
                 rows += [
                     (dataset, objective, way, horizon, quantity, value)
-                    for way, values in found
+                    for way, values in played
                     for quantity, value in values.items()
                 ]
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
@@ -364,13 +364,16 @@ def uniform_convergence(
         rng = np.random.default_rng(seed)
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
-            of = _MEASURES[objective](top, beta)
-            of_all, quantiles = [of(s, positive) for s in scores], list[float]()
+            measure = _MEASURES[objective](top, beta)
+            of_all, quantiles = [measure(s, positive) for s in scores], list[float]()
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
                 deviations = [
-                    max(abs(of(s, sides) - whole) for s, whole in zip(part, of_all, strict=True))
+                    max(
+                        abs(measure(s, sides) - population)
+                        for s, population in zip(part, of_all, strict=True)
+                    )
                     for part, sides in parts
                     if 0 < np.sum(sides) < size
                 ]
@@ -475,18 +478,18 @@ def error_bounds(
     kar2014, Theorems 4 and 6 (Theorem 14 for "pauc"), with alpha measured over w* and the w of
     the passes.
     """
-    found: list[tuple[str, str, str, float, str, float]] = []
+    table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
         if (most := max(*horizons, rows)) > len(y):
             raise InputError(f"{dataset} has {len(y):,} rows, fewer than {most:,}: take fewer")
         for objective in objectives:
-            of = _MEASURES[objective](top, beta)
+            measure = _MEASURES[objective](top, beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
             best = _best(player, X, y)
             for horizon in horizons:
-                values = _converted(player, X, y, horizon, streams, of, best, seed)
-                found += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
+                values = _converted(player, X, y, horizon, streams, measure, best, seed)
+                table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
                 continue  # its k is a fraction of the positives in 1PMB
             X_n, y_n = X[:rows], y[:rows]
@@ -497,10 +500,10 @@ def error_bounds(
                     name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
                     shuffle=False,
                 )  # fmt: skip
-                values = _passed(solver, X_n, y_n, orders, samples, of, best, seed)
-                found += [("Theorem 6", dataset, objective, size, *value) for value in values]
+                values = _passed(solver, X_n, y_n, orders, samples, measure, best, seed)
+                table += [("Theorem 6", dataset, objective, size, *value) for value in values]
     columns = ["theorem", "dataset", "objective", "size", "quantity", "value"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(table, columns=columns)
 
 
 def _terms(player: FTRL, y: NDArray) -> float:

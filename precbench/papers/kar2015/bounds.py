@@ -209,7 +209,7 @@ def precision_rates(
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
-    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    by_theorem: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     positives = np.mean(data.y > 0)
     for length in lengths:
         step = eta0 / math.ceil(k * positives * length)
@@ -220,18 +220,20 @@ def precision_rates(
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 of_length.setdefault(key, []).append(constant)
         for key, constants in of_length.items():
-            found.setdefault(key, []).append(np.array(constants))
+            by_theorem.setdefault(key, []).append(np.array(constants))
     rows: list[tuple[str, str, float, str, float]] = []
-    for (theorem, solver), by_length in found.items():
+    for (theorem, solver), by_length in by_theorem.items():
         means = [float(constants.mean()) for constants in by_length]
         rows += [
             (theorem, solver, length, "constant", mean)
             for length, mean in zip(lengths, means, strict=True)
         ]
-        resampled = [rng.choice(of, (_RESAMPLES, len(of))).mean(axis=1) for of in by_length]
+        resampled = [
+            rng.choice(sample, (_RESAMPLES, len(sample))).mean(axis=1) for sample in by_length
+        ]
         slope = float(np.polyfit(np.log(lengths), means, 1)[0])
         slopes = np.polyfit(np.log(lengths), resampled, 1)[0]
-        limit = float(np.quantile(slopes, _JOINT_LEVEL / len(found)))
+        limit = float(np.quantile(slopes, _JOINT_LEVEL / len(by_theorem)))
         rows.append((theorem, solver, np.nan, "slope", slope))
         rows.append((theorem, solver, np.nan, "slope, lower limit", limit))
     rows.append(("", "", np.nan, "bounded", 0.0))
@@ -347,9 +349,9 @@ def _statements(
         path = _Path()
         PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
         mistakes = np.diff(path.mistakes)
-        about = _mistake_bounds(stream, mistakes, variant, *numbers)
+        bounds = _mistake_bounds(stream, mistakes, variant, *numbers)
         online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])
-        yield f"perceptron-{variant}", itertools.chain(about, online)
+        yield f"perceptron-{variant}", itertools.chain(bounds, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
 
@@ -368,16 +370,16 @@ def _mistake_bounds(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
         for c in _MULTIPLES
     ]
-    found = {
+    values = {
         "measured": float(mistakes.sum()),
         "bound": float(min(bounds)),
         "trivial": float(sum(k for *_, k in batches)),
     }
-    yield f"Theorem {theorem}", "mistakes", found
+    yield f"Theorem {theorem}", "mistakes", values
     kind = {"avg": "average", "max": "strong"}[surrogate]
     margin = min(getattr(margins(*batch), kind) for batch in batches if (batch[1] < 0).any())
     if margin > 0:
-        yield f"Corollary {corollary}", "mistakes", found | {"bound": (reach / margin) ** 2}
+        yield f"Corollary {corollary}", "mistakes", values | {"bound": (reach / margin) ** 2}
 
 
 def _online_to_batch(
@@ -398,9 +400,9 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
     at_edge = min(radius, 1e3) * population.scores_of_optimum
     inside = population.of_multiples[radius >= _MULTIPLES]
     best = min(population.measured("avg surrogate", at_edge), *inside)
-    found = population.measured("avg surrogate", population.data.X @ solver.coef_)
+    measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
     rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
-    yield "Theorem 15", "avg surrogate", _open_ended(found, best, rate)
+    yield "Theorem 15", "avg surrogate", _open_ended(measured, best, rate)
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
@@ -492,7 +494,7 @@ def _deviations(
                 f"no sample of {size} rows of {dataset.name} has both classes: draw more"
             )
         by_size.append(np.array(deviations))
-    return {name: [found[:, i] for found in by_size] for i, name in enumerate(measures)}
+    return {name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)}
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
@@ -508,8 +510,8 @@ def _bootstrapped_slope(
     """Fit a slope to the quantiles of the deviations, and one to each of many resamples."""
 
     def fitted(by_size: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        quantiles = [np.quantile(found, 1 - DELTA, axis=-1) for found in by_size]
+        quantiles = [np.quantile(sample, 1 - DELTA, axis=-1) for sample in by_size]
         return np.polyfit(np.log(sizes), np.log(quantiles), 1)[0]
 
-    resampled = [rng.choice(found, (_RESAMPLES, len(found))) for found in deviations]
+    resampled = [rng.choice(sample, (_RESAMPLES, len(sample))) for sample in deviations]
     return float(fitted(deviations)), fitted(resampled)

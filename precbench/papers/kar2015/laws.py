@@ -81,14 +81,14 @@ def precision_laws(
     for law in _LAWS:
         for scores, draw in _SORTS.items():
             cases = [_case(draw, rng, most_rows) for _ in range(vectors)]
-            found = {
+            worst = {
                 "excess": max(_relative(law.excess, case) for case in cases),
                 "control": max(_relative(law.control, case) for case in cases),
             }
-            rows += _rows(law, scores, vectors, found)
+            rows += _rows(law, scores, vectors, worst)
         sought = {
-            name: max(_climbed(of, rng, most_rows, steps) for _ in range(starts))
-            for name, of in (("excess", law.excess), ("control", law.control))
+            name: max(_climbed(inequality, rng, most_rows, steps) for _ in range(starts))
+            for name, inequality in (("excess", law.excess), ("control", law.control))
         }
         rows += _rows(law, "sought", starts * (steps + 1), sought)
     return pd.DataFrame(rows, columns=["place", "law", "scores", "quantity", "value"])
@@ -139,8 +139,8 @@ def _climbed(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps:
     for _ in range(steps):
         moved = case.scores.copy()
         moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]
-        if (found := _relative(excess, case._replace(scores=moved))) >= best:
-            case, best = case._replace(scores=moved), found
+        if (reached := _relative(excess, case._replace(scores=moved))) >= best:
+            case, best = case._replace(scores=moved), reached
     return best
 
 

@@ -62,7 +62,7 @@ def surrogate_minima(
         ``value``: for each step size the surrogate as a multiple of its value at w = 0, and
         whether w = 0 is a minimiser (1 or 0).
     """
-    found = []
+    table = []
     for name in datasets:
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
@@ -71,12 +71,12 @@ def surrogate_minima(
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
             least = False
             for surrogate in ("avg", "max"):
-                about = [name, rows, surrogate]
+                labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
                 least = least or is_least_at_zero(X, positive, k, surrogate)
-                found.append([*about, "w = 0 is a minimiser", np.nan, float(least)])
-                of = SURROGATES[surrogate]
-                zero = of.value(np.zeros(len(positive)), positive, k)
+                table.append([*labels, "w = 0 is a minimiser", np.nan, float(least)])
+                loss = SURROGATES[surrogate]
+                zero = loss.value(np.zeros(len(positive)), positive, k)
                 for step in eta0:
                     solver = SGDAtK(
                         surrogate,
@@ -87,10 +87,10 @@ def surrogate_minima(
                         random_state=trial_seed(seed, name, 0),
                     )
                     w = solver.fit(X, dataset.y).coef_
-                    ratio = of.value(linear_scores(as_rows(X), w), positive, k) / zero
-                    found.append([*about, "relative to w = 0", step, ratio])
+                    ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / zero
+                    table.append([*labels, "relative to w = 0", step, ratio])
     columns = ["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(table, columns=columns)
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:

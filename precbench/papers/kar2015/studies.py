@@ -37,7 +37,7 @@ def _tables(result: Result) -> Iterator[Table]:
     mistakes = wide[counted].assign(holds=wide["measured"] <= wide["bound"])
     groups = mistakes.groupby(_KEYS, sort=False)
     means = groups[_MISTAKES].mean().map(_digits)
-    means["holds"] = [f"{of.sum()} of {len(of)}" for _, of in groups["holds"]]
+    means["holds"] = [f"{holds.sum()} of {len(holds)}" for _, holds in groups["holds"]]
     yield _table(
         result,
         "mistakes",
@@ -125,9 +125,9 @@ def _law_tables(result: Result) -> Iterator[Table]:
     yield text_table(
         result.title,
         ["", "law", "scores", *quantities],
-        [(*key, *map("{:.3g}".format, of)) for key, *of in wide.itertuples(name=None)],
+        [(*key, *map("{:.3g}".format, numbers)) for key, *numbers in wide.itertuples(name=None)],
         "The largest excess of the left side over the right one; a law holds where it is not "
-        "above 0 but for rounding. The same scores break the control.",
+        "above 0 except for rounding. The same scores break the control.",
     )
 
 
@@ -177,8 +177,8 @@ def _tables_of_minima(result: Result) -> Iterator[Table]:
         result.title,
         ["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
         [
-            (*key, "yes" if least[key] else "no", *map(three_digits, of))
-            for key, *of in learnt.itertuples(name=None)
+            (*key, "yes" if least[key] else "no", *map(three_digits, numbers))
+            for key, *numbers in learnt.itertuples(name=None)
         ],
         "The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0.",
     )

@@ -279,7 +279,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
     }
     facts = {
         "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),
-        # At b = 0 both sides are equal, but for rounding.
+        # At b = 0 both sides are equal, except for rounding.
         "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
     }
     return _curves("b", b, curves, facts)
@@ -456,10 +456,10 @@ def push_variants(
     rudin2009, Section 7.
     """
     return means_of_fits(
-        (name, *found)
+        (name, *compared)
         for name in datasets
         for train, test in training_sets(name, rows, repetitions, seed)
-        for found in _compared_pushes(train, test, p, bottom_weight, crucial)
+        for compared in _compared_pushes(train, test, p, bottom_weight, crucial)
     )
 
 
@@ -479,7 +479,7 @@ def means_of_fits(found: Iterable[tuple[str, str, str, str, float]]) -> pd.DataF
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     statistics = {"mean": groups.mean(), "standard error": groups.sem()}
-    parts = [of.reset_index().assign(statistic=name) for name, of in statistics.items()]
+    parts = [series.reset_index().assign(statistic=name) for name, series in statistics.items()]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
@@ -487,7 +487,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Draw training sets of so many rows of a data set, scaled to [0, 1] over all of them.
+    """Draw training sets of this many rows of a data set, scaled to [0, 1] over all of them.
 
     Parameters
     ----------
@@ -566,6 +566,6 @@ def _compared_pushes(
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
-        for measure, of in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
-            chosen = np.concatenate([of, negatives])
+        for measure, rows in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
+            chosen = np.concatenate([rows, negatives])
             yield name, "training", measure, auc(y[chosen], scores[chosen])

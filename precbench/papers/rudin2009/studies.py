@@ -127,16 +127,16 @@ def _with_powers(result: Result) -> pd.DataFrame:
 
 
 def _pair_tables(result: Result) -> Iterator[Table]:
-    for of, other in (("negative", "positive"), ("positive", "negative")):
+    for side, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
         yield text_table(
-            f"{result.title}: fraction of each {of}",
-            ["", *dict.fromkeys(sums[of])],
+            f"{result.title}: fraction of each {side}",
+            ["", *dict.fromkeys(sums[side])],
             [
                 (str(name), *rows["value"].map("{:.1%}".format))
                 for name, rows in sums.groupby("objective", sort=False)
             ],
-            f"Columns: the rank of the {of} among the {of}s; 1 has the highest score.",
+            f"Columns: the rank of the {side} among the {side}s; 1 has the highest score.",
         )
 
 
@@ -335,8 +335,8 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
             f"{result.title}: {statement}",
             ["p", "I = K", *wide],
             [
-                (_power(p), f"{n:,.0f}", *map("{:.3g}".format, of))
-                for (p, n), *of in wide.itertuples(name=None)
+                (_power(p), f"{n:,.0f}", *map("{:.3g}".format, values))
+                for (p, n), *values in wide.itertuples(name=None)
             ],
             "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous.",
         )
@@ -385,8 +385,8 @@ def _draw_objectives(figure: "SubFigure", result: Result) -> None:
     for panels, dataset in zip(grid, datasets, strict=True):
         rows = means[(means["dataset"] == dataset) & (means["rows"] == "test")]
         for axes, measure in zip(panels, measures, strict=True):
-            of = rows[rows["measure"] == measure]
-            axes.bar(of["fit"], of["value"], color=[looks[fit].color for fit in of["fit"]])
+            bars = rows[rows["measure"] == measure]
+            axes.bar(bars["fit"], bars["value"], color=[looks[fit].color for fit in bars["fit"]])
             axes.set_title(f"{measure}, test", fontsize=8)
             axes.tick_params(axis="x", labelsize=6, rotation=60)
             axes.grid(axis="x", visible=False)
@@ -413,7 +413,7 @@ PUSH_OBJECTIVES = StudyKind(
     draw=_draw_objectives,
     size=(10.0, 4.6),
     caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
-    "are norms of the heights as shares of the positives; smaller is better, but for the AUC.",
+    "are norms of the heights as shares of the positives; smaller is better, except for the AUC.",
 )
 
 PUSH_VARIANTS = StudyKind(

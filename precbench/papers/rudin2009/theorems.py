@@ -57,7 +57,7 @@ def push_theorems(
     pairs : int
         Random pairs of functions for Lemma 5.
     rankers : int
-        Functions in the class of Theorems 2 and 3: so many balls of any radius cover it.
+        Functions in the class of Theorems 2 and 3: this many balls of any radius cover it.
     features : int
         The functions are projections of normal points on random directions.
     distance : float
@@ -153,14 +153,16 @@ def _first_theorem(rng: np.random.Generator, powers: list[float], lists: int) ->
 
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     """Compare g^-1(R_g,1) with R_max, and R_p,exp^(1/p) with R_max,exp."""
-    found: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
+    by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
         ones, exps = (_heights(pos, neg, _LOSSES[name]) for name in ("zero-one", "exponential"))
-        found["r^64"].append(float(np.sum((ones / ones.max()) ** 64) ** (1 / 64)))
-        found["e^r"].append(float(logsumexp(ones)) / ones.max())
-        found["r^64, exponential loss"].append(float(np.sum((exps / exps.max()) ** 64) ** (1 / 64)))
-    for price, ratios in found.items():
+        by_price["r^64"].append(float(np.sum((ones / ones.max()) ** 64) ** (1 / 64)))
+        by_price["e^r"].append(float(logsumexp(ones)) / ones.max())
+        by_price["r^64, exponential loss"].append(
+            float(np.sum((exps / exps.max()) ** 64) ** (1 / 64))
+        )
+    for price, ratios in by_price.items():
         yield "Section 2", np.nan, np.nan, f"largest ratio, g^-1(R) to R_max, {price}", max(ratios)
 
 
@@ -233,12 +235,12 @@ def _generalisation(
                 over[p].append(float(np.max(true[p] - empirical)))
                 over_stair[p].append(stairs[p] - float(np.mean(smooth**p)) ** (1 / p))
         for p in powers:
-            for statement, found, bound in (
+            for statement, outcome, bound in (
                 ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
                 ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
                 ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
             ):
-                measured = max(0.0, float(np.quantile(found, 1 - DELTA)))
+                measured = max(0.0, float(np.quantile(outcome, 1 - DELTA)))
                 yield statement, p, n, "measured", measured
                 yield statement, p, n, "bound", bound
                 yield statement, p, n, "largest possible", 1.0
@@ -347,10 +349,10 @@ def push_objectives(
     rudin2009, Sections 1, 2 and 9.2.
     """
     return means_of_fits(
-        (name, *found)
+        (name, *compared)
         for name in datasets
         for train, test in training_sets(name, rows, repetitions, seed)
-        for found in _compared_objectives(train, test, powers)
+        for compared in _compared_objectives(train, test, powers)
     )
 
 

@@ -15,7 +15,7 @@ def as_address(svg: bytes) -> str:
     Parameters
     ----------
     svg : bytes
-        Its lines are kept to a tenth of a point: a quarter of the size, and nobody sees it.
+        Its lines are kept to a tenth of a point: a quarter of the size, not visibly different.
 
     Returns
     -------

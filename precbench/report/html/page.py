@@ -84,11 +84,11 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
         return {}  # nobody has printed anything about them
-    of = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
-    found: dict[str, list[LedgerRow]] = {}
-    for row in make_ledger(list(of.values()), evidence):
-        found.setdefault(of[row.id].experiment, []).append(row)
-    return found
+    claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
+    by_experiment: dict[str, list[LedgerRow]] = {}
+    for row in make_ledger(list(claims.values()), evidence):
+        by_experiment.setdefault(claims[row.id].experiment, []).append(row)
+    return by_experiment
 
 
 def experiment_page(
@@ -142,7 +142,7 @@ def experiment_page(
         failures=_failures(trials),
         stopped=_stopped(trials),
         trials=by_solver,
-        ids={of["id"] for of in by_solver},
+        ids={entry["id"] for entry in by_solver},
         named=run.config is not None or shipped_config(run.name),
         machines=machines(run.folder, trials),
     )
@@ -195,15 +195,15 @@ def study_page(
 
 def _choices(run: Run) -> list[tuple[str, str]]:
     """Recommend a method for each data set whose splits allow a test."""
-    found = []
+    texts = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
         try:
-            found.append((run.dataset_title(dataset), choose_method(run, dataset).text))
+            texts.append((run.dataset_title(dataset), choose_method(run, dataset).text))
         except InputError:  # of other metrics, or without a result
             continue
-    return found
+    return texts
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
         "table": table,
         "notes": notes,
         "dataset": run.datasets.index(table.dataset),
-        "places": [(_quantity(run, *of), points.index(of[1])) for of in table.columns],
+        "places": [(_quantity(run, *column), points.index(column[1])) for column in table.columns],
     }
 
 
@@ -230,7 +230,7 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
     """Return for each solver and column the values of the trials, in the order of the splits."""
     here = [trial for trial in trials if trial.dataset == table.dataset]
     splits = sorted({(trial.split, trial.seed) for trial in here})
-    of = {(trial.solver, trial.sweep, trial.split, trial.seed): trial for trial in here}
+    by_place = {(trial.solver, trial.sweep, trial.split, trial.seed): trial for trial in here}
     alone = {trial.sweep for trial in here if trial.timing == "sequential"}
     machines = {(trial.machine, trial.sweep, trial.split) for trial in here if trial.seconds > 0}
     places = Counter((sweep, split) for _, sweep, split in machines)
@@ -248,7 +248,7 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
     return [
         [
             [
-                number(_quantity(run, name, sweep), of.get((solver, sweep, *split)))
+                number(_quantity(run, name, sweep), by_place.get((solver, sweep, *split)))
                 for split in splits
             ]
             for name, sweep in table.columns
@@ -285,14 +285,14 @@ def _counted(ledger: Sequence[LedgerRow]) -> str:
 def _data_table(run: Run) -> Table:
     rows = []
     for dataset in run.datasets:
-        of = run.data.get(dataset)
+        counts = run.data.get(dataset)
         n_splits = run.n_splits(dataset)
         if not n_splits:
             continue
         sizes = ["–"] * 4
-        if of is not None:
-            share = of["positives"] / of["rows"]
-            sizes = [f"{of[name]:,}" for name in ("rows", "features", "positives")]
+        if counts is not None:
+            share = counts["positives"] / counts["rows"]
+            sizes = [f"{counts[name]:,}" for name in ("rows", "features", "positives")]
             sizes.append(f"{100 * share:.2f} %")
         rows.append([run.dataset_title(dataset), *sizes, str(n_splits)])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
@@ -307,7 +307,9 @@ def _tuning_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
         rows = []
         for row in chose.itertuples():
             grid = run.grids.get(str(row.solver), {})
-            tried = "; ".join(f"{name}: {', '.join(map(_plain, of))}" for name, of in grid.items())
+            tried = "; ".join(
+                f"{name}: {', '.join(map(_plain, tries))}" for name, tries in grid.items()
+            )
             seconds = float(str(row.tuning_seconds))
             took = three_digits(seconds) if np.isfinite(seconds) else "–"
             rows.append([str(row.solver), str(row.sweep), tried, str(row.chosen), took])
@@ -330,7 +332,7 @@ def _failures(trials: list[Trial]) -> Table:
         if trial.status != "ok"
     )
     header = ["data set", "solver", "at", "trials", "status", "because"]
-    rows = [[*of[:3], str(n), *of[3:]] for of, n in counts.items()]
+    rows = [[*case[:3], str(n), *case[3:]] for case, n in counts.items()]
     return _without_empty("Without a result", header, rows)
 
 
@@ -341,7 +343,7 @@ def _stopped(trials: list[Trial]) -> Table:
         if trial.stopped
     )
     header = ["data set", "solver", "at", "trials", "stopped by"]
-    rows = [[*of[:3], str(n), of[3]] for of, n in counts.items()]
+    rows = [[*case[:3], str(n), case[3]] for case, n in counts.items()]
     return _without_empty("Stopped by a limit; the last iterate counts", header, rows)
 
 
@@ -354,7 +356,7 @@ def _without_empty(title: str, header: list[str], rows: list[list[str]]) -> Tabl
 
 def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
     """Return the trials of each data set and solver, with the command that repeats the first."""
-    found = []
+    entries = []
     for number, dataset in enumerate(run.datasets):
         here = [trial for trial in trials if trial.dataset == dataset]
         for i, solver in enumerate(run.solvers):
@@ -362,7 +364,7 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
             if not its:
                 continue
             ok = sum(trial.status == "ok" for trial in its)
-            found.append(
+            entries.append(
                 {
                     "id": f"d{number}s{i}",
                     "dataset": dataset,
@@ -375,7 +377,7 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
                     "chosen": any(trial.chosen for trial in its),
                 }
             )
-    return found
+    return entries
 
 
 def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
@@ -384,12 +386,12 @@ def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
         return {}
     metric = run.metrics[0]
     main = summary[(summary["metric"] == metric) & (summary["sweep"] == "")]
-    found = {}
+    best_on = {}
     for dataset, rows in groupby(main.to_dict("records"), key=lambda row: row["dataset"]):
         known = [row for row in rows if row["n"] and np.isfinite(row["mean"])]
-        whole = [row for row in known if row["n"] == max(each["n"] for each in known)]
-        if whole:
+        complete = [row for row in known if row["n"] == max(each["n"] for each in known)]
+        if complete:
             sign = 1 if metric in run.losses else -1
-            best = min(whole, key=lambda row: sign * row["mean"])
-            found[str(dataset)] = f"{best['solver']}, {run.written(metric)} {best['mean']:.3f}"
-    return found
+            best = min(complete, key=lambda row: sign * row["mean"])
+            best_on[str(dataset)] = f"{best['solver']}, {run.written(metric)} {best['mean']:.3f}"
+    return best_on

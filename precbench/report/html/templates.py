@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.report.table import Table
-from precbench.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,7 +59,6 @@ def _templates() -> "Environment":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     templates.filters["columns_of_words"] = _columns_of_words
     templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}

@@ -89,29 +89,29 @@ def trials_of(run: Run) -> list[Trial]:
         for sweep in places
         for i, metric in enumerate(run.metrics)
     }
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by_trial: dict[tuple[Any, ...], dict[str, Any]] = {}
     finals: list[dict[Any, Any]] = final_values(run.results, run.losses).to_dict("records")
     for row in finals:
         number = numbers.get((row["sweep"], row["metric"]))
         if number is None:
             continue
         at = tuple(row[name] for name in ("dataset", "solver", "sweep", "split", "seed"))
-        trial = found.setdefault(at, row | {"values": [np.nan] * len(run.metrics)})
+        trial = by_trial.setdefault(at, row | {"values": [np.nan] * len(run.metrics)})
         trial["values"][number] = row["value"]
     trials = []
-    for of in found.values():
-        place = (of["dataset"], of["solver"], int(of["split"]), of["sweep"])
+    for fields in by_trial.values():
+        place = (fields["dataset"], fields["solver"], int(fields["split"]), fields["sweep"])
         key = keys.get(place, "") or by_place.get(place, "")
         record = by_key.get(key)
         trials.append(
             Trial(
-                **{name: of[name] for name in _TEXTS},
-                split=int(of["split"]),
-                seed=int(of["seed"]),
-                place=places[of["sweep"]],
-                values=tuple(of["values"]),
-                seconds=of["seconds"],
-                seconds_to_99=of["seconds_to_99"],
+                **{name: fields[name] for name in _TEXTS},
+                split=int(fields["split"]),
+                seed=int(fields["seed"]),
+                place=places[fields["sweep"]],
+                values=tuple(fields["values"]),
+                seconds=fields["seconds"],
+                seconds_to_99=fields["seconds_to_99"],
                 key=key,
                 environment=record.environment if record else "",
             )
@@ -158,14 +158,16 @@ def machines(folder: Path, trials: list[Trial]) -> Table:
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
     for name, n in sorted(counts.items()):
-        of = known[name]
-        memory = "" if of.memory_gib is None else f"{of.memory_gib:g} GiB"
-        cores = "" if of.cores is None else f"{of.cores}"
-        packages = ", ".join(f"{package} {version}" for package, version in of.packages.items())
-        commit = (of.commit or "")[:12] + (", changed" if of.dirty else "")
+        machine = known[name]
+        memory = "" if machine.memory_gib is None else f"{machine.memory_gib:g} GiB"
+        cores = "" if machine.cores is None else f"{machine.cores}"
+        packages = ", ".join(
+            f"{package} {version}" for package, version in machine.packages.items()
+        )
+        commit = (machine.commit or "")[:12] + (", changed" if machine.dirty else "")
         rows.append(
-            [name, str(n), of.cpu, cores, memory, f"{of.os}, {of.machine}",
-             ", ".join(filter(None, [of.python, packages])), commit]
+            [name, str(n), machine.cpu, cores, memory, f"{machine.os}, {machine.machine}",
+             ", ".join(filter(None, [machine.python, packages])), commit]
         )  # fmt: skip
     header = ["machine", "trials", "processor", "cores", "memory", "system", "software", "commit"]
     return text_table("Machines", header, rows)

@@ -1,10 +1,10 @@
-"""Which wrong implementations the printed rows of rudin2009's Tables 3 to 5 would detect.
+"""Which wrong implementations the printed rows of Tables 3 to 5 would detect.
 
-After ``make reproduce``: ``python scripts/power.py results`` replaces our draws by those of wrong
-implementations, judges the printed rows as ``precbench check`` does, one table at a time, and
-writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md. Besides the
-printed rows, each of 100 of our draws is taken as the printed one: the fraction of them that
-detects the error is the power of such a table.
+After ``make reproduce``: ``python -m precbench.papers.rudin2009.power results`` replaces our draws
+by those of wrong implementations, judges the printed rows as ``precbench check`` does, one table at
+a time, and writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md.
+Besides the printed rows, each of 100 of our draws is taken as the printed one: the fraction of them
+that detects the error is the power of such a table.
 
 Most wrong draws are our columns under another name, or changed values; the others are runs:
 rudin2009/wrong-p, wrong-scaling, ionosphere-labels and housing-features.
@@ -12,8 +12,8 @@ rudin2009/wrong-p, wrong-scaling, ionosphere-labels and housing-features.
 
 import argparse
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,24 +23,26 @@ from precbench.claims import Evidence, load_claims, read_evidence
 from precbench.claims.evidence import MissingError
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.verdicts import LEVEL, place
+from precbench.errors import InputError
+from precbench.locations import shipped
 
-POWER = Path(__file__).resolve().parents[1] / "results" / "reference" / "power.csv"
+REFERENCE = shipped("results/reference") / "power.csv"
 TABLES = ("table-3", "table-4", "table-5")
 FOLDS = ("table-4", "table-5")
+COLUMNS = ["table", "error", "wrong", "draws", "rows", "rows_that_tell", "p", "power"]
 PAPERS = 100
-_ERRORS = {"ours": "no error"}  # as the table calls them
 P = (1, 2, 4, 8, 16, 64)
 Rows = list[pd.DataFrame]
+Instead = Mapping[str, str | None]
 
 
-@dataclass(frozen=True)
-class Wrong:
+class Wrong(NamedTuple):
     """A wrong implementation.
 
     Attributes
     ----------
-    name, about : str
-        What it does, and where the error is: p, the derivative, scaling, the data, the measure.
+    about, name : str
+        Where the error is: p, the derivative, scaling, the data, the measure; what it does.
     tables : tuple of str
     columns : dict of str to str or None
         The solver instead of another; None leaves out a column that would equal another.
@@ -53,18 +55,18 @@ class Wrong:
         What the values of a metric are multiplied by.
     """
 
-    name: str
     about: str
-    tables: tuple[str, ...] = TABLES
-    columns: Mapping[str, str | None] = field(default_factory=dict)
+    name: str
+    tables: Sequence[str] = TABLES
+    columns: Instead = {}  # noqa: RUF012
     experiment: str = ""
     dataset: str = ""
     part: str = "test"
-    metrics: Mapping[str, str] = field(default_factory=dict)
-    factors: Mapping[str, float] = field(default_factory=dict)
+    metrics: Instead = {}  # noqa: RUF012
+    factors: Mapping[str, float] = {}
 
 
-def swapped(a: str, b: str) -> dict[str, str | None]:
+def swapped(a: str, b: str) -> Instead:
     """Return two columns in the place of each other."""
     return {a: b, b: a}
 
@@ -72,53 +74,37 @@ def swapped(a: str, b: str) -> dict[str, str | None]:
 AUC, DCG, AVER = "auc", "dcg", "average_reciprocal_rank"
 R2, R4, R8, R16 = (f"pnorm_risk(p={p})" for p in (2, 4, 8, 16))
 ALL = {f"p={p}": f"p={p}" for p in P} | {"IR": "IR"}
-OF_WRONG_P = {"tables": FOLDS, "experiment": "rudin2009-wrong-p"}
 HALVED = {"p=2": None, "p=4": "p=2", "p=8": "p=4", "p=16": "p=8"}
 DOUBLED = {"p=2": "p=4", "p=4": "p=8", "p=8": "p=16"}
 QUARTER = dict(zip(list(ALL)[1:], ("p=1.5", "p=3", "p=6", "p=12", "p=48"), strict=False))
+SIGNED = {f"p={p}": f"p={p}, signed" for p in P}
+RUN = "rudin2009-wrong-p"
+LABELS = ("rudin2009-ionosphere-labels", "ionosphere-good")
+FEATURES = ("rudin2009-housing-features", "housing-without-medv")
 WRONG = (
-    Wrong("none", "ours"),
-    Wrong("p has no effect", "p", columns=dict.fromkeys([f"p={p}" for p in P], "p=1")),
-    Wrong("p halved", "p", ("table-3",), HALVED | {"p=64": None}),
-    Wrong("p halved", "p", columns=HALVED | {"p=64": "p=32"}, **OF_WRONG_P),
-    Wrong("p doubled", "p", ("table-3",), DOUBLED | {"p=16": None, "p=64": None}),
-    Wrong("p doubled", "p", columns=DOUBLED | {"p=16": "p=32", "p=64": "p=128"}, **OF_WRONG_P),
-    Wrong("p smaller by a quarter", "p", columns=QUARTER, **OF_WRONG_P),
-    Wrong("p = 32 in place of 64", "p", columns={"p=64": "p=32"}, **OF_WRONG_P),
-    Wrong("columns p = 2 and 4 change places", "p", columns=swapped("p=2", "p=4")),
-    Wrong("columns p = 8 and 16 change places", "p", columns=swapped("p=8", "p=16")),
-    Wrong("columns p = 16 and 64 change places", "p", columns=swapped("p=16", "p=64")),
-    Wrong("columns p = 64 and IR change places", "p", columns=swapped("p=64", "IR")),
-    Wrong(
-        "signed derivative",
-        "derivative",
-        columns={f"p={p}": f"p={p}, signed" for p in P},
-        **OF_WRONG_P,
-    ),
-    Wrong("standardised features", "scaling", FOLDS, ALL, "rudin2009-wrong-scaling"),
-    Wrong(
-        '"good" returns positive',
-        "data",
-        ("table-4",),
-        ALL,
-        "rudin2009-ionosphere-labels",
-        "ionosphere-good",
-    ),
-    Wrong(
-        "without MEDV",
-        "data",
-        ("table-5",),
-        ALL,
-        "rudin2009-housing-features",
-        "housing-without-medv",
-    ),
-    Wrong("measured on the training part", "measure", part="training"),
-    Wrong("R_{4,1} and R_{8,1} change places", "measure", metrics=swapped(R4, R8)),
-    Wrong("R_{p,1} halved", "measure", factors=dict.fromkeys((R2, R4, R8, R16), 0.5)),
-    Wrong("AUC 1 % too high", "measure", factors={AUC: 1.01}),
-    Wrong("AUC 5 % too high", "measure", factors={AUC: 1.05}),
-    Wrong("DCG with the natural logarithm", "measure", factors={DCG: 1 / np.log(2)}),
-    Wrong("AveR 10 % too high", "measure", factors={AVER: 1.1}),
+    Wrong("ours", "none"),
+    Wrong("p", "p has no effect", columns=dict.fromkeys([f"p={p}" for p in P], "p=1")),
+    Wrong("p", "p halved", ("table-3",), {**HALVED, "p=64": None}),
+    Wrong("p", "p halved", FOLDS, {**HALVED, "p=64": "p=32"}, RUN),
+    Wrong("p", "p doubled", ("table-3",), {**DOUBLED, "p=16": None, "p=64": None}),
+    Wrong("p", "p doubled", FOLDS, {**DOUBLED, "p=16": "p=32", "p=64": "p=128"}, RUN),
+    Wrong("p", "p smaller by a quarter", FOLDS, QUARTER, RUN),
+    Wrong("p", "p = 32 in place of 64", FOLDS, {"p=64": "p=32"}, RUN),
+    Wrong("p", "columns p = 2 and 4 change places", columns=swapped("p=2", "p=4")),
+    Wrong("p", "columns p = 8 and 16 change places", columns=swapped("p=8", "p=16")),
+    Wrong("p", "columns p = 16 and 64 change places", columns=swapped("p=16", "p=64")),
+    Wrong("p", "columns p = 64 and IR change places", columns=swapped("p=64", "IR")),
+    Wrong("derivative", "signed derivative", FOLDS, SIGNED, RUN),
+    Wrong("scaling", "standardised features", FOLDS, ALL, "rudin2009-wrong-scaling"),
+    Wrong("data", '"good" returns positive', ("table-4",), ALL, *LABELS),
+    Wrong("data", "without MEDV", ("table-5",), ALL, *FEATURES),
+    Wrong("measure", "measured on the training part", part="training"),
+    Wrong("measure", "R_{4,1} and R_{8,1} change places", metrics=swapped(R4, R8)),
+    Wrong("measure", "R_{p,1} halved", factors=dict.fromkeys((R2, R4, R8, R16), 0.5)),
+    Wrong("measure", "AUC 1 % too high", factors={AUC: 1.01}),
+    Wrong("measure", "AUC 5 % too high", factors={AUC: 1.05}),
+    Wrong("measure", "DCG with the natural logarithm", factors={DCG: 1 / np.log(2)}),
+    Wrong("measure", "AveR 10 % too high", factors={AVER: 1.1}),
 )
 
 
@@ -149,11 +135,11 @@ def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
             values = evidence.outcomes[experiment].values(
                 wrong.dataset or claim.dataset, solver, metric, wrong.part
             )
-        except MissingError:
+        except (KeyError, MissingError):
             continue
         values = values * wrong.factors.get(claim.metric, 1.0)
         return pd.Series(np.log(values) if claim.logarithm else values)
-    raise SystemExit(f"{wrong.name}: no values of {solver} in these results")
+    raise InputError(f"{wrong.name}: no values of {solver} in these results")
 
 
 def detected(papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]) -> tuple[int, float]:
@@ -186,20 +172,9 @@ def collect(
                 for row, of in zip(rows, theirs, strict=True)
             ]
             n, p = detected(printed, theirs, rows)
-            found.append(
-                {
-                    "table": table,
-                    "error": wrong.about,
-                    "wrong": wrong.name,
-                    "draws": len(theirs[0]),
-                    "rows": len(rows),
-                    "rows_that_tell": n,
-                    "p": p,
-                    "power": power(ours, theirs, rows),
-                }
-            )
-            print(f"{table}, {wrong.name}: detected by {n} of {len(rows)} rows", flush=True)
-    return pd.DataFrame(found)
+            about = (table, wrong.about, wrong.name, len(theirs[0]), len(rows))
+            found.append((*about, n, p, power(ours, theirs, rows)))
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
 def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
@@ -213,31 +188,29 @@ def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
     return detections / len(papers)
 
 
-def power_table(found: pd.DataFrame) -> str:
-    """Lay out as Markdown which errors each table detects."""
-    lines = ["| error in | wrong | " + " | ".join(f"Table {t[-1]}" for t in TABLES) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * len(TABLES))
-    of_wrong = dict(list(found.groupby("wrong")))
-    for wrong, error in {w.name: w.about for w in WRONG if w.name in of_wrong}.items():
-        cells, of = [_ERRORS.get(error, error), wrong], of_wrong[wrong]
-        for table in TABLES:
-            here = of[of["table"] == table]
-            found_here = [
-                ("**detected**" if r.rows_that_tell else "not detected", r.p, r.power)
-                for r in here.itertuples()
-            ]
-            cells += [f"{how}, p = {p:.2g}; {of_100:.0%}" for how, p, of_100 in found_here] or [""]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def power_rows(found: pd.DataFrame) -> list[list[str]]:
+    """Return for each error where it is, what it is, and what the rows of each table say of it."""
+    said: dict[tuple[str, str], str] = {}
+    for row in found.to_dict("records"):
+        how = "**detected**" if row["rows_that_tell"] else "not detected"
+        said[row["wrong"], row["table"]] = f"{how}, p = {row['p']:.2g}; {row['power']:.0%}"
+    errors = {wrong.name: wrong.about for wrong in WRONG}
+    rows = [
+        ["no error" if about == "ours" else about, name, *(said.get((name, t), "") for t in TABLES)]
+        for name, about in errors.items()
+    ]
+    return [row for row in rows if any(row[2:])]
 
 
 def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Run the program."""
+    parser = argparse.ArgumentParser(prog="python -m precbench.papers.rudin2009.power")
     parser.add_argument("results", type=Path, nargs="+")
-    found = collect(read_evidence(parser.parse_args().results))
-    found.to_csv(POWER, index=False, lineterminator="\n", float_format="%.4g")
-    print(power_table(found), end="")
+    try:
+        found = collect(read_evidence(parser.parse_args().results))
+    except InputError as error:
+        parser.error(str(error))
+    found.to_csv(REFERENCE, index=False, lineterminator="\n", float_format="%.4g")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Plant errors one at a time, and see whether ``make check`` and ``make test`` find them.
 
-By hand, in some hours: ``python scripts/plant.py``. Each error of scripts/plants.yaml is planted in
+By hand, in some hours: ``python -m tests.plant``. Each error of tests/plants.yaml is planted in
 a copy of the tree, which holds the results of the tree as it is; trials whose records come from
 other code run again (``--rerun changed-code``). The check goes from its cheapest part to the
 dearest and ends where the error is found; then, for the errors that it has not found (``--all``:
 for every one), the tests run until one fails, those first that name the module. What is known is
-kept in the folder and not done again. ``--write`` takes it into results/reference/planted.csv and
-docs/claims.md.
+kept in the folder and not done again. ``--write`` takes it into results/reference/planted.csv,
+which ``make docs`` shows in docs/claims.md.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from precbench.survey.tables import laid_out
 from precbench.yaml.document import load
 
 ROOT = Path(__file__).resolve().parents[1]
-PLANTS = ROOT / "scripts" / "plants.yaml"
+PLANTS = ROOT / "tests" / "plants.yaml"
 TABLE = ROOT / "results" / "reference" / "planted.csv"
-PAGE = ROOT / "docs" / "claims.md"
 AUDITED = 14
 """The first errors of the list are those of an audit."""
 
@@ -168,25 +168,20 @@ def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["error", "file", "check", "test"])
 
 
-def page_with(text: str, found: pd.DataFrame) -> str:
-    """Return the page with this table."""
+def planted(found: pd.DataFrame) -> str:
+    """Lay out the committed table for docs/claims.md."""
     checked, tested = found["check"] != "", found["test"] != ""
-    lines = [
-        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
-        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
-        f"`make check` finds {checked[:AUDITED].sum()}.",
-        "",
-        "| planted error | file | found by |",
-        "| --- | --- | --- |",
-    ]
+    rows = []
     for row in found.itertuples():
         by = [f"`make check` ({row.check})"] if row.check else []
         by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
-        file = str(row.file).removeprefix("precbench/")
-        lines.append(f"| {row.error} | `{file}` | {', '.join(by) or 'nothing so far'} |")
-    marked = re.compile(r"(<!-- planted -->\n).*?(<!-- end -->)", re.DOTALL)
-    made = "\n".join(lines) + "\n"
-    return marked.sub(lambda place: place[1] + made + place[2], text)
+        file = row.file.removeprefix("precbench/")
+        rows.append([row.error, f"`{file}`", ", ".join(by) or "nothing so far"])
+    return (
+        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
+        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
+        f"`make check` finds {checked[:AUDITED].sum()}.\n\n"
+    ) + laid_out(["planted error", "file", "found by"], rows)
 
 
 def main() -> None:
@@ -202,9 +197,7 @@ def main() -> None:
     noted = arguments.folder / "outcomes.json"
     outcomes = json.loads(noted.read_text()) if noted.exists() else {}
     if arguments.write:
-        found = table(outcomes)
-        found.to_csv(TABLE, index=False, lineterminator="\n")
-        PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        table(outcomes).to_csv(TABLE, index=False, lineterminator="\n")
         return
     copy = Copy(arguments.folder, arguments.results, arguments.parts)
     for plant in plants():

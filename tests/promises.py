@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -72,14 +72,15 @@ COMMANDS = {
 }
 
 
-class Kept(NamedTuple):
+@dataclass
+class Kept:
     """What the tests of one promise saw."""
 
-    tests: int
-    failed: int
-    skipped: int
-    files: frozenset[str]
-    figures: dict[str, int | None]
+    tests: int = 0
+    failed: int = 0
+    skipped: int = 0
+    files: set[str] = field(default_factory=set)
+    figures: dict[str, int | None] = field(default_factory=dict)
 
     @property
     def state(self) -> str:
@@ -95,7 +96,7 @@ class Kept(NamedTuple):
         """The figures with the number of tests."""
         ran = self.tests - self.skipped
         said = [text if n is None else f"{n:,} {text}" for text, n in self.figures.items()]
-        return "; ".join([*said, f"{ran:,} test{'s' * (ran != 1)}"])
+        return "; ".join([*said, f"{ran:,} test{'' if ran == 1 else 's'}"])
 
 
 def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
@@ -105,17 +106,12 @@ def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
         marked = "promise and measured"
         tests = sorted((ROOT / "tests").rglob("test_*.py"))
         files = [str(path) for path in tests if "mark.measured" in path.read_text()]
-    parts = {"not alone": ["--numprocesses", "2", "--dist", "worksteal"], "alone": []}
+    size = ["--full", "--timeout", "7200"] if full else []
     reports = []
-    for part, options in parts.items():
+    for part, processes in {"not alone": ["-n2", "--dist", "worksteal"], "alone": []}.items():
         reports.append(folder / f"{part}.xml")
-        command = [sys.executable, "-m", "pytest", "-q", "-m", f"{marked} and {part}", *options]
-        command += [
-            "--junitxml",
-            str(reports[-1]),
-            *(["--full", "--timeout", "7200"] * full),
-            *files,
-        ]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", f"{marked} and {part}", *processes]
+        command += ["--junitxml", str(reports[-1]), *size, *files]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code not in (0, 1, 5):  # all passed, some failed, none is marked so
             sys.exit(code)
@@ -124,27 +120,21 @@ def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
 
 def read(reports: list[Path]) -> dict[str, Kept]:
     """Gather the outcomes of tests by promise; counts of the same thing are added up."""
-    found = {name: Kept(0, 0, 0, frozenset(), {}) for name in PROMISES}
-    cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
-    for case in cases:
+    found = {name: Kept() for name in PROMISES}
+    for case in (case for report in reports for case in ET.parse(report).iter("testcase")):
         properties = [(p.get("name"), p.get("value", "")) for p in case.iter("property")]
-        failed = any(case.find(end) is not None for end in ("failure", "error"))
-        skipped = case.find("skipped") is not None
         for name in {value for kind, value in properties if kind == "promise"}:
             kept = found[name]
+            kept.tests += 1
+            kept.failed += any(case.find(end) is not None for end in ("failure", "error"))
+            kept.skipped += case.find("skipped") is not None
+            kept.files.add(case.get("classname", "").replace(".", "/") + ".py")
             for text in (value for kind, value in properties if kind == "figure"):
                 n, _, what = text.partition(" ")
                 if n.isdecimal():
                     kept.figures[what] = (kept.figures.get(what) or 0) + int(n)
                 else:
                     kept.figures[text] = None
-            found[name] = Kept(
-                kept.tests + 1,
-                kept.failed + failed,
-                kept.skipped + skipped,
-                kept.files | {case.get("classname", "").replace(".", "/") + ".py"},
-                kept.figures,
-            )
     return found
 
 
@@ -156,15 +146,12 @@ def write(found: dict[str, Kept], size: str) -> None:
         for name, kept in found.items()
         if kept.tests
     ]
-    table = pd.DataFrame(rows, columns=["promise", "size", "date", "tests", "figure"])
-    if FIGURES.exists():
-        others = pd.read_csv(FIGURES).query("size != @size")
-        table = pd.concat([others, table]) if len(others) else table
-    order = {name: place for place, name in enumerate(PROMISES)}
-    table = table.sort_values(
-        ["promise", "size"], key=lambda c: c.map(order) if c.name == "promise" else c == "full"
+    others = pd.read_csv(FIGURES).query("size != @size")
+    table = pd.concat([others, pd.DataFrame(rows, columns=others.columns)])
+    places = {name: place for place, name in enumerate([*PROMISES, "quick", "full"])}
+    table.sort_values(["promise", "size"], key=lambda of: of.map(places)).to_csv(
+        FIGURES, index=False
     )
-    table.to_csv(FIGURES, index=False)
 
 
 def main() -> None:

@@ -1,0 +1,129 @@
+"""How often the 95 % intervals of `precbench compare` hold the value that they are for.
+
+Lists are drawn from a known distribution: normal features, and positives where a linear score with
+noise is high. In each repetition a new list is split as `precbench compare` does, and the interval
+of the mean prec@k is its interval. What it should hold is the mean over new lists: of models that
+are trained on as many new rows, and measured on as many others. ``python -m
+precbench.survey.coverage`` writes results/reference/coverage.csv, which docs/own-data.md shows; it
+takes some minutes.
+"""
+
+import argparse
+import warnings
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.data import Dataset
+from precbench.data.splits import split_rows
+from precbench.locations import shipped
+from precbench.metrics import precision_at_k
+from precbench.solvers import SOLVERS
+from precbench.statistics import Interval, resampled_interval
+from precbench.survey.tables import laid_out
+
+REFERENCE = shipped("results/reference") / "coverage.csv"
+TEST_SIZE = 0.3
+FRESH = 4  # new lists for each repetition, whose mean is the value to cover
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "logistic-regression": {"C": 0.1},
+    "sgd-avg": {"k": 0.25, "eta0": 0.1, "epochs": 10},
+    "hist-gradient-boosting": {"max_iter": 20, "max_leaf_nodes": 7},
+}
+
+
+class Case(NamedTuple):
+    """Lists of a kind, and how they are ranked and measured."""
+
+    solver: str
+    rows: int
+    features: int
+    positives: float
+    noise: float
+    k: int
+    splits: int
+
+    def draw(self, rng: np.random.Generator) -> Dataset:
+        """Draw a list."""
+        w = np.array([2.0, 1.0, 1.0, 1.0])
+        X = rng.standard_normal((self.rows, self.features))
+        scores = X[:, : len(w)] @ w + self.noise * rng.standard_normal(self.rows)
+        limit = np.sqrt(w @ w + self.noise**2) * NormalDist().inv_cdf(1 - self.positives)
+        return Dataset("list", "list", X, np.where(scores > limit, 1.0, -1.0), "")
+
+    def measure(self, dataset: Dataset, train: NDArray[Any], test: NDArray[Any]) -> float:
+        """Return the prec@k, on some rows of a list, of a model of others."""
+        X = np.asarray(dataset.X)
+        solver = SOLVERS[self.solver](**PARAMETERS[self.solver])
+        fitted = solver.fit(X[train], dataset.y[train])
+        return precision_at_k(dataset.y[test], fitted.decision_function(X[test]), self.k)
+
+    def interval(self, dataset: Dataset, stratified: bool, seed: int) -> Interval:
+        """Return the interval of the mean over splits."""
+        how: Any = {"test_size": TEST_SIZE, "stratified": stratified, "seed": seed}
+        splits = [
+            split_rows(dataset, "random", index, n_splits=self.splits, **how)
+            for index in range(self.splits)
+        ]
+        return resampled_interval([self.measure(dataset, *rows) for rows in splits], TEST_SIZE)
+
+
+CASES = [
+    Case("logistic-regression", 2000, 10, 0.1, 2.0, 100, 10),
+    Case("logistic-regression", 1000, 10, 0.05, 2.0, 15, 10),
+    Case("logistic-regression", 5000, 20, 0.01, 2.0, 15, 10),
+    Case("logistic-regression", 5000, 20, 0.02, 1.0, 50, 10),
+    Case("logistic-regression", 5000, 20, 0.02, 1.0, 50, 5),
+    Case("sgd-avg", 2000, 10, 0.1, 2.0, 30, 10),
+    Case("hist-gradient-boosting", 2000, 10, 0.1, 2.0, 30, 10),
+]
+
+
+def covered(case: Case, repetitions: int) -> dict[str, object]:
+    """Return how often the intervals of a case hold the mean over new lists."""
+    test, train = np.split(np.arange(case.rows), [round(TEST_SIZE * case.rows)])
+    fresh, found = [], []
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([case.rows, case.k, case.splits, repetition])
+        dataset = case.draw(rng)
+        found.append([case.interval(dataset, how, repetition) for how in (False, True)])
+        fresh += [case.measure(case.draw(rng), train, test) for _ in range(FRESH)]
+    mean = float(np.mean(fresh))
+    _, low, high = np.moveaxis(np.array(found), -1, 0)
+    holds = ((low <= mean) & (mean <= high)).mean(axis=0)
+    return {
+        **{name: getattr(case, name) for name in ("solver", "rows", "positives", "k", "splits")},
+        "repetitions": repetitions,
+        "mean": round(mean, 4),
+        "width": round(float(np.mean(high - low, axis=0)[0]), 4),
+        "covered": round(float(holds[0]), 4),
+        "covered_stratified": round(float(holds[1]), 4),
+    }
+
+
+def coverage_table(rows: pd.DataFrame) -> str:
+    """Lay out the committed figures."""
+    forms = {"solver": "{}", "rows": "{:,}", "positives": "{:.0%}", "k": "{}", "splits": "{}"}
+    forms |= {"mean": "{:.3f}", "width": "{:.3f}"}
+    forms |= {"covered": "{:.1%}", "covered_stratified": "{:.1%}"}
+    header = ["method", "rows", "positives", "k", "splits", "mean prec@k", "mean width", "covered"]
+    cells = [rows[name].map(form.format) for name, form in forms.items()]
+    listed = zip(*cells, strict=True)
+    return laid_out([*header, "were the splits stratified"], listed, numbers=8)
+
+
+def main() -> None:
+    """Measure all cases."""
+    parser = argparse.ArgumentParser(prog="python -m precbench.survey.coverage")
+    parser.add_argument("--repetitions", type=int, default=200)
+    repetitions = parser.parse_args().repetitions
+    warnings.simplefilter("ignore")
+    rows = [covered(case, repetitions) for case in CASES]
+    pd.DataFrame(rows).to_csv(REFERENCE, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Tables of README and docs: means of the committed reference, and verdicts of its ledger."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from precbench.claims import load_claims
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import Verdict
+from precbench.statistics import LEVEL
+
+METRIC = "precision_at_k(k=0.25)"
+
+
+def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
+    """Lay out a table as Markdown, its last columns as numbers."""
+    header = list(header)
+    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
+    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
+    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
+
+
+def means_table(reference: pd.DataFrame) -> str:
+    """Lay out prec@0.25: solvers against data sets.
+
+    The best mean is in bold; those not significantly different from it are marked.
+    """
+    main = reference[reference["metric"] == METRIC]
+    best = main.groupby("dataset")["mean"].max()
+    text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
+    bold = main["mean"] == main["dataset"].map(best)
+    text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
+    return _of_datasets(main.assign(cell=text.where(~bold, "**" + text + "**")))
+
+
+def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
+    """Lay out the means of prec@0.25 as the cards scale the rows, and with rows of norm 1."""
+    unit = others[others["experiment"] == "kar2015-unit-norm"]
+    both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
+    main = both[both["metric"] == METRIC]
+    text = main["mean"].map("{:.3f}".format) + " → " + main["mean_unit"].map("{:.3f}".format)
+    return _of_datasets(main.assign(cell=text))
+
+
+def _of_datasets(cells: pd.DataFrame) -> str:
+    datasets = list(cells["dataset"].unique())
+    wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
+    rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
+    return laid_out(["solver", *datasets], rows, numbers=len(datasets))
+
+
+def ledger_table(ledger: Sequence[LedgerRow]) -> str:
+    """Count the verdicts of each paper, our additional claims separately.
+
+    A sentence counts once, however many rows it takes, by the worst of its decisions.
+    """
+    claims = {claim.id: claim for claim in load_claims()}
+    given = defaultdict(list)
+    for row in ledger:
+        claim = claims[row.id]
+        given[row.paper, claim.ours, claim.counted_as].append(row.verdict)
+    verdicts = list(Verdict)
+    counts = Counter(
+        (paper, ours, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
+        for (paper, ours, _), found in given.items()
+    )
+    rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
+    cells = [
+        [
+            f"{paper}, additional" if ours else paper,
+            *(counts[paper, ours, verdict] for verdict in verdicts),
+            rows[paper, ours],
+        ]
+        for paper, ours in sorted(rows)
+    ]
+    return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)

@@ -1,0 +1,35 @@
+"""The bench: how ratios are taken and held to their targets."""
+
+from scripts.bench import Case
+
+TIMES = {"slow": lambda: 3.0, "fast": lambda: 1.5, "other": lambda: 1.0}
+
+
+def test_times_are_related_to_the_yardstick(capsys):
+    rows = Case("a pass", TIMES, "fast", {"slow": 1.9}).measure(2)
+    about = {"bench": "a pass", "to": "fast", "least": False}
+    assert rows == [
+        {**about, "of": "slow", "ratio": 2.0, "target": 1.9, "met": False},
+        {**about, "of": "other", "ratio": 0.67, "target": None, "met": True},
+    ]
+    assert "slow to fast: 2.00 x (at most 1.9, missed)" in capsys.readouterr().out
+
+
+def test_a_speed_up_is_that_of_the_yardstick_and_shown_where_it_has_a_target():
+    [row] = Case("speed-up", TIMES, "slow", least={"other": 3}).measure(1)
+    assert (row["of"], row["to"], row["ratio"]) == ("slow", "other", 3.0)
+    assert row["least"] and row["met"]
+    [row] = Case("speed-up", TIMES, "slow", least={"fast": 3}).measure(1)
+    assert not row["met"]
+
+
+def test_without_a_yardstick_times_are_shown_alone_with_their_notes(capsys):
+    assert Case("shown", TIMES, note=lambda name, t: f"{name} {t:g}!").measure(1) == []
+    assert "slow 3!" in capsys.readouterr().out
+
+
+def test_rounds_are_taken_in_turn():
+    order = []
+    contestants = {name: lambda name=name: order.append(name) or 1.0 for name in "ab"}
+    Case("turns", contestants, fewer=2).measure(5)
+    assert order == ["a", "b"] * 2
