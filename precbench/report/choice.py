@@ -204,7 +204,7 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
-    """Return with about how many positives the intervals would be `_WANTED` of the hits to a side."""
+    """Return with about how many positives half an interval would be `_WANTED` of the hits."""
     half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half.empty or best <= 0:
         return None
