@@ -16,6 +16,8 @@ bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance 
 demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
 benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
     mean-ranks?", JMLR 17, 2016.
+clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of
+    the binomial", Biometrika 26, 1934.
 dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles",
     Mathematical Programming 91, 2002.
 """
@@ -25,17 +27,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
+from scipy.special import betaincinv, chdtrc, fdtrc, stdtr, stdtrit
 
 from precbench.errors import InputError
 
 __all__ = [
     "LEVEL",
+    "NO_WIDTH",
     "Friedman",
     "Interval",
     "PairedTest",
     "Profile",
     "SignedRank",
+    "binomial_interval",
     "cliques",
     "friedman_test",
     "holm",
@@ -49,6 +53,8 @@ __all__ = [
 ]
 
 LEVEL = 0.05
+NO_WIDTH = 1e-9
+"""An interval of values in [0, 1] that is no wider shows no variance, but rounding."""
 _EQUAL = 1e-12  # of the largest value: differences below are of rounding
 
 
@@ -178,6 +184,38 @@ def resampled_test(
         else:
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
+
+
+def binomial_interval(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """Return the confidence interval of a share of `n` independent draws, which never vanishes.
+
+    Parameters
+    ----------
+    share : float
+        In [0, 1]; ``share * n`` need be no whole number, as of a mean over several lists.
+    n : int
+    level : float, default=0.05
+        Significance level: the confidence is 1 minus this.
+
+    Returns
+    -------
+    low, high : float
+
+    References
+    ----------
+    clopper1934.
+
+    Examples
+    --------
+    >>> from precbench.statistics import binomial_interval
+    >>> low, high = binomial_interval(0.0, 20)
+    >>> print(f"{low:.3f}, {high:.3f}")
+    0.000, 0.168
+    """
+    hits = share * n
+    low = betaincinv(hits, n - hits + 1, level / 2) if hits > 0 else 0.0
+    high = betaincinv(hits + 1, n - hits, 1 - level / 2) if hits < n else 1.0
+    return float(low), float(high)
 
 
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
 import re
 import resource
@@ -22,6 +23,7 @@ import pandas as pd
 import pytest
 import typer
 from scipy.sparse import csr_matrix
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from precbench.advice.model import Model
@@ -330,14 +332,19 @@ def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
         assert about["solver"] == solver
 
 
-def test_one_split_has_no_interval_and_trees_are_not_compared_with_themselves(beside_trees):
+def test_one_split_has_the_interval_of_its_list_and_trees_are_not_compared_with_themselves(
+    beside_trees,
+):
     options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
     result = succeed("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
     _, second, third = result.stdout.splitlines()
-    assert second.startswith("1 split, ") and "±" not in second
+    assert second.startswith("1 split, ") and second.count("±") == 1  # of prec@k
     assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
     about = json.loads(fit_table().stdout)
-    assert about["precision_at_k_interval"] is about["boosted_trees"]["p"] is None
+    assert about["auc_interval"] is about["boosted_trees"]["p"] is None
+    top = math.ceil(about["held_out_positives"] / 4)
+    exact = binomtest(round(about["precision_at_k"] * top), top).proportion_ci(method="exact")
+    assert about["precision_at_k_interval"] == pytest.approx(list(exact))
 
 
 def test_trees_that_refuse_the_rows_are_left_out(files, table):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 import precbench
 from precbench.advice.compare import prepare
@@ -72,7 +73,9 @@ def chosen(tmp_path):
 def test_the_best_its_ties_and_the_rest(chosen):
     choice = chosen(VALUES)
     assert (choice.best, choice.ties) == ("trees", ["map"])
-    assert (choice.simplest, choice.fastest) == ("map", "map")
+    assert (choice.decided, choice.recommended, choice.fastest) == (True, "trees", "trees")
+    assert (choice.equivalent, choice.undecided) == ([], ["map"])
+    assert choice.worse == ["logistic-regression"]
     assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
     assert choice.by_chance == 0.1
     assert list(choice.values["solver"])[:2] == ["trees", "map"]
@@ -84,14 +87,10 @@ def test_the_best_its_ties_and_the_rest(chosen):
         list(test)
     )
     assert choice.text.startswith("Recommended: trees with about 15.0 hits (95 % interval ")
-    assert (
-        "among the first 20 of 300 rows, against 2.0 by chance and 6.5 by logistic-regression, "
-        "8.5 fewer (95 % interval " in choice.text
-    )
-    assert choice.text.endswith(
-        "As good within noise: map. Of all these the simplest and the fastest is map. "
-        "Not compared, with results on some splits only: sgd-avg (3 of 4)."
-    )
+    assert "by chance and 6.5 by logistic-regression, 8.5 fewer" in choice.text
+    most = 20 * choice.methods["map"]["behind_high"]
+    assert f"Undecided: map (may be up to {most:.1f} hits worse)" in choice.text
+    assert choice.text.endswith("only: sgd-avg (3 of 4).")
     json.dumps(choice.to_dict(), allow_nan=False)
 
 
@@ -101,16 +100,17 @@ def test_a_method_that_failed_on_a_split_is_no_tie(chosen):
     assert choice.methods["sgd-avg"]["outcomes"] == "3 ok, 1 failed: no"
     rows = [[cell.text for cell in row] for row in choice_table(choice, "Mine").rows]
     assert [row[0] for row in rows][:2] == ["trees", "map"]
-    assert rows[1][1] == "14.8 ≈"
+    assert rows[1][1] == "14.8 ?"
     assert dict(row[:2] for row in rows)["sgd-avg"] == "14.3 †"
     assert choice.incomplete == {"sgd-avg": 3}
 
 
 def test_methods_that_failed_on_splits_are_not_said_to_be_worse(chosen):
-    text = chosen({"map": [0.05] * 3, "trees": [0.9], "logistic-regression": [0.8]}).text
-    assert "against 2.0 by chance. That is no better than chance. map has results on 3 of 4" in text
-    assert "No other is as good" not in text and "nan" not in text
-    assert text.endswith("only: trees (1 of 3), logistic-regression (1 of 3).")
+    choice = chosen({"map": [0.05] * 3, "trees": [0.9], "logistic-regression": [0.8]})
+    assert not choice.decided and choice.worse == [] and "nan" not in choice.text
+    assert "no method is significantly better than chance" in choice.text
+    assert "map has results on 3 of 4" in choice.text
+    assert choice.text.endswith("only: trees (1 of 3), logistic-regression (1 of 3).")
 
 
 @pytest.mark.parametrize(("first", "second"), [("map", "trees"), ("trees", "map")])
@@ -123,16 +123,59 @@ def test_equal_means_are_ties_whatever_their_last_bits(chosen, first, second):
 def test_a_clear_winner_has_no_ties(chosen):
     values = {"trees": [0.8, 0.82, 0.81], "logistic-regression": [0.3, 0.31, 0.33]}
     choice = chosen(values, n_splits=3)
-    assert choice.text.endswith("No other is as good, beyond noise.")
-    assert choice.ties == []
+    assert choice.decided and choice.text.endswith("Worse: logistic-regression.")
+    assert choice.ties == [] and choice.needed is None
 
 
 def test_one_split_tells_nothing_apart(chosen):
-    text = chosen({"trees": [0.8], "logistic-regression": [0.3]}, n_splits=1).text
-    assert (
-        text.endswith("Differences between methods cannot be tested on one split.")
-        and "interval" not in text
-    )
+    choice = chosen({"trees": [0.8], "logistic-regression": [0.3]}, n_splits=1)
+    assert not choice.decided and "cannot be tested on one split" in choice.text
+    trees = choice.methods["trees"]
+    exact = binomtest(16, 20).proportion_ci(method="exact")  # of SciPy
+    assert (trees["low"], trees["high"]) == pytest.approx(tuple(exact))
+
+
+LOG, HIGH = "logistic-regression", [0.8, 0.8, 0.85, 0.85] * 5
+
+
+def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(chosen):
+    """Also where another linear method has the better mean."""
+    values = {"trees": HIGH, "sgd-avg": HIGH, LOG: [v - 0.001 * (v > 0.8) for v in HIGH]}
+    choice = chosen(values | {"map": [0.3, 0.4] * 10}, n_splits=20)
+    assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
+    assert (choice.recommended, choice.equivalent) == (LOG, [LOG])
+    assert choice.undecided == ["sgd-avg"]  # which never differed: up to three rows of a list
+    assert f"Recommended: {LOG} with" in choice.text and "trees has found 16.5" in choice.text
+
+
+def test_what_may_be_no_better_than_chance_is_not_called_good(chosen):
+    """Hits on a real list of which a tenth is positive, where noise hides the differences."""
+    values = {"trees": [0.4, 0.1, 0.5, 0.2], LOG: [0.15, 0.1, 0.2, 0.15], "map": [0.2, 0.1, 0.1, 0]}
+    choice = chosen(values)
+    assert not choice.decided and choice.equivalent == []
+    assert choice.text.startswith("This file cannot decide: 30 positives in each held-out list")
+    assert "equivalent" not in choice.text.lower() and "Recommended" not in choice.text
+    assert choice.needed > 1000
+
+
+def test_what_is_near_the_best_and_near_chance_is_not_equivalent(chosen):
+    close = chosen({"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1, 0.1, 0.1, 0.1]})
+    assert not close.decided and close.equivalent == []
+
+
+def test_nothing_is_decided_where_logistic_regression_is_undecided(chosen):
+    choice = chosen({"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2})
+    assert (choice.decided, choice.undecided, choice.worse) == (False, [LOG], ["map"])
+    assert f"no method is significantly better than {LOG}" in choice.text
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 0.0], [1.0]])
+def test_no_interval_vanishes(chosen, values):
+    choice = chosen({"trees": values, LOG: values}, n_splits=len(values))
+    for row in choice.methods.values():
+        assert row["low"] < row["high"]
+        low, high = binomtest(round(20 * values[0]), 20).proportion_ci(method="exact")
+        assert (row["low"], row["high"]) == pytest.approx((low, high))
 
 
 def test_no_result_gives_an_error(chosen):
@@ -161,7 +204,7 @@ TREES = "hist-gradient-boosting"
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, n_features=n_features)
     choice = precbench.compare(X, y, k=15, solvers=["logistic-regression", rival], n_splits=3)
-    assert ("within noise" in choice.text) == bool(choice.ties) == (best is None)
+    assert bool(choice.ties) == (best is None) == (not choice.decided)
     assert best in (None, choice.best)
 
 
@@ -233,8 +276,7 @@ def test_the_config_repeats_the_comparison(tmp_path):
         *("--solver", "logistic-regression", "--out", tmp_path / "out", "--config", config),
     )
     assert (
-        "1 method on 5 splits" in found.stdout
-        and "Recommended: logistic-regression" in found.stdout
+        "1 method on 5 splits" in found.stdout and "logistic-regression with about" in found.stdout
     )
     assert read_run(tmp_path / "out" / "compare-mine").config == "again.yaml"
     again = invoke("run", config, "--out", tmp_path / "out")
@@ -279,6 +321,18 @@ def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
     pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv("mine.csv", index=False)
     refused(["compare", "mine.csv", "--label", "label", *options], says)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"])
+    few = ["compare", "few.csv", "--label", "y", "--k", 20, "--solver", "logistic-regression"]
+    table.assign(y=table.index < 3).astype(float).to_csv("few.csv", index=False)
+    assert "few.csv: 3 positives in 300 rows are too few" in refused(few)
+    assert [path.name for path in tmp_path.iterdir()] == ["few.csv"]
+    table.assign(y=table.index < 5).astype(float).to_csv("few.csv", index=False)
+    result = invoke(*few, "--splits", 2)
+    assert result.exit_code == 0 and "cannot decide: 2 positives in each" in result.stdout
 
 
 @pytest.mark.parametrize(

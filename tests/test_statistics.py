@@ -256,5 +256,5 @@ def test_data_sets_that_cannot_be_judged_are_refused():
 
 
 def test_examples():
-    assert doctest.testmod(statistics).attempted == 3
+    assert doctest.testmod(statistics).attempted == 6
     assert not doctest.testmod(statistics).failed

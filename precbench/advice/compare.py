@@ -20,12 +20,14 @@ from sklearn.utils import check_X_y
 
 from precbench.advice.model import Model
 from precbench.advice.quality import Quality
+from precbench.data import Dataset
 from precbench.data.own.encoding import Encoding, Missing, is_table, listed
 from precbench.data.own.read import Categorical, read_own_file
 from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
-from precbench.experiment import Experiment
+from precbench.experiment import Experiment, Trial
 from precbench.experiment.config import from_document
+from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
@@ -38,11 +40,12 @@ from precbench.score import write_results
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
 from precbench.store import Store
+from precbench.text import count
 from precbench.topk import TopK, check_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
-__all__ = ["Contest", "compare", "cores", "fit_best", "prepare"]
+__all__ = ["Contest", "compare", "cores", "fit_recommended", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
@@ -139,7 +142,26 @@ def prepare(
     config = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, allow_unicode=True)
     experiment = from_document(parse(config, "the comparison"), folder)
     assert isinstance(experiment, Experiment)
+    _require_divisible(dataset, experiment, path.name)
     return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
+
+
+def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
+    """Refuse rows that no split can divide, before any of its trials fails."""
+    parts: dict[int, Trial] = {}
+    for trial in experiment.trials():
+        if trial.candidates or trial.split.index not in parts:
+            parts[trial.split.index] = trial
+    for trial in parts.values():
+        try:
+            divide_rows(trial, dataset)
+            return
+        except InputError:
+            continue
+    raise InputError(
+        f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
+        f"train, to choose parameters and to measure on other rows, on any of {len(parts)} splits"
+    )
 
 
 def _options(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +241,7 @@ def compare(
     Returns
     -------
     Choice
-        ``best``, ``ties``, ``values``, and as ``text`` a paragraph.
+        ``decided``, ``recommended``, ``values``, and as ``text`` a paragraph.
 
     Raises
     ------
@@ -290,10 +312,10 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     return found if found.dtype.kind in "fiubU" else found.astype(str)
 
 
-def fit_best(
+def fit_recommended(
     data: Mapping[str, Any], contest: Contest, folder: str | os.PathLike[str], choice: Choice
 ) -> Model:
-    """Fit the best method of a comparison to all rows, with the parameters most often chosen.
+    """Fit the method that a comparison recommends to all rows, as it was tuned most often.
 
     Parameters
     ----------
@@ -315,9 +337,9 @@ def fit_best(
         If the method is one that no model can keep.
     """
     experiment = contest.experiment
-    entry = experiment.solvers[choice.best]
+    entry = experiment.solvers[choice.recommended]
     store, plan = Store(folder), make_plan(experiment)
-    records = [store.read(key) for trial, key in plan.trials if trial.label == choice.best]
+    records = [store.read(key) for trial, key in plan.trials if trial.label == choice.recommended]
     ended = [record for record in records if record and record.status == "ok"]
     chosen = [tuple(record.chosen.items()) for record in ended]
     values = dict(Counter(chosen).most_common(1)[0][0])
@@ -340,8 +362,8 @@ def fit_best(
         fourier=fourier,
         **params,
     )
-    run, best = read_run(folder), choice.methods[choice.best]
-    trials = final_values(run.results).query("solver == @choice.best and metric == 'auc'")
+    run, best = read_run(folder), choice.methods[choice.recommended]
+    trials = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
     aucs = trials["value"].dropna().to_numpy()
     mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
     several = choice.splits > 1
@@ -352,7 +374,7 @@ def fit_best(
         held_out_positives=choice.positives,
         k=experiment.metrics[0].params["k"],
         precision_at_k=best["mean"],
-        precision_at_k_interval=[best["low"], best["high"]] if several else None,
+        precision_at_k_interval=[best["low"], best["high"]],
         auc=mean,
         auc_interval=[low, high] if several else None,
         by_chance=choice.by_chance,

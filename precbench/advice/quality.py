@@ -14,9 +14,15 @@ from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
-from precbench.statistics import LEVEL, resampled_interval, resampled_test
+from precbench.statistics import (
+    LEVEL,
+    NO_WIDTH,
+    binomial_interval,
+    resampled_interval,
+    resampled_test,
+)
 from precbench.strict_json import Count, Fields, Number
-from precbench.topk import TopK
+from precbench.topk import TopK, resolve_k
 
 __all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
 
@@ -43,8 +49,9 @@ class Quality(_Measured):
     """What a model says about its quality, as values of JSON.
 
     Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
-    intervals, None for one split. Under ``boosted_trees`` these of them on the same splits, with
-    the p-value of the difference; None if they were not measured.
+    intervals; of one split the interval of its list, and for the AUC None. Under ``boosted_trees``
+    these of them on the same splits, with the p-value of the difference; None if they were not
+    measured.
     """
 
     split: Literal["random", "time"] = "random"
@@ -135,23 +142,25 @@ def held_out_quality(
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
-            trees = _measured(
-                dataset, splits, k, {"solver": RECOMMENDED, "random_state": 0}, weights
-            )
+            plain = {"solver": RECOMMENDED, "random_state": 0}
+            trees = _measured(dataset, splits, k, plain, weights)
 
     labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
     share = n_held / (n_held + sum(len(split.train) for split in splits))
-    found: dict[str, Any] = _means(own, share)
+    n_pos = round(np.mean([np.count_nonzero(of) for of in labels]))
+    n_rows = round(np.mean([len(of) for of in labels]))
+    top = resolve_k(k, n_pos, n_rows)
+    found: dict[str, Any] = _means(own, share, top)
     if trees is not None:
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        of_trees = {"solver": RECOMMENDED, **_means(trees, share), "p": None if np.isnan(p) else p}
-        found["boosted_trees"] = _Beside(**of_trees)
+        means = _means(trees, share, top)
+        found["boosted_trees"] = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
     return Quality(
         split="random" if dataset.time is None else "time",
         splits=len(splits),
-        held_out_rows=round(np.mean([len(of) for of in labels])),
-        held_out_positives=round(np.mean([np.count_nonzero(of) for of in labels])),
+        held_out_rows=n_rows,
+        held_out_positives=n_pos,
         k=k,
         by_chance=float(np.mean([of.mean() for of in labels])),
         **found,
@@ -180,10 +189,13 @@ def _measured(
     return values
 
 
-def _means(values: Sequence[tuple[float, float]], test_share: float) -> dict[str, Any]:
+def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:
+    """Return means and intervals; where a precision shows no variance, that of a single list."""
     found: dict[str, Any] = {}
     for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
         mean, low, high = resampled_interval(of_metric, test_share)
+        if name == "precision_at_k" and not high - low > NO_WIDTH:
+            low, high = binomial_interval(min(mean, 1.0), top)
         found[name] = mean
         found[f"{name}_interval"] = None if np.isnan(low) else [low, high]
     return found

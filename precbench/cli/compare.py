@@ -51,7 +51,9 @@ class CompareOptions(OwnRows):
     ] = None
     save: Annotated[
         Path | None,
-        typer.Option(help="Fit the best method to all rows, and write the model to this file."),
+        typer.Option(
+            help="Fit the recommended method to all rows, and write the model to this file."
+        ),
     ] = None
     as_json: Json = False
 
@@ -73,7 +75,7 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import cores, fit_best, prepare
+    from precbench.advice.compare import cores, fit_recommended, prepare
 
     console = screen(quiet=options.as_json)
     file = options.file
@@ -111,8 +113,8 @@ def compare(options: CompareOptions) -> int:
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save:
-        fit_best(data, contest, summary["folder"], choice).save(options.save)
-        console.print(f"{choice.best}, fitted to all rows: {options.save}")
+        fit_recommended(data, contest, summary["folder"], choice).save(options.save)
+        console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:

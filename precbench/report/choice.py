@@ -10,7 +10,7 @@ from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
-from precbench.statistics import LEVEL, levels, resampled_test
+from precbench.statistics import LEVEL, NO_WIDTH, binomial_interval, levels, resampled_test
 from precbench.text import count
 from precbench.topk import resolve_k
 
@@ -18,8 +18,13 @@ __all__ = ["Choice", "choice_table", "choose_method"]
 
 REFERENCE = "logistic-regression"
 """What most people would take."""
+MARGIN = 0.05
+"""Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
+_VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear")
+_WANTED = 0.1  # difference that a list should show, as a share of the best's hits
+_RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
 
 
 @dataclass(frozen=True)
@@ -28,21 +33,31 @@ class Choice:
 
     Attributes
     ----------
+    decided : bool
+        Whether the list can decide: the best is significantly better than chance, some other method
+        is equivalent or significantly worse, and logistic regression is not undecided.
+    recommended : str
+        The simplest of the best and its equivalents: logistic regression before other linear
+        methods, these before random features, these before other methods, among equals the better
+        mean. If nothing is decided, the best.
     best : str
         The method with the best mean.
-    ties : list of str
-        Those not significantly different from it, the best mean first.
-    simplest : str
-        Of the best and its ties: linear before random features before other methods, among equals
-        the better mean.
+    equivalent : list of str
+        Those whose difference from the best lies within `margin`, with its whole 95 % interval, and
+        which are significantly better than chance.
+    worse : list of str
+        Those significantly worse than the best, and not equivalent.
+    undecided : list of str
+        All others that have results on all splits.
     fastest : str
-        Of the best and its ties: the least time to tune and train.
+        Of the best and its equivalents: the least time to tune and train.
     values : pandas.DataFrame
         A row for each method, the best first: ``solver``, ``form`` (linear, random features or
         nonlinear), ``n`` splits, ``mean`` of prec@k with ``low`` and ``high``, the ends of its 95 %
         confidence interval, ``behind``, the best minus this one, with ``behind_low`` and
-        ``behind_high``, the ``p`` of that difference, ``tied``, ``seconds`` to tune and train,
-        ``chosen`` parameters, and ``outcomes`` in words.
+        ``behind_high``, the ``p`` of that difference, ``verdict`` (best, equivalent, undecided,
+        worse or, without results on all splits, incomplete), ``tied`` (best, equivalent or
+        undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
     k : int
         Number of rows at the top; about, for a share.
     rows, positives : int
@@ -50,13 +65,21 @@ class Choice:
     splits : int
         With a result of the best method.
     splits_asked : int
+    margin : float
+        In hits.
+    needed : int or None
+        About how many positives the file should have for a difference of 10 % of the hits to show;
+        None if that is decided, or cannot be told.
     text : str
         A paragraph that recommends a method, and says how certain that is.
     """
 
+    decided: bool
+    recommended: str
     best: str
-    ties: list[str]
-    simplest: str
+    equivalent: list[str]
+    undecided: list[str]
+    worse: list[str]
     fastest: str
     values: pd.DataFrame
     k: int
@@ -64,6 +87,8 @@ class Choice:
     positives: int
     splits: int
     splits_asked: int
+    margin: float
+    needed: int | None
     text: str
 
     @property
@@ -71,6 +96,11 @@ class Choice:
         """The rows of `values` by method."""
         records: list[dict[Any, Any]] = self.values.to_dict("records")
         return {record["solver"]: record for record in records}
+
+    @property
+    def ties(self) -> list[str]:
+        """The methods that may be as good as the best, equivalent or undecided, in their order."""
+        return [name for name in self.methods if name in {*self.equivalent, *self.undecided}]
 
     @property
     def incomplete(self) -> dict[str, int]:
@@ -86,7 +116,7 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        return {**vars(self), "by_chance": self.by_chance, "values": rows}
+        return {**vars(self), "ties": self.ties, "by_chance": self.by_chance, "values": rows}
 
 
 def choose_method(run: Run, dataset: str | None = None) -> Choice:
@@ -108,28 +138,75 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
     measure = run.measures[metric]
     if run.sweep is not None or measure["name"] != "precision_at_k":
         raise InputError(f"{run.name} does not compare methods by one prec@k")
+    data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
+    n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
+    k = resolve_k(measure["parameters"]["k"], n_pos, n_rows)
     values = _values(run, dataset, metric)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
-    equals = values[values["tied"]]
-    form = equals["form"].map(_SIMPLEST_FIRST.index).to_numpy()
-    data = run.data[dataset]
-    tested = run.test_shares.get(dataset, 1.0)
-    n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
+    margin = max(1.0, MARGIN * k * values["mean"].iloc[0])
+    values = _judged(values, k, margin, n_pos / n_rows)
+    rows = {verdict: values[values["verdict"] == verdict] for verdict in _VERDICTS}
+    names = {verdict: rows[verdict]["solver"].tolist() for verdict in _VERDICTS}
+    alike = pd.concat([rows["best"], rows["equivalent"]])
+    simple = [
+        (name != REFERENCE, _SIMPLEST_FIRST.index(form))
+        for name, form in zip(alike["solver"], alike["form"], strict=True)
+    ]
+    best = rows["best"].iloc[0]
+    decided = bool(
+        best["low"] > n_pos / n_rows
+        and (names["equivalent"] or names["worse"])
+        and REFERENCE not in names["undecided"]
+    )
     fields: dict[str, Any] = {
-        "best": equals["solver"].iloc[0],
-        "ties": equals["solver"].tolist()[1:],
-        "simplest": equals["solver"].iloc[int(form.argmin())],
-        "fastest": equals["solver"].iloc[int(equals["seconds"].argmin())],
+        "decided": decided,
+        "recommended": alike["solver"].iloc[simple.index(min(simple)) if decided else 0],
+        "best": best["solver"],
+        **{verdict: names[verdict] for verdict in ("equivalent", "undecided", "worse")},
+        "fastest": alike["solver"].iloc[int(alike["seconds"].argmin())],
         "values": values,
-        "k": resolve_k(measure["parameters"]["k"], n_pos, n_rows),
+        "k": k,
         "rows": n_rows,
         "positives": n_pos,
         "splits": int(values["n"].max()),
         "splits_asked": _n_asked(run, dataset),
+        "margin": margin,
+        "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
     }
     return Choice(**fields, text=_paragraph(Choice(**fields, text="")))
+
+
+def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
+    """Give each method its verdict, and each interval without width the one of a single list."""
+    values = values.copy()
+    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
+    for i in values.index[vanishing]:
+        mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
+        values.loc[i, ["low", "high"]] = binomial_interval(mean, k)
+    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH
+    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / k
+    values.loc[equal, "behind_high"] += _RULE_OF_THREE / k
+    is_whole = values["n"] == values["n"].max()
+    is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
+    is_close &= values["low"] > by_chance
+    verdict = np.where(values["p"] <= LEVEL, "worse", "undecided")
+    verdict = np.where(is_close, "equivalent", verdict)
+    verdict = np.where(is_whole, verdict, "incomplete")
+    verdict[0] = "best"
+    tied = np.isin(verdict, ["best", "equivalent", "undecided"])
+    return values.assign(verdict=verdict, tied=tied)
+
+
+def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
+    """Return with about how many positives half an interval would be `_WANTED` of the hits."""
+    half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
+    if half.empty or best <= 0:
+        return None
+    times = (half.median() / (_WANTED * best)) ** 2  # widths shrink with the root of the number
+    needed = round(n_pos * times)
+    return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # to two digits
 
 
 def _n_asked(run: Run, dataset: str) -> int:
@@ -159,7 +236,6 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 **row[["n", "mean", "low", "high"]],
                 **dict(zip(("behind", "behind_low", "behind_high", "p"), gap, strict=True)),
-                "tied": solver == best or bool(complete[solver] and gap[-1] > LEVEL),
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 **row[["chosen", "outcomes"]],
             }
@@ -168,41 +244,66 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
 
 
 def _paragraph(choice: Choice) -> str:
-    best, reference = (choice.methods.get(name) for name in (choice.best, REFERENCE))
-    assert best is not None
-    sentences = [
-        f"Recommended: {choice.best} with about {_hits(choice, best['mean'])} hits"
-        f"{_interval(choice, best['low'], best['high'])} among the first {choice.k:,} of "
+    methods = choice.methods
+    taken, best, reference = methods[choice.recommended], methods[choice.best], None
+    if choice.recommended != REFERENCE and methods.get(REFERENCE, {}).get("n") == choice.splits:
+        reference = methods[REFERENCE]
+    hits = (
+        f"{choice.recommended} with about {_hits(choice, taken['mean'])} hits"
+        f"{_interval(choice, taken['low'], taken['high'])} among the first {choice.k:,} of "
         f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
-    ]
-    if choice.best != REFERENCE and reference and reference["n"] == choice.splits:
-        sentences[0] += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
-        if not reference["tied"]:
+    )
+    if reference:
+        hits += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
+        if reference["verdict"] == "worse":
             ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
-            fewer = _hits(choice, reference["behind"], False)
-            sentences[0] += f", {fewer} fewer{ends}"
-    if best["mean"] <= choice.by_chance:
-        sentences.append("That is no better than chance")
+            hits += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
+    if choice.decided:
+        sentences = [f"Recommended: {hits}"]
+    else:
+        sentences = [
+            f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
+            f"list, {_undecided_because(choice)}",
+            f"If you have to take one: {hits}; it has found most, maybe by luck",
+        ]
+        if choice.needed:
+            share = f"{_WANTED:.0%}".replace("%", " %")
+            sentences.append(
+                f"A difference of {share} would show with about {choice.needed:,} positives in the "
+                "file"
+            )
     if choice.splits < choice.splits_asked:
         sentences.append(f"{choice.best} has results on {_splits(choice)} only")
-    if choice.splits < 2:
-        sentences.append("Differences between methods cannot be tested on one split")
-    elif choice.ties:
-        sentences.append(f"As good within noise: {', '.join(choice.ties)}")
-        forms = {choice.methods[name]["form"] for name in (choice.best, *choice.ties)}
-        if len(forms) == 1:
-            least = f"the fastest is {choice.fastest}"
-        elif choice.simplest == choice.fastest:
-            least = f"the simplest and the fastest is {choice.simplest}"
-        else:
-            least = f"the simplest is {choice.simplest}, the fastest {choice.fastest}"
-        sentences.append(f"Of all these {least}")
-    elif (choice.values["n"] == choice.splits).sum() > 1:
-        sentences.append("No other is as good, beyond noise")
+    if choice.recommended != choice.best:
+        more = f"{choice.best} has found {_hits(choice, best['mean'])}"
+        sentences.append(f"It is the simplest that is as good as the best; {more}")
+    margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
+    others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
+    if choice.equivalent:
+        sentences.append(f"Equivalent, within {margin}: {', '.join(others)}")
+        sentences.append(f"The fastest of these is {choice.fastest}")
+    if choice.undecided and choice.splits > 1:
+        losses = (
+            f"{name} (may be up to {_hits(choice, methods[name]['behind_high'], False)} hits worse)"
+            for name in choice.undecided
+        )
+        sentences.append(f"Undecided: {', '.join(losses)}")
+    if choice.worse:
+        sentences.append(f"Worse: {', '.join(choice.worse)}")
     if choice.incomplete:
         names = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
         sentences.append(f"Not compared, with results on some splits only: {', '.join(names)}")
     return ". ".join([*sentences, ""]).rstrip()
+
+
+def _undecided_because(choice: Choice) -> str:
+    if choice.splits < 2:
+        return "and differences between methods cannot be tested on one split"
+    if choice.methods[choice.best]["low"] <= choice.by_chance:
+        return "and no method is significantly better than chance"
+    if REFERENCE in choice.undecided:
+        return f"and no method is significantly better than {REFERENCE}"
+    return "and no difference between methods is significant"
 
 
 def _splits(choice: Choice) -> str:
@@ -211,7 +312,7 @@ def _splits(choice: Choice) -> str:
 
 
 def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
-    if not np.isfinite([low, high]).all() or low == high:  # equal values show no variance
+    if not np.isfinite([low, high]).all():
         return ""
     ends = (_hits(choice, end, bounded) for end in (low, high))
     return f" (95 % interval {' to '.join(ends)})"
@@ -224,6 +325,9 @@ def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
     return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
 
 
+_MARKS = {"equivalent": " ≈", "undecided": " ?", "incomplete": " †"}
+
+
 def choice_table(choice: Choice, title: str) -> Table:
     """Lay out the comparison, the best method first."""
     header = ["method", f"hits in {choice.k:,}", "95 % interval", "behind", "95 % interval"]
@@ -234,11 +338,7 @@ def choice_table(choice: Choice, title: str) -> Table:
             rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
             continue
         is_best = solver == choice.best
-        hits = _hits(choice, row["mean"])
-        if row["tied"] and not is_best:
-            hits += " ≈"
-        if solver in choice.incomplete:
-            hits += " †"
+        hits = _hits(choice, row["mean"]) + _MARKS.get(row["verdict"], "")
         behind = ["", ""]
         if not is_best:
             behind = [_hits(choice, row["behind"], False)]
@@ -249,8 +349,9 @@ def choice_table(choice: Choice, title: str) -> Table:
     notes = [
         f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
         f"{choice.positives:,} positives.",
-        "≈: as good as the best within noise (paired t test at 5 %). Intervals and tests are "
-        "corrected for the rows that splits share.",
+        f"≈: equivalent, the interval of the difference lies within {choice.margin:.1f} hits; "
+        "?: undecided; without a mark: significantly worse (paired t test at 5 %). "
+        "Intervals and tests are corrected for the rows that splits share.",
         "Seconds to tune and train once, beside other trials.",
     ]
     if choice.incomplete:

