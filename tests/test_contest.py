@@ -41,7 +41,7 @@ SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5}
 def chosen(tmp_path):
     """Return the choice among methods with given values, one for each split."""
 
-    def choose(values, n_splits=4):
+    def choose(values, n_splits=4, dcg=None):
         columns = trial("letter", "any", 0, [1.0], [0.5])[0]
         rows = [
             row
@@ -53,11 +53,15 @@ def chosen(tmp_path):
             for split in range(len(of_solver), n_splits):
                 failed = {"status": "failed", "reason": "no"}
                 rows += trial("letter", solver, split, metric=PREC.label, **failed)
+        for solver, value in (dcg or {}).items():
+            for split in range(n_splits):
+                rows += trial("letter", solver, split, [1.0], [value], "dcg")
+        metrics = [PREC, *([Metric("dcg", {})] if dcg else [])]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         about = {
             **ABOUT,
-            "metrics": [PREC.label],
-            "measures": measures(PREC),
+            "metrics": [metric.label for metric in metrics],
+            "measures": measures(*metrics),
             "solvers": list(values),
             "forms": FORMS,
             "datasets": ["letter"],
@@ -118,6 +122,19 @@ def test_equal_means_are_ties_whatever_their_last_bits(chosen, first, second):
     """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point: the first in the order wins."""
     choice = chosen({first: [0.3, 0.2, 0.1], second: [0.1, 0.2, 0.3]}, n_splits=3)
     assert (choice.best, choice.ties) == (first, [second])
+
+
+def test_dcg_chooses_unless_another_has_significantly_more_hits(chosen):
+    near = {"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]}
+    assert chosen(near, dcg={"trees": 3.0, "map": 3.5}).best == "map"
+
+
+def test_dcg_does_not_overrule_a_significant_difference(chosen):
+    far = {"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]}
+    choice = chosen(far, dcg={"trees": 3.0, "map": 3.5})
+    assert (choice.best, choice.worse) == ("trees", ["map"])
+    assert choice.values["solver"].tolist() == ["trees", "map"]
+    assert choice.methods["map"]["behind"] > 0.3
 
 
 def test_a_clear_winner_has_no_ties(chosen):

@@ -1,5 +1,6 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ __all__ = ["Choice", "choice_table", "choose_method"]
 
 REFERENCE = "logistic-regression"
 """What most people would take."""
+CHOSEN_BY = "dcg"
+"""Takes the best method, where a run has it: all positives count, those at the top most. A choice
+by the hits among the first k rows loses more of these very hits, see docs/advice.md."""
 MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
@@ -41,7 +45,8 @@ class Choice:
         methods, these before random features, these before other methods, among equals the better
         mean. If nothing is decided, the best.
     best : str
-        The method with the best mean.
+        The method with the best mean of `CHOSEN_BY`, unless another has significantly more hits; of
+        prec@k where a run lacks that measure.
     equivalent : list of str
         Those whose difference from the best lies within `margin`, with its whole 95 % interval, and
         which are significantly better than chance.
@@ -191,7 +196,8 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
     is_whole = values["n"] == values["n"].max()
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
     is_close &= values["low"] > by_chance
-    verdict = np.where(values["p"] <= LEVEL, "worse", "undecided")
+    is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
+    verdict = np.where(is_worse, "worse", "undecided")
     verdict = np.where(is_close, "equivalent", verdict)
     verdict = np.where(is_whole, verdict, "incomplete")
     verdict[0] = "best"
@@ -215,17 +221,38 @@ def _n_asked(run: Run, dataset: str) -> int:
 
 
 def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
-    results = run.results[(run.results["dataset"] == dataset) & (run.results["metric"] == metric)]
-    summary = summarise(results, test_shares=run.test_shares).set_index("solver")
+    results = run.results[run.results["dataset"] == dataset]
+    both = summarise(results, test_shares=run.test_shares)
+    deciding = both[both["metric"] == (CHOSEN_BY if CHOSEN_BY in run.metrics else metric)]
+    summary = both[both["metric"] == metric].set_index("solver")
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
     complete = summary["n"] == summary["n"].max()  # the others failed on some splits
     means = pd.Series(levels(summary["mean"].where(complete)), summary.index)
     means = means.sort_values(ascending=False, kind="stable")
-    best, share = str(means.index[0]), run.test_shares.get(dataset)
+    by_solver = deciding.set_index("solver")["mean"].reindex(means.index)
+    order = pd.Series(levels(by_solver.where(complete)), means.index)
+    best = str(order.sort_values(ascending=False, kind="stable").index[0])
+    results = results[results["metric"] == metric]
+    table = _against(best, means.index, summary, run, results)
+    better = table["solver"][(table["p"] <= LEVEL) & (table["behind"] < 0)]
+    if len(better):  # beyond noise, on the list of this length
+        best = str(better.iloc[0])
+        table = _against(best, means.index, summary, run, results)
+    return table.sort_values("solver", key=lambda names: names != best, kind="stable").reset_index(
+        drop=True
+    )
+
+
+def _against(
+    best: str, solvers: Iterable[str], summary: pd.DataFrame, run: Run, results: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a row for each method, with its difference from one of them."""
+    share = run.test_shares.get(str(results["dataset"].iloc[0]))
     trials = final_values(results)
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
-    for solver, row in summary.loc[means.index].iterrows():
+    for solver in solvers:
+        row = summary.loc[solver]
         pair = of_trials[[best, solver]].dropna().to_numpy() if solver != best else np.empty((0, 2))
         gap = [np.nan] * 4
         if len(pair) and share is not None:
@@ -264,7 +291,7 @@ def _paragraph(choice: Choice) -> str:
         sentences = [
             f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
             f"list, {_undecided_because(choice)}",
-            f"If you have to take one: {hits}; it has found most, maybe by luck",
+            f"If you have to take one: {hits}; it has ranked best, maybe by luck",
         ]
         if choice.needed:
             share = f"{_WANTED:.0%}".replace("%", " %")
