@@ -233,7 +233,7 @@ def a_list(task, seed, hits, taken, positives=20, **columns):
             "task": task, "seed": seed, "positives": positives, "k": 10, "method": name,
             "hits": n, "recommended": name == taken, "decided": True, "p": 1.0, "floor": 0.1,
             "verdict": "rival" if name == "forest" else "best", "low": 2.0, "high": 4.0,
-            "seconds": 1.0, **columns,
+            "seconds": 1.0, "prec": n / 10, "dcg": -n, "auc": float(name == "log"), **columns,
         }
         for name, n in hits.items()
     ]  # fmt: skip
@@ -250,7 +250,10 @@ def test_what_is_lost_by_taking_the_recommended_method_by_hand():
         ]
     )
     table = advice.policies(results)
-    assert table.index.tolist()[0] == "always trees" and table.loc["always trees", "all"] == 0
+    assert table.loc["always trees", "all"] == table.loc["the best by prec@k", "all"] == 0
+    assert table.loc["the best by AUC"].tolist() == table.loc["always log"].tolist()
+    assert table.loc["the best by DCG", "all"] > table.loc["always log", "all"]
+    assert table["all"].is_monotonic_increasing
     assert table.loc["recommended by compare"].tolist() == pytest.approx(
         [(0.125 + 0 + 0.5) / 3, 0.125, 0.25]
     )

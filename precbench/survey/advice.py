@@ -48,7 +48,8 @@ from precbench.errors import DataUnavailableError, InputError, MissingPackageErr
 from precbench.experiment.plan import make_plan
 from precbench.locations import shipped
 from precbench.report.choice import choose_method
-from precbench.results import read_run
+from precbench.report.tables import final_values
+from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.statistics import LEVEL
@@ -61,6 +62,7 @@ SEEDS = (0, 1, 2)
 RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
 FEW = 30  # positives in training
 _RESAMPLES = 200
+_JUDGED = {"prec": "prec@k", "dcg": "DCG", "auc": "AUC"}
 _READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
 
@@ -114,7 +116,8 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         for _ in run_plan(plan, store, to_do(plan, store), n_workers=cores()):
             store.require_lock()
         write_results(plan, store)
-    choice = choose_method(read_run(store.folder))
+    run = read_run(store.folder)
+    choice = choose_method(run)
     seconds = time.perf_counter() - start
 
     warnings.simplefilter("ignore")  # of training: compare has shown them
@@ -130,6 +133,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         except MissingPackageError:
             continue
         tops[f"{name}, defaults"] = _top(model, encoding, later, k)
+    judged = _judged(run)
     positive = held_out["label"].to_numpy() > 0
     taken, row = tops[choice.recommended], choice.methods[choice.recommended]
     first = positive & taken
@@ -143,7 +147,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
             "hits": int((positive & top).sum()),
             "recommended": name == choice.recommended,
             "verdict": choice.methods.get(name, {}).get("verdict", "rival"),
-            "mean": choice.methods.get(name, {}).get("mean", np.nan),
+            **judged.get(name, dict.fromkeys(_JUDGED)),
             "decided": choice.decided,
             "chance": k * positive.mean(),
             "low": np.floor(k * row["low"] + 1e-9),
@@ -154,6 +158,18 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         }
         for name, top in tops.items()
     )
+
+
+def _judged(run: Run) -> dict[str, dict[str, float]]:
+    """Return the means over the splits of what could choose a method."""
+    means = final_values(run.results).groupby(["metric", "solver"])["value"].mean()
+    return {
+        solver: {
+            short: means[metric].get(solver, np.nan)
+            for short, metric in zip(_JUDGED, (run.metrics[0], "dcg", "auc"), strict=True)
+        }
+        for solver in run.solvers
+    }
 
 
 def _top(model: Model, encoding: Encoding, file: Path, k: int) -> Any:
@@ -215,7 +231,7 @@ def figures(results: pd.DataFrame) -> dict[str, str]:
 
 
 def policies(results: pd.DataFrame) -> pd.DataFrame:
-    """Return what is lost by whoever takes what is recommended, or always the same method.
+    """Return what is lost by whoever takes one method: the recommended one, or by another rule.
 
     Returns
     -------
@@ -225,6 +241,10 @@ def policies(results: pd.DataFrame) -> pd.DataFrame:
     """
     results = with_losses(results).set_index(["task", "seed"])
     chosen = {"recommended by compare": results[results["recommended"]]}
+    listed = results.reset_index()
+    for column, name in _JUDGED.items():
+        best = listed.groupby(["task", "seed"])[column].idxmax()
+        chosen[f"the best by {name}"] = listed.loc[best].set_index(["task", "seed"])
     chosen |= {f"always {name}": part for name, part in results.groupby("method")}
     most = max(map(len, chosen.values()))
     rows = {
