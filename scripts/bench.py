@@ -47,6 +47,7 @@ DENSE = {
     "231,806 x 8": (231_806, 8, 0.3333),
 }
 WIDE = list(DENSE)[:3]
+SLOWER = 1.15  # times as long as before: beyond the noise of two runs on one machine
 CSR, CSR_SHAPE = "CSR 48,842 x 123", (48_842, 123, 14, 0.2393)
 PASSES: dict[str, tuple[str, dict[str, Any]]] = {
     "perceptron-avg, stored order": ("perceptron-avg", {}),
@@ -521,18 +522,48 @@ BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
 }
 
 
+def lost(figures: list[dict[str, Any]], before: pd.DataFrame) -> set[str]:
+    """Return what takes longer than in other figures, by more than what rounds differ by."""
+    earlier = before.set_index(["bench", "of", "to"])["ratio"]
+    found = set()
+    for figure in figures:
+        was = earlier.get((figure["bench"], figure["of"], figure["to"]))
+        if was and (figure["ratio"] / was) ** (-1 if figure["least"] else 1) > SLOWER:
+            found.add(f"{figure['bench']}, {said(figure)}; it was {was:.2f} x")
+    return found
+
+
+def _measured(bench: Callable[[], Iterator[Case]], rounds: int) -> list[dict[str, Any]]:
+    return [figure for case in bench() for figure in case.measure(rounds)]
+
+
+def _slower(
+    benches: list[Any], measured: list[list[dict[str, Any]]], before: pd.DataFrame, rounds: int
+) -> int:
+    """Measure again what has become slower, and return how much of it has once more."""
+    repeated = 0
+    for bench, figures in zip(benches, measured, strict=True):
+        if lost(figures, before) and (again := lost(_measured(bench, rounds), before)):
+            print("slower, twice:", *sorted(again), sep="\n  ")
+            repeated += len(again)
+    return min(repeated, 1)
+
+
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--only", default="", help="part of a data shape, or of a bench's name")
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
+    parser.add_argument("--against", type=Path, help="fail only where this CSV was 15 % faster")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are cut short to be timed
     chosen = [bench for name, bench in BENCHES.items() if options.only in name]
     with threadpool_limits(1):
-        cases = (case for bench in chosen for case in bench())
-        figures = [figure for case in cases for figure in case.measure(options.rounds)]
+        measured = [_measured(bench, options.rounds) for bench in chosen]
+        if options.against:
+            sys.exit(_slower(chosen, measured, pd.read_csv(options.against), options.rounds))
+    figures = [figure for of_bench in measured for figure in of_bench]
     missed = [figure for figure in figures if not figure["met"]]
     print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
     for figure in missed:

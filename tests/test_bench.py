@@ -1,5 +1,8 @@
 """The bench: how ratios are taken and held to their targets."""
 
+import pandas as pd
+
+from scripts import bench
 from scripts.bench import Case
 
 TIMES = {"slow": lambda: 3.0, "fast": lambda: 1.5, "other": lambda: 1.0}
@@ -33,3 +36,23 @@ def test_rounds_are_taken_in_turn():
     contestants = {name: lambda name=name: order.append(name) or 1.0 for name in "ab"}
     Case("turns", contestants, fewer=2).measure(5)
     assert order == ["a", "b"] * 2
+
+
+def test_what_is_slower_than_before_twice_fails(capsys):
+    """A speed-up is slower where it is less; noise that does not repeat is none."""
+    row = {"bench": "a pass", "of": "slow", "to": "fast", "target": None, "least": False}
+    before = pd.DataFrame([{**row, "ratio": 2.0}, {**row, "of": "other", "ratio": 10.0}])
+    assert bench.lost([{**row, "ratio": 2.2}, {**row, "of": "new", "ratio": 9.0}], before) == set()
+    [told] = bench.lost([{**row, "ratio": 2.4}], before)
+    assert "2.40 x" in told and "it was 2.00 x" in told
+    assert bench.lost([{**row, "of": "other", "ratio": 8.0, "least": True}], before)
+    assert not bench.lost([{**row, "of": "other", "ratio": 12.0, "least": True}], before)
+
+    def once(ratio):
+        times = {"slow": lambda: ratio, "fast": lambda: 1.0}
+        return [Case("a pass", times, "fast", {"slow": 9.0})]
+
+    benches = [lambda: once(2.0), lambda: once(2.5)]  # the first was slower by noise
+    measured = [[{**row, "ratio": 2.5}]] * 2
+    assert bench._slower(benches, measured, before, 1) == 1
+    assert capsys.readouterr().out.count("it was") == 1
