@@ -233,7 +233,7 @@ def a_list(task, seed, hits, taken, positives=20, **columns):
             "task": task, "seed": seed, "positives": positives, "k": 10, "method": name,
             "hits": n, "recommended": name == taken, "decided": True, "p": 1.0, "floor": 0.1,
             "verdict": "rival" if name == "forest" else "best", "low": 2.0, "high": 4.0,
-            "seconds": 1.0, "prec": n / 10, "dcg": -n, "auc": float(name == "log"), **columns,
+            "prec": n / 10, "dcg": -n, "auc": float(name == "log"), **columns,
         }
         for name, n in hits.items()
     ]  # fmt: skip

@@ -226,7 +226,6 @@ def figures(results: pd.DataFrame) -> dict[str, str]:
         "tasks whose pick changes with the seed": (
             f"{(several['nunique'] > 1).sum()} of {len(several)}"
         ),
-        "median seconds": f"{taken['seconds'].median():.1f}",
     }
 
 
@@ -307,7 +306,8 @@ def main() -> None:
     if len(results):
         print(figures_table(results), policies_table(results), sep="\n")
     if options.write:
-        results.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
+        kept = results.drop(columns="seconds").sort_values(["task", "seed"], kind="stable")
+        kept.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
 
 
 if __name__ == "__main__":
