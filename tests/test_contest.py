@@ -225,6 +225,17 @@ def test_known_winners_and_ties(signal, n_features, rival, best):
     assert best in (None, choice.best)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_list_whose_labels_mean_nothing_cannot_decide(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((300, 3)), rng.permutation(np.arange(300) < 8).astype(int)
+    choice = precbench.compare(X, y, k=20, solvers=["logistic-regression", TREES], n_splits=5)
+    assert not choice.decided and choice.equivalent == []
+    assert choice.text.startswith("This file cannot decide: 2 positives in each held-out list")
+    for row in choice.methods.values():
+        assert row["low"] < row["high"] and row["low"] <= choice.by_chance
+
+
 def test_one_list_has_one_result_in_every_format(tmp_path):
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
     frame = pd.DataFrame(X, columns=list("abcd"))
