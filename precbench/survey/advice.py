@@ -52,7 +52,7 @@ from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
 from precbench.score import write_results
-from precbench.statistics import LEVEL
+from precbench.statistics import LEVEL, NO_WIDTH
 from precbench.store import Store
 from precbench.survey.tables import laid_out
 
@@ -240,10 +240,10 @@ def policies(results: pd.DataFrame) -> pd.DataFrame:
     """
     results = with_losses(results).set_index(["task", "seed"])
     chosen = {"recommended by compare": results[results["recommended"]]}
-    listed = results.reset_index()
     for column, name in _JUDGED.items():
-        best = listed.groupby(["task", "seed"])[column].idxmax()
-        chosen[f"the best by {name}"] = listed.loc[best].set_index(["task", "seed"])
+        most = results.groupby(["task", "seed"])[column].transform("max")
+        best = results[results[column] >= most - NO_WIDTH]  # of several, the mean
+        chosen[f"the best by {name}"] = best.groupby(["task", "seed"])[["lost", "positives"]].mean()
     chosen |= {f"always {name}": part for name, part in results.groupby("method")}
     most = max(map(len, chosen.values()))
     rows = {
