@@ -160,7 +160,7 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
     values = {"trees": HIGH, "sgd-avg": HIGH, LOG: [v - 0.001 * (v > 0.8) for v in HIGH]}
     choice = chosen(values | {"map": [0.3, 0.4] * 10}, n_splits=20)
     assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
-    assert (choice.recommended, choice.equivalent) == (LOG, [LOG])
+    assert choice.recommended == choice.simplest == LOG and choice.equivalent == [LOG]
     assert choice.undecided == ["sgd-avg"]  # which never differed: up to three rows of a list
     assert f"Recommended: {LOG} with" in choice.text and "trees has found 16.5" in choice.text
 

@@ -41,9 +41,7 @@ class Choice:
         Whether the list can decide: the best is significantly better than chance, some other method
         is equivalent or significantly worse, and logistic regression is not undecided.
     recommended : str
-        The simplest of the best and its equivalents: logistic regression before other linear
-        methods, these before random features, these before other methods, among equals the better
-        mean. If nothing is decided, the best.
+        The simplest, or the best if nothing is decided.
     best : str
         The method with the best mean of `CHOSEN_BY`, unless another has significantly more hits; of
         prec@k where a run lacks that measure.
@@ -54,6 +52,9 @@ class Choice:
         Those significantly worse than the best, and not equivalent.
     undecided : list of str
         All others that have results on all splits.
+    simplest : str
+        Of the best and its equivalents: logistic regression before other linear methods, these
+        before random features, these before other methods, among equals the better mean.
     fastest : str
         Of the best and its equivalents: the least time to tune and train.
     values : pandas.DataFrame
@@ -85,6 +86,7 @@ class Choice:
     equivalent: list[str]
     undecided: list[str]
     worse: list[str]
+    simplest: str
     fastest: str
     values: pd.DataFrame
     k: int
@@ -159,6 +161,7 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
+    simplest = alike["solver"].iloc[simple.index(min(simple))]
     best = rows["best"].iloc[0]
     decided = bool(
         best["low"] > n_pos / n_rows
@@ -167,8 +170,9 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
     )
     fields: dict[str, Any] = {
         "decided": decided,
-        "recommended": alike["solver"].iloc[simple.index(min(simple)) if decided else 0],
+        "recommended": simplest if decided else best["solver"],
         "best": best["solver"],
+        "simplest": simplest,
         **{verdict: names[verdict] for verdict in ("equivalent", "undecided", "worse")},
         "fastest": alike["solver"].iloc[int(alike["seconds"].argmin())],
         "values": values,
