@@ -15,10 +15,9 @@ from precbench.errors import InputError
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
-Form = Annotated[
-    str | None,
-    typer.Option("--format", help="svmlight, csv, tsv, parquet or npz [default: from the suffix]."),
-]
+_FILE = "Your file"
+FORMAT = "svmlight, csv, tsv, parquet or npz [default: from the suffix]."
+Form = Annotated[str | None, typer.Option("--format", help=FORMAT)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,33 +27,49 @@ class OwnRows:
     file: Annotated[
         Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
     ]
-    label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None
+    label: Annotated[
+        str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
+    ] = None
     positive: Annotated[
-        str | None, typer.Option(help="Positive label; not needed for 0/1 and -1/1.")
+        str | None,
+        typer.Option(help="Positive label; not needed for 0/1 and -1/1.", rich_help_panel=_FILE),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column (npz: array) of groups; rows of a group stay together in the split."
+            help="Column (npz: array) of groups; rows of a group stay together in the split.",
+            rich_help_panel=_FILE,
         ),
     ] = None
     time: Annotated[
         str | None,
         typer.Option(
             help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
-            "is measured on the latest rows."
+            "is measured on the latest rows.",
+            rich_help_panel=_FILE,
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out of the features; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Column to leave out of the features; repeatable.", rich_help_panel=_FILE
+        ),
     ] = None
     categorical: Annotated[
-        str, typer.Option(help="Treatment of text columns: error or one-hot.")
+        str,
+        typer.Option(help="Treatment of text columns: error or one-hot.", rich_help_panel=_FILE),
     ] = "error"
     missing: Annotated[
-        str, typer.Option(help="Treatment of missing values: error, mean, median or most-frequent.")
+        str,
+        typer.Option(
+            help="Treatment of missing values: error, mean, median or most-frequent.",
+            rich_help_panel=_FILE,
+        ),
     ] = "error"
-    form: Form = None
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help=FORMAT, rich_help_panel=_FILE),
+    ] = None
     k: Annotated[
         str,
         typer.Option(
