@@ -239,7 +239,7 @@ def policies(results: pd.DataFrame) -> pd.DataFrame:
         training, and of ``others``; the least loss first. Methods with results on all lists.
     """
     results = with_losses(results).set_index(["task", "seed"])
-    chosen = {"recommended by compare": results[results["recommended"]]}
+    chosen: dict[str, Any] = {"recommended by compare": results[results["recommended"]]}
     for column, name in _JUDGED.items():
         most = results.groupby(["task", "seed"])[column].transform("max")
         best = results[results[column] >= most - NO_WIDTH]  # of several, the mean
