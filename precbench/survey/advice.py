@@ -245,7 +245,7 @@ def policies(results: pd.DataFrame) -> pd.DataFrame:
         best = results[results[column] >= most - NO_WIDTH]  # of several, the mean
         chosen[f"the best by {name}"] = best.groupby(["task", "seed"])[["lost", "positives"]].mean()
     chosen |= {f"always {name}": part for name, part in results.groupby("method")}
-    most = max(map(len, chosen.values()))
+    complete = max(map(len, chosen.values()))
     rows = {
         name: {
             "all": _of_tasks(part["lost"]),
@@ -253,7 +253,7 @@ def policies(results: pd.DataFrame) -> pd.DataFrame:
             "others": _of_tasks(part.loc[part["positives"] > FEW, "lost"]),
         }
         for name, part in chosen.items()
-        if len(part) == most
+        if len(part) == complete
     }
     return pd.DataFrame(rows).T.sort_values("all", kind="stable")
 
