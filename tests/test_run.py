@@ -212,18 +212,18 @@ def note(text, file=open({log!r}, "a", buffering=1)):
 def enter(frame, event, argument, seen=set()):
     code = frame.f_code
     file = code.co_filename
-    if event == "call" and code.co_name != "<module>" and file not in seen:
+    if code.co_name != "<module>" and file not in seen:
         seen.add(file)
         note(file)
 
 def rename(event, arguments):
     if event == "os.rename" and str(arguments[1]).endswith("results.csv"):
         note("done")
-        sys.setprofile(None)
+        sys.settrace(None)
 
 sys.addaudithook(rename)
-threading.setprofile(enter)
-sys.setprofile(enter)
+threading.settrace(enter)
+sys.settrace(enter)
 """
 
 
