@@ -19,6 +19,7 @@ _SOLVERS = (
     *("BBR", "LCBR", "OAM", "PGD", "AdaOAM", "SPAM"),
     *("LogisticRegressionRanker", "LinearSVMRanker"),
     *("HistGradientBoosting", "LightGBM", "LambdaRank", "RandomForest"),
+    *("ExtraTrees", "Ensemble"),
 )
 _HOMES = {
     "SOLVERS": "precbench.solvers",

@@ -42,6 +42,7 @@ __all__ = [
     "Metric",
     "MetricSpec",
     "auc",
+    "average_precision",
     "average_reciprocal_rank",
     "check_ranking",
     "dcg",
@@ -546,6 +547,31 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     return float(np.max(2 * tp / (tp[-1] + tp + fp)))
 
 
+def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Average precision, the area under the steps of the precision-recall curve.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger means more positive.
+
+    Returns
+    -------
+    float
+        In (0, 1]: the mean over the positives of the precision among the rows that are scored no
+        lower, so that tied rows share the last place among them.
+
+    Raises
+    ------
+    InputError
+        If labels or scores are malformed.
+    """
+    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
+    return float(np.diff(tp, prepend=0) @ (tp / (tp + fp)) / tp[-1])
+
+
 def pnorm_risk(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -831,6 +857,7 @@ _BUILT_IN: dict[str, MetricSpec] = {
         MetricSpec(partial_auc_mcclish, "McClish pAUC({beta})"),
         MetricSpec(auc, "AUC"),
         MetricSpec(prbep, "PRBEP"),
+        MetricSpec(average_precision, "average precision"),
         MetricSpec(f1, "F1"),
         MetricSpec(f1_max, "max F1"),
         MetricSpec(pnorm_risk, "p-norm risk, p = {p}", smaller_is_better=True),

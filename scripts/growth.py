@@ -45,10 +45,14 @@ ITERATIONS = {
     "lightgbm": {"n_estimators": 10},
     "lightgbm-lambdarank": {"n_estimators": 10},
     "random-forest": {"n_estimators": 2},
+    "extra-trees": {"n_estimators": 2},
+    "ensemble": {"n_estimators": 2, "n_components": 2},
 }
 REASONS = {
     "bbr-pairs": "visits every pair of a positive and a negative: the square of the rows",
     "random-forest": "grows each tree to the end, so its depth grows with the rows",
+    "extra-trees": "grows each tree to the end, so its depth grows with the rows",
+    "ensemble": "has extra-trees among its members",
     "lcbr": "visits 5,000 pairs, however many rows there are",
 }
 

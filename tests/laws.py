@@ -22,7 +22,7 @@ from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
 from tests.sentences import raises
 
 QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200}
-FEW_TREES = {"max_iter": 10, "n_estimators": 10}
+FEW_TREES = {"max_iter": 10, "n_estimators": 10, "n_components": 10, "folds": 2}
 
 
 def problem(n=400, d=7, share=0.2, seed=0, integers=False):

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -35,7 +39,8 @@ def few(name, n):
 
 
 @pytest.mark.parametrize(
-    "name", ["hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"]
+    "name",
+    ["hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest", "extra-trees"],
 )
 def test_the_first_trees_are_those_of_a_smaller_ensemble(name):
     X, y = problem()
@@ -56,6 +61,9 @@ def test_trees_are_those_of_their_library():
     assert_array_equal(ours.decision_function(X), other.fit(X, y).decision_function(X))
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     ours = few("random-forest", 20).fit(X, y)
+    assert_array_equal(ours.decision_function(X), forest.predict_proba(X)[:, 1] - 0.5)
+    forest = ExtraTreesClassifier(20, random_state=0).fit(X, y)
+    ours = few("extra-trees", 20).fit(X, y)
     assert_array_equal(ours.decision_function(X), forest.predict_proba(X)[:, 1] - 0.5)
 
 

@@ -16,6 +16,7 @@ from precbench.metrics import (
     METRICS,
     Metric,
     auc,
+    average_precision,
     average_reciprocal_rank,
     dcg,
     f1,
@@ -43,6 +44,7 @@ PARAMS = {
     "partial_auc": {"beta": 0.3},
     "partial_auc_mcclish": {"beta": 0.3},
     "auc": {},
+    "average_precision": {},
     "prbep": {},
     "f1": {},
     "f1_max": {},
@@ -428,6 +430,8 @@ def test_metrics_agree_with_scikit_learn(ranking, beta):
     assert auc(y, scores) == pytest.approx(sklearn.metrics.roc_auc_score(y, scores))
     reference = sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta)
     assert partial_auc_mcclish(y, scores, beta) == pytest.approx(reference)
+    reference = sklearn.metrics.average_precision_score(y, scores)
+    assert average_precision(y, scores) == pytest.approx(reference)
     reference = sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1))
     assert f1(y, scores) == pytest.approx(reference)
 

@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from pydantic import ValidationError, create_model
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 
 import precbench
 from precbench.cli.run import Kept, RunOptions
@@ -28,7 +30,7 @@ from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import InMemory
+from precbench.experiment.samples import InMemory, training
 from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
@@ -501,6 +503,40 @@ def test_results_of_a_newer_version_are_rejected(small, tmp_path):
     newer = json.loads(path.read_text()) | {"schema": 99, "key": "f" * 64, "arrays": []}
     (path.parent / f"{'f' * 64}.json").write_text(json.dumps(newer))
     refused(["run", small(), "--out", tmp_path / "out"], "schema 99")
+
+
+def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
+    """Chosen again by scikit-learn, on the folds of each trial."""
+    grid = [1e-5, 1e-3, 0.1, 10.0]
+    options = {
+        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}",
+        "common": "",
+        "tuning": "{by: average_precision, folds: 3}",
+        "protocol": "{n_splits: 6}",
+    }
+    config = small(**options)
+    assert run(config, tmp_path / "out", "--no-plots").exit_code == 0
+    chosen = {r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()}
+    plan = make_plan(load_config(config))
+    for trial, _ in plan.trials:
+        rows = training(trial, plan.datasets["mine"])
+        X, y = rows.whole.X, rows.whole.y
+        means = [
+            np.mean(
+                [
+                    average_precision_score(
+                        y[held],
+                        LogisticRegression(C=C, max_iter=1000)
+                        .fit(X[fit], y[fit])
+                        .decision_function(X[held]),
+                    )
+                    for fit, held in rows.divisions
+                ]
+            )
+            for C in grid
+        ]
+        assert chosen[trial.split.index] == grid[int(np.argmax(means))]
+    assert len(set(chosen.values())) > 1
 
 
 def test_tuning_minimises_a_loss(small, tmp_path):

@@ -14,10 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from precbench.data import Dataset
 from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
+from precbench.errors import InputError
 from precbench.experiment import load_config
+from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import _at_most, sample, training
 from precbench.experiment.sections import Fourier
+from tests.sentences import raises
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7))
@@ -63,7 +66,8 @@ def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
     assert {bool(trial.candidates) for trial in trials()} == {True, False}
     for part in parts[1:]:
         assert_array_equal(part.whole.X, parts[0].whole.X)
-        assert part.fitting.n_rows == parts[0].fitting.n_rows == round(0.8 * part.whole.n_rows)
+        assert part.divisions == parts[0].divisions
+        assert part.divisions[0][0] == slice(round(0.8 * part.whole.n_rows))
 
 
 @pytest.mark.parametrize("gamma", [0.3, None])
@@ -137,3 +141,36 @@ def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kep
     cut = _at_most(Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows)
     assert (cut.n_pos, len(cut.y)) == (kept, rows)
     assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
+
+
+def test_folds_hold_every_training_row_once_in_the_proportions_of_the_classes(trials):
+    trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
+    assert len(training(replace(trial, folds=None), dataset(DENSE)).divisions) == 1
+    rows = training(trial, dataset(DENSE))
+    held = [part for _, part in rows.divisions]
+    assert_array_equal(np.sort(np.concatenate(held)), np.arange(rows.whole.n_rows))
+    for fitted, part in rows.divisions:
+        assert len(np.union1d(fitted, part)) == len(fitted) + len(part) == rows.whole.n_rows
+        assert abs(np.sum(rows.whole.y[part] > 0) - np.sum(rows.whole.y > 0) / 4) < 1
+    again = training(trial, dataset(DENSE)).divisions
+    assert all(map(np.array_equal, held, (part for _, part in again)))
+
+
+def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
+    trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
+    grouped = replace(dataset(DENSE), groups=np.arange(len(DENSE)) // 50)
+    for ids in (grouped.groups, None):
+        both = replace(grouped, groups=ids)
+        train = divide_rows(trial, both)[0].train
+        parts = training(trial, both).divisions
+        for fitted, part in parts:
+            shared = np.intersect1d(grouped.groups[train[fitted]], grouped.groups[train[part]])
+            assert (len(shared) == 0) == (ids is not None)
+        assert len(parts) == 4
+    y = np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0)
+    few = replace(dataset(DENSE), y=y)
+    n_pos = int(np.sum(training(trial, few).whole.y > 0))
+    assert len(training(trial, few).divisions) == n_pos < 4
+    whole = replace(trial, split=replace(trial.split, kind="none"))
+    with raises(InputError, "toy 0"):
+        training(whole, replace(few, groups=np.arange(len(DENSE)) // 50))

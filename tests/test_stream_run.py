@@ -98,7 +98,9 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
         data = read_data(trial.dataset)
         parts = training(trial, data)
         whole, test = sample(trial, data, "training"), sample(trial, data, "test")
-        assert parts.fitting.n_rows + parts.validation.n_rows == whole.n_rows
+        [(fitting, validation)] = parts.divisions
+        sizes = [parts.whole.part(rows).n_rows for rows in (fitting, validation)]
+        assert sum(sizes) == whole.n_rows and min(sizes) > 0
         assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
         rows = np.concatenate([block for block, _ in whole.stream])
         if scaling == "standardise":

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,20 +20,20 @@ from sklearn.utils import check_array
 
 from precbench.data.own.encoding import Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
-from precbench.data.random_features import fitted_sampler
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
 from precbench.npz import pack, unpack
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
-from precbench.solvers.base import require_memory, untraced
+from precbench.solvers.base import untraced
+from precbench.solvers.members import Member, is_vector, weighted_scores
+from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
 __all__ = ["Model", "make_solver"]
 
-_SCHEMA = 2
-_OF_WEIGHTS = 1  # all that earlier versions know
-_MOST_RANDOM_FEATURES = 1_000_000
+_OF_WEIGHTS, _OF_TREES, _OF_MEMBERS = 1, 2, 3  # schemas: the least that can read a model
+_SCHEMA = _OF_MEMBERS
 _VALUES_AT_ONCE = 2**22
 
 
@@ -51,13 +50,13 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     Returns
     -------
     Ranker
-        A linear solver, or an ensemble of trees with a method ``to_trees``.
+        A linear solver, or one with a method ``to_trees`` or ``to_members``.
 
     Raises
     ------
     InputError
-        An unknown solver or parameter (the message lists the known ones), a solver with neither
-        weights nor trees, or true or false for what is neither.
+        An unknown solver or parameter (the message lists the known ones), a solver that has nothing
+        to save, or true or false for what is neither.
     """
     if name not in SOLVERS:
         raise InputError(
@@ -84,90 +83,13 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
 
 
 def _can_be_kept(solver: Ranker) -> bool:
-    return isinstance(solver, LinearRanker) or hasattr(solver, "to_trees")
-
-
-@dataclass(frozen=True, eq=False)
-class RandomFeatures:
-    """A map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components, n_features)
-        A row for each new feature.
-    offset : ndarray of shape (n_components,)
-    """
-
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
-
-    @classmethod
-    def fit(
-        cls,
-        X: Any,
-        n_components: int,
-        *,
-        gamma: float | None = None,
-        bandwidth: float = 1.0,
-        seed: int | None = None,
-    ) -> Self:
-        """Draw the features, see `precbench.data.random_features.fitted_sampler`.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-        n_components : int
-        gamma : float, optional
-        bandwidth : float, default=1.0
-        seed : int, optional
-
-        Returns
-        -------
-        RandomFeatures
-
-        Raises
-        ------
-        InputError
-            If a value is out of range, or the memory too small.
-        """
-        if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST_RANDOM_FEATURES:
-            raise InputError(
-                f"the number of random features lies in 1..{_MOST_RANDOM_FEATURES:,}, found "
-                f"{n_components!r}"
-            )
-        for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
-            if not _is_number(value, Real) or not 0 < value < np.inf:
-                raise InputError(f"{name} must be a number above 0, found {value!r}")
-        n_samples, n_features = X.shape
-        held = (n_samples + n_features) * int(n_components)
-        require_memory(held, n_features, f"{n_components:,} random features of all rows")
-        sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
-        return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Map rows; what becomes of a row does not depend on the others.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        rows, n_components = as_rows(X), len(self.offset)
-        features = np.empty((X.shape[0], n_components))
-        for j in range(n_components):
-            features[:, j] = linear_scores(rows, self.weights[j])
-        features += self.offset
-        np.cos(features, out=features)
-        features *= np.sqrt(2 / n_components)
-        return features
+    kept = ("to_trees", "to_members")
+    return isinstance(solver, LinearRanker) or any(hasattr(solver, name) for name in kept)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Weights or trees, scaling and encoding: all that scoring new rows needs.
+    """Weights, trees or members, scaling and encoding: all that scoring new rows needs.
 
     Attributes
     ----------
@@ -176,7 +98,7 @@ class Model:
     params : dict
         Parameters of the solver.
     coef : ndarray or None
-        Weights of the scaled features, or of the random ones; None for trees.
+        Weights of the scaled features, or of the random ones; None for trees and ensembles.
     scaler : Scaler
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
@@ -189,6 +111,8 @@ class Model:
         In place of weights.
     random_features : RandomFeatures or None
         What the scaled features are mapped to.
+    members : tuple of Member
+        Of an ensemble, in place of weights and trees.
     """
 
     solver: str
@@ -200,6 +124,7 @@ class Model:
     intercept: float = 0.0
     trees: Trees | None = None
     random_features: RandomFeatures | None = None
+    members: tuple[Member, ...] = ()
 
     @classmethod
     def fit(
@@ -283,19 +208,16 @@ class Model:
             encoding=encoding,
             about=_circumstances(fitted, X, y),
             intercept=float(getattr(fitted, "intercept_", 0.0)),
-            trees=None if isinstance(fitted, LinearRanker) else fitted.to_trees(),
+            trees=fitted.to_trees() if hasattr(fitted, "to_trees") else None,
             random_features=features,
+            members=tuple(fitted.to_members()) if hasattr(fitted, "to_members") else (),
         )
 
     @property
     def n_features(self) -> int:
         """Number of features of a row."""
-        if self.random_features is not None:
-            return self.random_features.weights.shape[1]
-        if self.trees is not None:
-            return self.trees.n_features
-        assert self.coef is not None
-        return len(self.coef)
+        parts = self.members or (Member("", self.coef, self.trees, self.random_features),)
+        return parts[0].n_features
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Score rows; larger is more likely positive.
@@ -354,12 +276,14 @@ class Model:
 
         def of_block(start: int) -> NDArray[np.float64]:
             rows = self._prepared(X[start : start + length])
+            if self.members:
+                return weighted_scores(self.members, rows)
             if self.trees is not None:
                 return self.trees.scores(rows)
             assert weights is not None
             return linear_scores(as_rows(rows), weights) + constant
 
-        takes_long = self.trees is not None or self.random_features is not None
+        takes_long = weights is None or self.random_features is not None
         n_threads = effective_n_jobs(n_jobs) if takes_long else 1
         with ThreadPoolExecutor(n_threads, initializer=partial(np.seterr, **np.geterr())) as pool:
             in_turn = map if n_threads == 1 else pool.map
@@ -448,10 +372,10 @@ class Model:
         PrecbenchError
             If the disk is full.
         """
-        trees, features = self.trees, self.random_features
-        is_simple = trees is None and features is None
-        described = {
-            "schema": _OF_WEIGHTS if is_simple else _SCHEMA,
+        own = Member("", self.coef, self.trees, self.random_features)
+        is_simple = own.trees is None and own.random_features is None
+        described: dict[str, Any] = {
+            "schema": _OF_MEMBERS if self.members else _OF_WEIGHTS if is_simple else _OF_TREES,
             "solver": self.solver,
             "params": self.params,
             "intercept": self.intercept,
@@ -459,16 +383,24 @@ class Model:
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
             "about": self.about,
         }
-        parts = {"scaler": self.scaler.to_arrays()}
-        if features is not None:
-            parts["random"] = {"weights": features.weights, "offset": features.offset}
-        if trees is not None:
-            parts["tree"] = trees.to_arrays()
-            described["trees"] = {"base": trees.base, "is_forest": trees.is_forest}
+        parts = own.to_arrays()
+        if self.trees is not None:
+            described["trees"] = self.trees.described
+        if self.members:
+            described["members"] = [
+                {
+                    "name": member.name,
+                    "weight": member.weight,
+                    "trees": None if member.trees is None else member.trees.described,
+                }
+                for member in self.members
+            ]
+            for i, member in enumerate(self.members):
+                parts |= {f"member{i}_{name}": a for name, a in member.to_arrays().items()}
         arrays: dict[str, Any] = {
             "description": np.array(json.dumps(described, default=_plain)),
-            **({} if self.coef is None else {"coef": self.coef}),
-            **{f"{part}_{name}": a for part, named in parts.items() for name, a in named.items()},
+            **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
+            **parts,
         }
         with replacing(Path(path)) as unfinished:
             unfinished.write_bytes(pack(arrays))
@@ -522,33 +454,36 @@ class Model:
 
     @classmethod
     def _rebuilt(cls, described: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        parts: dict[str, dict[str, NDArray]] = {"scaler": {}, "random": {}, "tree": {}, "coef": {}}
+        parts: dict[str, dict[str, NDArray]] = {}
         for name, array in arrays.items():
             part, _, rest = name.partition("_")
-            parts[part][rest] = array
-        trees, features, coef = None, None, parts["coef"].get("")
-        if coef is None:
-            trees = Trees.from_arrays(parts["tree"], **described["trees"])
-            n_features = trees.n_features
-        elif parts["tree"] or not _is_vector(coef):
-            raise ValueError("neither weights nor trees")
+            if part != "scaler" and not part.startswith("member"):
+                part, rest = "own", name
+            parts.setdefault(part, {})[rest] = array
+        of_scaler, members = parts.pop("scaler", {}), ()
+        if "members" in described:
+            members = tuple(
+                Member.from_arrays(
+                    parts.pop(f"member{i}"),
+                    trees=member["trees"],
+                    name=_checked(str, member["name"]),
+                    weight=_checked(float, member["weight"]),
+                )
+                for i, member in enumerate(described["members"])
+            )
+            own = Member("")
         else:
-            n_features = len(coef)
-        if parts["random"]:
-            features = RandomFeatures(**parts["random"])
-            weights, offset = features.weights, features.offset
-            if not (_is_vector(weights.ravel()) and _is_vector(offset) and offset.shape[0]):
-                raise ValueError("the random features are no numbers")
-            if weights.ndim != 2 or not len(offset) == weights.shape[0] == n_features:
-                raise ValueError("the random features are not those of the model")
-            n_features = weights.shape[1]
-        scaler = Scaler.from_arrays(described["scaling"], parts["scaler"])
+            own = Member.from_arrays(parts.pop("own"), trees=described.get("trees"))
+        [n_features] = {member.n_features for member in members or (own,)}
+        if parts:
+            raise ValueError("there are further arrays")
+        scaler = Scaler.from_arrays(described["scaling"], of_scaler)
         encoding = described["encoding"] and Encoding.from_dict(described["encoding"])
         intercept = float(described.get("intercept", 0.0))  # older files have none
         is_whole = (
             n_features > 0
-            and parts["scaler"].keys() <= {"shift", "scale"}
-            and all(_is_vector(a) and len(a) == n_features for a in parts["scaler"].values())
+            and of_scaler.keys() <= {"shift", "scale"}
+            and all(is_vector(a) and len(a) == n_features for a in of_scaler.values())
             and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
             and (encoding is None or encoding.n_features == n_features)
@@ -559,13 +494,14 @@ class Model:
         return cls(
             solver=_checked(str, described["solver"]),
             params=_checked(dict, described["params"]),
-            coef=coef,
+            coef=own.coef,
             scaler=scaler,
             encoding=encoding,
             about=_checked(dict, described["about"]),
             intercept=intercept,
-            trees=trees,
-            random_features=features,
+            trees=own.trees,
+            random_features=own.random_features,
+            members=members,
         )
 
 
@@ -617,14 +553,6 @@ def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatur
     if "n_components" not in options:
         raise InputError("random features need n_components, their number")
     return RandomFeatures.fit(X, **options, seed=seed)
-
-
-def _is_number(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _is_vector(array: NDArray[Any]) -> bool:
-    return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
 
 
 def _checked(kind: type, value: Any) -> Any:

@@ -91,6 +91,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
         "columns": _columns(model),
+        "members": [f"{m.name}: weight {m.weight:.3g}" for m in model.members],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
     }
@@ -108,6 +109,8 @@ def _kind(model: "Model") -> str:
     features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
+    if model.members:
+        return f"{count(len(model.members), 'member')} on {features}"
     if model.trees is None:
         return f"weights of {features}"
     n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
@@ -152,7 +155,7 @@ def _column(column: Column) -> str:
 def _most_used(model: "Model") -> str:
     """Return the features with the largest weights, or with the most splits."""
     names = model.encoding and model.encoding.feature_names
-    if not names or model.random_features is not None:
+    if not names or model.members or model.random_features is not None:
         return ""
     if model.trees is not None:
         values = model.trees.to_arrays()["splits"]
@@ -174,6 +177,7 @@ def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None"
         "n_features": model.n_features,
         "random_features": None if features is None else len(features.offset),
         "trees": None if trees is None else len(trees.root),
+        "members": [{"name": m.name, "weight": m.weight} for m in model.members],
         "format": model.encoding and model.encoding.format,
         "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
         **making.model_dump(),

@@ -37,6 +37,7 @@ from precbench.experiment.sections import (
     SolverEntry,
     StreamedCard,
     StreamedFile,
+    Tuning,
     meaning_of,
     meaning_of_metric,
     metric_has_counts,
@@ -86,6 +87,7 @@ class Experiment(Section):
     solvers: Annotated[dict[str, SolverEntry], Field(min_length=1)]
     common: dict[str, Any] = Field(default_factory=dict)
     metrics: Items[MetricEntry]
+    tuning: Tuning = Tuning()
     parts: Items[Part] = ("test",)
     checkpoints: Checkpoints = 20
     sweep: dict[str, Items[Any]] | None = None
@@ -186,6 +188,17 @@ class Experiment(Section):
     def _no_metric_twice(cls, metrics: tuple[Metric, ...]) -> Any:
         refuse(((i,), f"{metrics[i].label} is repeated") for i in _same_metrics(metrics))
         return metrics
+
+    @field_validator("tuning")
+    @classmethod
+    def _divides_by_chance(cls, tuning: Tuning, info: ValidationInfo) -> Tuning:
+        if tuning.folds and "protocol" in info.data:
+            for name in _streamed(info)[:1]:
+                refuse(at(("folds",), [f"has no meaning for {name}, which is streamed"]))
+            if info.data["protocol"].split == "time":
+                why = "has no meaning with split: time, where the latest rows are measured"
+                refuse(at(("folds",), [why]))
+        return tuning
 
     @field_validator("sweep")
     @classmethod
@@ -361,7 +374,8 @@ class Experiment(Section):
             label=label,
             params=params,
             sweep=sweep,
-            metric=(entry.tuned_by or self.metrics[0]).replace(**swept),
+            metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
+            folds=self.tuning.folds,
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,

@@ -19,7 +19,7 @@ from precbench.data.splits import RowSplit, split_rows, validation_split
 from precbench.data.stream.row_stream import Keep
 from precbench.errors import InputError
 from precbench.experiment.trial import Split, Trial
-from precbench.seeds import uniforms
+from precbench.seeds import trial_seed, uniforms
 
 
 def check_division(rule: Split, dataset: Dataset) -> None:
@@ -53,7 +53,8 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
         return 1
     tested = rule.test_size if rule.train_size is None else 1 - rule.train_size / n_rows
     share = 1 / rule.n_splits if rule.kind == "kfold" else min(tested, 1 - tested)
-    return int(share * min(trial.validation_size, 1 - trial.validation_size) * n_rows)
+    validated = trial.validation_size if trial.folds is None else 1 / trial.folds
+    return int(share * min(validated, 1 - validated) * n_rows)
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
@@ -72,7 +73,10 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
         return {name: (part.n_pos, part.shape[0]) for name, part in parts.items()}
     (train, test), n_fit = divide_rows(trial, dataset)
     rows = {"training": train, "test": test}
-    if trial.candidates:
+    if trial.candidates and trial.folds:
+        folds = divide_into_folds(trial, dataset)
+        rows["validation"] = train[min((held for _, held in folds), key=len)]
+    elif trial.candidates:
         rows["validation"] = train[n_fit:]
     return {n: (int(np.count_nonzero(dataset.y[its] > 0)), len(its)) for n, its in rows.items()}
 
@@ -114,10 +118,58 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
     except InputError:
-        if trial.candidates:
+        if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)
     return RowSplit(train[np.concatenate([fit, validation])], test), len(fit)
+
+
+def divide_into_folds(
+    trial: Trial, dataset: Dataset
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Divide the training rows of a trial into folds, stratified, with groups kept together.
+
+    Parameters
+    ----------
+    trial : Trial
+        With `folds`; there are at most as many as a class has rows, or groups.
+    dataset : Dataset
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        For each fold the numbers of the other training rows, in the order of `divide_rows`, and
+        its own.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be divided like this.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    assert trial.folds is not None
+    rows = divide_rows(trial, dataset)[0].train
+    y, groups = dataset.y[rows], None
+    if dataset.groups is not None and trial.split.groups == "keep":
+        groups = np.unique(dataset.groups[rows], return_inverse=True)[1]
+    ids = np.arange(len(rows)) if groups is None else groups
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))
+    if most < 2:
+        raise InputError(
+            f"{dataset.name}: the training rows of split {trial.split.index} cannot be divided "
+            f"into folds with rows of both classes in each"
+        )
+    seed = trial_seed(trial.seed, "folds")
+    rule = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
+    both = [(fit, held) for fit, held in folds if all(len(set(y[p])) == 2 for p in (fit, held))]
+    if not both:
+        raise InputError(
+            f"{dataset.name}: the groups of split {trial.split.index} leave no fold of the "
+            "training rows with both classes"
+        )
+    return both
 
 
 class StreamDivision(NamedTuple):

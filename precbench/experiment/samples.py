@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.preprocess import Scaler
-from precbench.data.random_features import fitted_sampler, mapped
 from precbench.data.stream.row_stream import Keep, RowStream
 from precbench.errors import InputError
-from precbench.experiment.division import all_but, divide_rows, divide_stream, share
+from precbench.experiment.division import (
+    all_but,
+    divide_into_folds,
+    divide_rows,
+    divide_stream,
+    share,
+)
 from precbench.experiment.sections import (
     Data,
     Dtype,
@@ -25,6 +30,7 @@ from precbench.experiment.sections import (
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
+from precbench.solvers.random_features import fitted_sampler, mapped
 from precbench.solvers.rows import Rows, as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
@@ -98,7 +104,7 @@ class InMemory:
     X: Any
     y: NDArray[np.float64]
 
-    def part(self, rows: slice) -> "InMemory":
+    def part(self, rows: slice | NDArray[np.intp]) -> "InMemory":
         """Return some of the rows."""
         return InMemory(self.X[rows], self.y[rows])
 
@@ -234,23 +240,13 @@ class Training:
     ----------
     whole : InMemory or Streamed
         All training rows, scaled.
-    fitting_rows, validation_rows : slice or callable
-        See `part` of the samples.
+    divisions : sequence of (rows, rows)
+        Those that candidates are fitted to, and those that they are compared on: as `part` of the
+        samples takes them.
     """
 
     whole: "Sample"
-    fitting_rows: Any
-    validation_rows: Any
-
-    @property
-    def fitting(self) -> "Sample":
-        """The rows that candidates are fitted to."""
-        return self.whole.part(self.fitting_rows)
-
-    @property
-    def validation(self) -> "Sample":
-        """The rows that candidates are compared on."""
-        return self.whole.part(self.validation_rows)
+    divisions: Sequence[tuple[Any, Any]]
 
 
 Sample: TypeAlias = InMemory | Streamed
@@ -262,9 +258,11 @@ def training(trial: Trial, dataset: Dataset) -> Training:
     if isinstance(dataset, StreamedDataset):
         division = divide_stream(trial, dataset)
         train = _streamed(trial, dataset, "training")
-        return Training(train, all_but(division.validation), division.validation)
+        return Training(train, [(all_but(division.validation), division.validation)])
     whole, n_fit = training_rows(trial, dataset)
-    return Training(whole, slice(n_fit), slice(n_fit, None))
+    if trial.folds and trial.candidates:
+        return Training(whole, divide_into_folds(trial, dataset))
+    return Training(whole, [(slice(n_fit), slice(n_fit, None))])
 
 
 def sample(trial: Trial, dataset: Dataset, part: str) -> Sample:

@@ -297,6 +297,18 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
 MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 
 
+class Tuning(Section):
+    """How the values of tuned parameters are chosen."""
+
+    by: MetricEntry | None = None
+    """Compares candidates, unless a solver has another (``tuned_by``); default: the first metric of
+    the experiment."""
+    folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
+    """Each candidate is trained on all folds of the training rows but one and measured on that one,
+    and the means are compared. By default it is measured once, on ``protocol.validation_size`` of
+    the rows. Folds are stratified, and keep groups."""
+
+
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 

@@ -127,6 +127,8 @@ class Trial:
         The parts that it is measured on.
     dtype : {"float64", "float32"}
         Type in which the rows are kept.
+    folds : int or None
+        Number of folds of the training rows, each of which candidates are measured on in turn.
     """
 
     experiment: str
@@ -148,6 +150,7 @@ class Trial:
     fourier: Fourier | None = None
     parts: tuple[Part, ...] = ("test",)
     dtype: Dtype = "float64"
+    folds: int | None = None
 
     @property
     def sweep_point(self) -> str:
@@ -223,6 +226,8 @@ class Trial:
         if package := METRICS.package(self.metric.name):
             metric["package"] = package
         tuning = {"candidates": self.candidates, "metric": metric}
+        if self.folds is not None:
+            tuning["folds"] = self.folds
         fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,

@@ -1,8 +1,10 @@
-"""The choice of parameters on the validation set."""
+"""The choice of parameters on rows that candidates have not learnt from."""
 
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from precbench.errors import PrecbenchError
 from precbench.experiment.samples import Sample
@@ -17,7 +19,7 @@ def choose(
     trial: Trial,
     train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
-    """Choose the candidate whose ranking of the validation set is best; among ties the middle one.
+    """Choose the candidate with the best ranking of other rows; among ties the middle one.
 
     Parameters
     ----------
@@ -26,7 +28,7 @@ def choose(
     train : callable
         Takes the candidates, each the values of all tuned parameters. Yields, in any order, the
         number of a candidate, the solver, trained on a part of the training rows, and the other
-        rows.
+        rows; for each candidate once, or once for each fold.
 
     Returns
     -------
@@ -44,14 +46,16 @@ def choose(
         dict(zip(names, values, strict=True))
         for values in itertools.product(*trial.candidates.values())
     ]
-    tried: dict[int, float] = {}
+    tried: dict[int, list[float]] = {}
     for number, solver, validation in train(candidates):
+        value = np.nan
         if not solver.overflowed:
-            scores = validation.scored_by(solver)
-            tried[number] = sign * trial.metric(validation.y, scores)
-    if not tried:
+            value = sign * trial.metric(validation.y, validation.scored_by(solver))
+        tried.setdefault(number, []).append(value)
+    means = {number: np.mean(values) for number, values in tried.items()}
+    numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
+    if not numbers:
         raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
-    numbers = sorted(tried)
-    reached = levels([tried[number] for number in numbers])
+    reached = levels([means[number] for number in numbers])
     tied = [number for number, level in zip(numbers, reached, strict=True) if level == max(reached)]
     return candidates[tied[len(tied) // 2]]

@@ -239,7 +239,8 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
     def rows_of(fourier: Fourier | None) -> Training:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
-        key = {name: description[name] for name in _OF_ROWS} | {"tuned": bool(trial.candidates)}
+        key = {name: description[name] for name in _OF_ROWS}
+        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1)}
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
             _prepared.append((key, training(trial, job.dataset)))
@@ -262,18 +263,21 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
         nonlocal stopped
         for fourier, numbers in _groups(trial, candidates):
             rows = rows_of(fourier)
-            fitting, share = rows.fitting, len(numbers) / len(candidates)
-            most_rows = job.passes * fitting.n_rows / len(candidates)
-            solvers = [_solver(trial, trial.params_of(candidates[number])) for number in numbers]
-            deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
-            if len(solvers) > 1:
-                fitting.train_together(list(map(Fit, solvers, deadlines)))
-            else:
-                fitting.train(*solvers, *deadlines)
-            if any(deadline.passed for deadline in deadlines):
-                stopped = "tuning limit"
-            for number, solver in zip(numbers, solvers, strict=True):
-                yield number, solver, rows.validation
+            for fitting_rows, validation_rows in rows.divisions:
+                fitting = rows.whole.part(fitting_rows)
+                share = len(numbers) / (len(candidates) * len(rows.divisions))
+                most_rows = job.passes * fitting.n_rows * share / len(numbers)
+                solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
+                deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
+                if len(solvers) > 1:
+                    fitting.train_together(list(map(Fit, solvers, deadlines)))
+                else:
+                    fitting.train(*solvers, *deadlines)
+                if any(deadline.passed for deadline in deadlines):
+                    stopped = "tuning limit"
+                validation = rows.whole.part(validation_rows)
+                for number, solver in zip(numbers, solvers, strict=True):
+                    yield number, solver, validation
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
     from precbench.solvers.bbr import BBR, LCBR
     from precbench.solvers.classifiers import (
+        ExtraTrees,
         HistGradientBoosting,
         RandomForest,
         ScoringClassifier,
     )
     from precbench.solvers.cutting_plane import CuttingPlane
+    from precbench.solvers.ensemble import Ensemble
     from precbench.solvers.ftrl import FTRL
     from precbench.solvers.lightgbm import LambdaRank, LightGBM
     from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
@@ -42,6 +44,8 @@ __all__ = [
     "SPAM",
     "AdaOAM",
     "CuttingPlane",
+    "Ensemble",
+    "ExtraTrees",
     "HistGradientBoosting",
     "IRPush",
     "LambdaRank",
@@ -150,6 +154,8 @@ _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes 
     "lightgbm": "lightgbm:LightGBM",
     "lightgbm-lambdarank": "lightgbm:LambdaRank",
     "random-forest": "classifiers:RandomForest",
+    "extra-trees": "classifiers:ExtraTrees",
+    "ensemble": "ensemble:Ensemble",
 }
 
 _PRESETS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,11 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
@@ -32,7 +36,7 @@ from precbench.solvers.trees import Tree, Trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
-__all__ = ["HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
+__all__ = ["ExtraTrees", "HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
 
 
 @cache
@@ -271,7 +275,58 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
         return Trees.of(trees, self._width, base=self.classifier_._baseline_prediction.item())
 
 
-class RandomForest(GrowingEnsemble):
+class Forest(GrowingEnsemble):
+    """Base of the forests of scikit-learn: the mean of the trees' probabilities ranks the rows."""
+
+    dtypes = STORED
+
+    allowed = Allowed(
+        n_estimators=COUNT,
+        max_features=[*one_of("sqrt"), *SHARE],
+        min_samples_leaf=COUNT,
+        class_weight=CLASS_WEIGHT,
+        random_state=["random_state"],
+    )
+    size = "n_estimators"
+    kind: type
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 300,
+        max_features: str | float = "sqrt",
+        min_samples_leaf: int = 1,
+        class_weight: ClassWeight = None,
+        random_state: Any = None,
+    ):
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def _classifier(self) -> Any:
+        given = self.get_params(deep=False) | {
+            "class_weight": signed_weights(self.class_weight, self.classes_)
+        }
+        return self.kind(**given)
+
+    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        trees = self.classifier_.estimators_[:n_iter]
+        X = X.astype(np.float32)
+        return np.mean([tree.predict_proba(X)[:, 1] for tree in trees], axis=0) - 0.5
+
+    def _to_trees(self) -> Trees:
+        trees = []
+        for node in (estimator.tree_ for estimator in self.classifier_.estimators_):
+            left, is_leaf = node.children_left, node.children_left < 0
+            feature = np.where(is_leaf, -1, node.feature)
+            value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
+            trees.append(Tree.of(feature, value, left, node.children_right))
+        return Trees.of(trees, self._width, is_forest=True)
+
+
+class RandomForest(Forest):
     """Random forest (scikit-learn): the mean of the trees' probabilities ranks the rows.
 
     Parameters
@@ -290,51 +345,29 @@ class RandomForest(GrowingEnsemble):
     Breiman, "Random forests", Machine Learning 2001.
     """
 
-    dtypes = STORED
+    kind = RandomForestClassifier
 
-    allowed = Allowed(
-        n_estimators=COUNT,
-        max_features=[*one_of("sqrt"), *SHARE],
-        min_samples_leaf=COUNT,
-        class_weight=CLASS_WEIGHT,
-        random_state=["random_state"],
-    )
-    size = "n_estimators"
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 300,
-        max_features: str | float = "sqrt",
-        min_samples_leaf: int = 1,
-        class_weight: ClassWeight = None,
-        random_state: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.min_samples_leaf = min_samples_leaf
-        self.class_weight = class_weight
-        self.random_state = random_state
+class ExtraTrees(Forest):
+    """Extremely randomised trees (scikit-learn): splits at random places, all rows in each tree.
 
-    def _classifier(self) -> RandomForestClassifier:
-        given = self.get_params(deep=False) | {
-            "class_weight": signed_weights(self.class_weight, self.classes_)
-        }
-        return RandomForestClassifier(**given)
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of trees.
+    max_features : {"sqrt"} or float, default="sqrt"
+        Number, or share, of the features that each split chooses among.
+    min_samples_leaf : int, default=1
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
 
-    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        trees = self.classifier_.estimators_[:n_iter]
-        X = X.astype(np.float32)
-        return np.mean([tree.predict_proba(X)[:, 1] for tree in trees], axis=0) - 0.5
+    References
+    ----------
+    Geurts, Ernst & Wehenkel, "Extremely randomized trees", Machine Learning 2006.
+    """
 
-    def _to_trees(self) -> Trees:
-        trees = []
-        for node in (estimator.tree_ for estimator in self.classifier_.estimators_):
-            left, is_leaf = node.children_left, node.children_left < 0
-            feature = np.where(is_leaf, -1, node.feature)
-            value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
-            trees.append(Tree.of(feature, value, left, node.children_right))
-        return Trees.of(trees, self._width, is_forest=True)
+    kind = ExtraTreesClassifier
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:

@@ -31,6 +31,7 @@ __all__ = [
     "Allowed",
     "ClassWeight",
     "K",
+    "at_least",
     "checks_parameters",
     "one_of",
     "real",
@@ -71,11 +72,16 @@ class _ShareOfRows(StrOptions):
         return "a percentage of the rows such as '1 %'"
 
 
+def at_least(n: int) -> list[Any]:
+    """Allow these whole numbers."""
+    return [Interval(Integral, n, None, closed="left")]
+
+
 POSITIVE = real(0, None, "neither")
 NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
-COUNT = [Interval(Integral, 1, None, closed="left")]
+COUNT = at_least(1)
 SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a fraction of a class
 K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.topk.check_k`
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]

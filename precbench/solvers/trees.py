@@ -111,6 +111,11 @@ class Trees:
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), **options)
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """What `from_arrays` needs beside the arrays."""
+        return {"base": self.base, "is_forest": self.is_forest}
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a saved model must carry.
 

@@ -1,0 +1,165 @@
+"""The members of a fitted ensemble as plain arrays, whose weighted scores rank the rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from precbench.solvers.random_features import RandomFeatures
+from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.trees import Trees
+
+__all__ = ["Member", "is_vector", "weighted_scores"]
+
+_LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundred trees can
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A ranking by weights, of features or random features, or by trees.
+
+    Attributes
+    ----------
+    name : str
+        What it is, in words.
+    coef : ndarray or None
+        None for trees.
+    trees : Trees or None
+    random_features : RandomFeatures or None
+    weight : float, default=1.0
+        Of its scores in the sum.
+    """
+
+    name: str
+    coef: NDArray[np.float64] | None = None
+    trees: Trees | None = None
+    random_features: RandomFeatures | None = None
+    weight: float = 1.0
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        if self.random_features is not None:
+            return self.random_features.weights.shape[1]
+        if self.trees is not None:
+            return self.trees.n_features
+        assert self.coef is not None
+        return len(self.coef)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Score rows; the mean probability of a forest as log odds.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = X if self.random_features is None else self.random_features.transform(X)
+        if self.trees is None:
+            return linear_scores(as_rows(rows), self.coef)
+        scores = self.trees.scores(rows)
+        if self.trees.is_forest:
+            return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
+        return scores
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that a saved model must carry.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        parts: dict[str, dict[str, NDArray[Any]]] = {}
+        if self.random_features is not None:
+            parts["random"] = vars(self.random_features)
+        if self.trees is not None:
+            parts["tree"] = self.trees.to_arrays()
+        arrays = {f"{part}_{name}": a for part, named in parts.items() for name, a in named.items()}
+        return arrays if self.coef is None else {"coef": self.coef, **arrays}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        trees: Mapping[str, Any] | None,
+        name: str = "",
+        weight: float = 1.0,
+    ) -> Self:
+        """Rebuild a member of an untrusted file.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            As `to_arrays` gave them.
+        trees : mapping or None
+            See `Trees.described`.
+        name : str
+        weight : float
+
+        Returns
+        -------
+        Member
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If an array is missing, of another type or shape, or not finite.
+        """
+        parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
+        for full, array in arrays.items():
+            part, _, rest = full.partition("_")
+            parts[part][rest] = array
+        coef, rebuilt, features = parts["coef"].get(""), None, None
+        if coef is None:
+            assert trees is not None
+            rebuilt = Trees.from_arrays(parts["tree"], **trees)
+            width = rebuilt.n_features
+        elif parts["tree"] or trees is not None or not is_vector(coef):
+            raise ValueError("neither weights nor trees")
+        else:
+            width = len(coef)
+        if parts["random"]:
+            features = RandomFeatures(**parts["random"])
+            weights, offset = features.weights, features.offset
+            if not (is_vector(weights.ravel()) and is_vector(offset) and offset.shape[0]):
+                raise ValueError("the random features are no numbers")
+            if weights.ndim != 2 or not len(offset) == weights.shape[0] == width:
+                raise ValueError("the random features are not those of the model")
+        member = cls(name, coef, rebuilt, features, weight)
+        if not np.isfinite(weight) or member.n_features < 1:
+            raise ValueError("the weight or the number of features is none")
+        return member
+
+
+def is_vector(array: NDArray[Any]) -> bool:
+    """Return whether an array has one dimension and finite values."""
+    return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
+
+
+def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
+    """Return the weighted sums of the members' scores.
+
+    Parameters
+    ----------
+    members : iterable of Member
+    X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The score of a row does not depend on the others.
+    """
+    scores = np.zeros(X.shape[0])
+    for member in members:
+        for start in range(0, X.shape[0], _ROWS_AT_ONCE):  # random features take memory
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            scores[rows] += member.weight * member.scores(X[rows])
+    return scores

@@ -1,0 +1,135 @@
+"""Random Fourier features, whose linear scores approximate those of a Gaussian kernel."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.errors import InputError
+from precbench.solvers.base import require_memory
+from precbench.solvers.rows import as_rows, linear_scores
+
+__all__ = ["RandomFeatures", "fitted_sampler", "mapped"]
+
+_MOST = 1_000_000
+_ROWS_AT_ONCE = 4096
+
+
+def fitted_sampler(
+    X: Any, n_components: int, gamma: float | None, bandwidth: float, seed: int | None
+) -> Any:
+    """Draw the map from rows to random features.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+        Scaled training rows.
+    n_components : int
+        Number of random features.
+    gamma : float or None
+        For the kernel ``exp(-gamma ||x - x'||^2)``; None for 1 / (n_features * variance of X).
+    bandwidth : float
+        Width of the kernel, as a multiple of the one by `gamma`.
+    seed : int or None
+    """
+    from sklearn.kernel_approximation import RBFSampler
+
+    sampler = RBFSampler(
+        gamma="scale" if gamma is None else gamma, n_components=n_components, random_state=seed
+    )
+    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth
+    return sampler
+
+
+def mapped(sampler: Any, X: Any) -> Any:
+    """Map rows to random features, computed in float64 and stored in the type of the rows."""
+    if X.dtype == np.float64:
+        return sampler.transform(X)
+    features = np.empty((X.shape[0], sampler.n_components), X.dtype)
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        features[rows] = sampler.transform(X[rows].astype(np.float64))
+    return features
+
+
+@dataclass(frozen=True, eq=False)
+class RandomFeatures:
+    """A map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components, n_features)
+        A row for each new feature.
+    offset : ndarray of shape (n_components,)
+    """
+
+    weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        n_components: int,
+        *,
+        gamma: float | None = None,
+        bandwidth: float = 1.0,
+        seed: int | None = None,
+    ) -> Self:
+        """Draw the features, see `fitted_sampler`.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n_samples, n_features)
+        n_components : int
+        gamma : float, optional
+        bandwidth : float, default=1.0
+        seed : int, optional
+
+        Returns
+        -------
+        RandomFeatures
+
+        Raises
+        ------
+        InputError
+            If a value is out of range, or the memory too small.
+        """
+        if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
+            raise InputError(
+                f"the number of random features lies in 1..{_MOST:,}, found {n_components!r}"
+            )
+        for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
+            if not _is_number(value, Real) or not 0 < value < np.inf:
+                raise InputError(f"{name} must be a number above 0, found {value!r}")
+        n_samples, n_features = X.shape
+        held = (n_samples + n_features) * int(n_components)
+        require_memory(held, n_features, f"{n_components:,} random features of all rows")
+        sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
+        return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Map rows; what becomes of a row does not depend on the others.
+
+        Parameters
+        ----------
+        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        rows, n_components = as_rows(X), len(self.offset)
+        features = np.empty((X.shape[0], n_components))
+        for j in range(n_components):
+            features[:, j] = linear_scores(rows, self.weights[j])
+        features += self.offset
+        np.cos(features, out=features)
+        features *= np.sqrt(2 / n_components)
+        return features
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
