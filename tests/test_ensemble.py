@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logit
-from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
+from precbench.metrics import auc
 from precbench.solvers import SOLVERS, Ensemble
 from precbench.solvers.ensemble import _stacked
 from tests.laws import problem
@@ -14,29 +15,27 @@ from tests.laws import problem
 FEW = {"n_estimators": 20, "n_components": 20, "random_state": 0}
 
 
-def test_weights_are_those_of_a_penalised_logistic_regression():
-    """Where none of them is negative; scikit-learn on standardised scores, the intercept free."""
+def test_weights_are_those_of_the_greedy_selection():
+    """By hand, with the average precision of scikit-learn."""
     rng = np.random.default_rng(0)
     labels = np.where(rng.random(400) < 0.2, 1, -1)
     scores = labels[:, None] * [1.0, 0.5, 3.0] + rng.standard_normal((400, 3)) * [1, 1, 5]
-    for C in (0.01, 1.0):
-        weights = _stacked(scores, labels, C)
-        spread = scores.std(axis=0)
-        free = LogisticRegression(C=C, tol=1e-8).fit(
-            (scores - scores.mean(axis=0)) / spread, labels
-        )
-        assert_allclose(weights * spread, free.coef_[0], rtol=2e-3)
-    worse = np.column_stack([scores, -scores[:, 0]])
-    assert_allclose(_stacked(worse, labels, 1.0), [*weights, 0.0], rtol=1e-3, atol=1e-12)
+    standardised = scores / scores.std(axis=0)
+    taken = [0.5, 0.5, 0.5]
+    for _ in range(20):
+        sums = [standardised @ (np.array(taken) + more) for more in np.eye(3)]
+        taken[np.argmax([average_precision_score(labels, total) for total in sums])] += 1
+    weights = _stacked(scores, labels)
+    assert_allclose(weights * scores.std(axis=0), taken)
+    assert len(set(taken)) > 1
+    assert_allclose(_stacked(scores * 7, labels), weights / 7)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(400), np.full(400, np.nan), np.full(400, np.inf)])
 def test_a_member_without_an_order_has_no_weight(wrong):
     X, labels = problem()
-    assert _stacked(np.column_stack([wrong, X[:, 0]]), labels, 1.0)[0] == 0
-    assert_array_equal(_stacked(np.column_stack([wrong, wrong]), labels, 1.0), [1.0, 0.0])
-    backwards = np.column_stack([-labels.astype(float), -labels.astype(float)])
-    assert len(set(_stacked(backwards, labels, 1.0))) == 1
+    assert _stacked(np.column_stack([wrong, X[:, 0]]), labels)[0] == 0
+    assert_array_equal(_stacked(np.column_stack([wrong, wrong]), labels), [1.0, 0.0])
 
 
 def test_scores_are_the_weighted_log_odds_of_the_members():
@@ -61,15 +60,20 @@ def test_scores_are_the_weighted_log_odds_of_the_members():
     assert {"extra-trees"} <= set(members)
 
 
-def test_weights_are_learnt_from_rows_that_members_have_not_seen():
+def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     """Of labels by chance trees know their training rows, and nothing of others."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((300, 40)), np.where(np.arange(300) % 4 == 0, 1, -1)
-    fitted = Ensemble(**FEW).fit(X, y)
-    own = np.column_stack([member.scores(X) for member in fitted.members_])
-    from_own_rows = _stacked(own, y, 1.0)
-    assert (from_own_rows * own.std(axis=0)).sum() > 4
-    assert sum(m.weight * m.scores(X).std() for m in fitted.members_) < 1
+    seen = []
+    monkeypatch.setattr(
+        "precbench.solvers.ensemble._stacked",
+        lambda *given: seen.append(given) or _stacked(*given),
+    )
+    [trees] = [m for m in Ensemble(**FEW).fit(X, y).members_ if m.name == "extra-trees"]
+    [(scores, labels)] = seen
+    assert len(scores) == 300
+    assert auc(y, trees.scores(X)) > 0.95
+    assert all(0.3 < auc(labels, column) < 0.7 for column in scores.T)
 
 
 @pytest.mark.parametrize(("n_pos", "folds"), [(1, 0), (2, 2), (4, 4), (60, 5), (300, 4)])

@@ -27,7 +27,7 @@ from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.config import from_document
-from precbench.experiment.division import divide_rows
+from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
@@ -49,6 +49,7 @@ __all__ = ["Contest", "compare", "cores", "fit_recommended", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
+_MANY_POSITIVES = 500  # of which a fifth says enough about parameters
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def prepare(
     solvers: Sequence[str] | None = None,
     n_splits: int | None = None,
     seed: int = 0,
+    tuning: Mapping[str, Any] | None = None,
 ) -> Contest:
     """Make the experiment that compares methods on a file.
 
@@ -95,6 +97,8 @@ def prepare(
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     seed : int, default=0
+    tuning : mapping, optional
+        In place of that of ``configs/compare.yaml``, whose folds are for few positives.
 
     Returns
     -------
@@ -122,9 +126,9 @@ def prepare(
             "compared; give a smaller k, or a percentage of the rows"
         )
     entries = _entries(template["solvers"], solvers)
-    if isinstance(k, int):  # of the rows to choose by, fewer, the same share
-        share = f"{100 * k / n_test:.6g} %"
-        entries = {label: _tuned_at(share, entry) for label, entry in entries.items()}
+    if tuning is None:
+        enough = rule.kind == "time" or dataset.n_pos > _MANY_POSITIVES
+        tuning = {"by": template["tuning"]["by"]} if enough else template["tuning"]
     document = {
         "name": "compare-" + re.sub(r"[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]),
         "title": f"Which method for the top of {path.name}",
@@ -133,6 +137,7 @@ def prepare(
         "protocol": {**protocol, "seed": seed},
         "common": _shared({**template["common"], "k": k}, entries),
         "solvers": entries,
+        "tuning": dict(tuning),
         "metrics": [
             {name: {"k": k}} if "k" in METRICS[name].parameters else name
             for name in template["metrics"]
@@ -154,7 +159,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             parts[trial.split.index] = trial
     for trial in parts.values():
         try:
-            divide_rows(trial, dataset)
+            (divide_into_folds if trial.candidates and trial.folds else divide_rows)(trial, dataset)
             return
         except InputError:
             continue
@@ -184,11 +189,6 @@ def _shared(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     names = {entry.get("solver", label) for label, entry in entries.items()}
     known = {name for solver in names for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}
-
-
-def _tuned_at(share: str, entry: dict[str, Any]) -> dict[str, Any]:
-    is_tuned = any(isinstance(value, dict) and "tune" in value for value in entry.values())
-    return {**entry, "tuned_by": {"precision_at_k": {"k": share}}} if is_tuned else entry
 
 
 def compare(

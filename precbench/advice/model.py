@@ -460,7 +460,7 @@ class Model:
             if part != "scaler" and not part.startswith("member"):
                 part, rest = "own", name
             parts.setdefault(part, {})[rest] = array
-        of_scaler, members = parts.pop("scaler", {}), ()
+        of_scaler, members = parts.pop("scaler", {}), tuple[Member, ...]()
         if "members" in described:
             members = tuple(
                 Member.from_arrays(

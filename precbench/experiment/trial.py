@@ -225,7 +225,7 @@ class Trial:
         metric = asdict(self.metric)
         if package := METRICS.package(self.metric.name):
             metric["package"] = package
-        tuning = {"candidates": self.candidates, "metric": metric}
+        tuning: dict[str, Any] = {"candidates": self.candidates, "metric": metric}
         if self.folds is not None:
             tuning["folds"] = self.folds
         fields = {

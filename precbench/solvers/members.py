@@ -63,6 +63,7 @@ class Member:
         """
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
+            assert self.coef is not None
             return linear_scores(as_rows(rows), self.coef)
         scores = self.trees.scores(rows)
         if self.trees.is_forest:

@@ -27,6 +27,7 @@ third task and one seed.
 
 import argparse
 import hashlib
+import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -62,7 +63,8 @@ SEEDS = (0, 1, 2)
 RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
 FEW = 30  # positives in training
 _RESAMPLES = 200
-_JUDGED = {"prec": "prec@k", "dcg": "DCG", "auc": "AUC"}
+_JUDGED = {"prec": "prec@k", "dcg": "DCG", "ap": "average precision", "auc": "AUC"}
+_METRICS = ("dcg", "average_precision", "auc")
 _READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
 
@@ -166,7 +168,7 @@ def _judged(run: Run) -> dict[str, dict[str, float]]:
     return {
         solver: {
             short: means[metric].get(solver, np.nan)
-            for short, metric in zip(_JUDGED, (run.metrics[0], "dcg", "auc"), strict=True)
+            for short, metric in zip(_JUDGED, (run.metrics[0], *_METRICS), strict=True)
         }
         for solver in run.solvers
     }
@@ -284,6 +286,8 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--quick", action="store_true", help="every third task, one seed")
     parser.add_argument("--write", action="store_true", help="keep the results for the docs")
+    parser.add_argument("--tuning", type=json.loads, help='such as {"by": "auc", "folds": 5}')
+    parser.add_argument("--solvers", nargs="*", help="contestants; all of compare by default")
     options = parser.parse_args()
     path = options.results / "advice.csv"
     results = pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
@@ -291,7 +295,13 @@ def main() -> None:
         if ((results["task"] == task.task) & (results["seed"] == seed)).any():
             continue
         try:
-            found = examine(task, seed, options.results / "advice")
+            found = examine(
+                task,
+                seed,
+                options.results / "advice",
+                tuning=options.tuning,
+                solvers=options.solvers,
+            )
         except (DataUnavailableError, InputError) as error:
             print(f"{task.task}, seed {seed}: {error}", flush=True)
             continue
