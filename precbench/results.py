@@ -78,7 +78,7 @@ class _Experiment(Fields):
     measures: dict[str, _Measure] = Field(default_factory=dict)
     solvers: _Labels
     built_in_solvers: list[str] = Field(default_factory=list)
-    forms: dict[str, Literal["linear", "random features", "nonlinear"]] = Field(
+    forms: dict[str, Literal["linear", "random features", "nonlinear", "ensemble"]] = Field(
         default_factory=dict
     )
     grids: dict[str, dict[str, list[bool | Count | Number | str | None]]] = Field(
@@ -142,8 +142,8 @@ class Run:
     built_in_solvers : list of str
         Names of all solvers of precbench; the place of a name determines its style in figures.
     forms : dict
-        For each solver "linear", "random features" (linear in them) or "nonlinear"; empty if an
-        older precbench has written the folder.
+        For each solver "linear", "random features" (linear in them), "nonlinear" or "ensemble" (of
+        several kinds); empty if an older precbench has written the folder.
     grids : dict
         For each solver whose parameters are tuned the candidates, by parameter.
     datasets : list of str

@@ -387,8 +387,9 @@ def _test_share(split: Split, n_rows: int) -> float | None:
 
 
 def _form(entry: SolverEntry) -> str:
-    if not isinstance(SOLVERS[entry.solver](), LinearRanker):
-        return "nonlinear"
+    solver = SOLVERS[entry.solver]()
+    if not isinstance(solver, LinearRanker):
+        return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
     return "random features" if entry.fourier else "linear"
 
 

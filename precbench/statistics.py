@@ -41,6 +41,7 @@ __all__ = [
     "SignedRank",
     "binomial_interval",
     "cliques",
+    "expected_hits",
     "friedman_test",
     "holm",
     "levels",
@@ -233,6 +234,53 @@ def _quantile(level: float, n: int) -> float:
     if not 0 < level < 1:
         raise InputError(f"the level must lie between 0 and 1, found {level}")
     return float(stdtrit(n - 1, 1 - level / 2)) if n > 1 else np.nan
+
+
+def expected_hits(
+    precisions: ArrayLike, tested: int, test_share: float, k: int, level: float = LEVEL
+) -> Interval:
+    """Return how many hits to expect among the first `k` rows of a new list.
+
+    The precision of a list is taken as a beta variable with the mean of `precisions` and the sum of
+    two variances: the corrected one of the mean, see `resampled_interval`, but at least that of a
+    single list of `tested` rows, and that of `k` rows drawn with this precision. Its ends are
+    rounded outwards to whole hits.
+
+    Parameters
+    ----------
+    precisions : array-like of shape (n_splits,)
+        Among the first `tested` rows of the held-out list of each split.
+    tested : int
+        The same share of a held-out list that `k` is of the new one.
+    test_share : float
+        n_test / (n_test + n_train), in [0, 1).
+    k : int
+        Number of rows at the top of the new list.
+    level : float, default=0.05
+        Significance level: the confidence is 1 minus this.
+
+    Returns
+    -------
+    Interval
+        Of hits; the interval predicts those of one list, of the population of these rows.
+
+    Examples
+    --------
+    >>> from precbench.statistics import expected_hits
+    >>> mean, low, high = expected_hits([0.4, 0.5, 0.45], tested=20, test_share=0.3, k=100)
+    >>> print(f"{mean:.0f}, from {low:.0f} to {high:.0f}")
+    45, from 22 to 70
+    """
+    values = _splits(precisions)
+    mean, error = _mean_and_error(values, test_share)
+    shrunk = (tested * mean + 0.5) / (tested + 1)  # else nothing varies where all lists are alike
+    spread = shrunk * (1 - shrunk)
+    of_mean = max(error**2 if len(values) > 1 else 0.0, spread / tested)
+    variance = min(of_mean + spread / k, spread / 1.001)  # at most that of 0 and 1
+    size = spread / variance - 1
+    a, b = shrunk * size, (1 - shrunk) * size
+    low, high = betaincinv(a, b, level / 2), betaincinv(a, b, 1 - level / 2)
+    return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """Which method is recommended: the choice by hand, known winners, one list in every format."""
 
+import dataclasses
 import json
 import re
 
@@ -15,16 +16,16 @@ from precbench.errors import InputError
 from precbench.metrics import Metric
 from precbench.report.choice import choice_table, choose_method
 from precbench.results import read_run
-from precbench.statistics import resampled_interval, resampled_test
+from precbench.statistics import expected_hits, resampled_interval, resampled_test
 from tests.helpers import invoke, succeed
 from tests.sentences import done_already, raises, refused
 from tests.test_report import ABOUT, measures, trial, write
 
 SHARE = 0.3
-PREC = Metric("precision_at_k", {"k": 20})
 FORMS = {
     "trees": "nonlinear",
     "map": "random features",
+    "stack": "ensemble",
     "sgd-avg": "linear",
     "logistic-regression": "linear",
 }
@@ -34,29 +35,31 @@ VALUES = {
     "map": [0.75, 0.75, 0.70, 0.75],
     "sgd-avg": [0.80, 0.60, 0.75],  # the fourth split failed
 }
-SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5}
+SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5, "stack": 9.0}
 
 
 @pytest.fixture
 def chosen(tmp_path):
     """Return the choice among methods with given values, one for each split."""
 
-    def choose(values, n_splits=4, dcg=None):
+    def choose(values, n_splits=4, dcg=None, k=20, **options):
+        prec = Metric("precision_at_k", {"k": k})
+        folder = tmp_path / str(len([*tmp_path.iterdir()]))
         columns = trial("letter", "any", 0, [1.0], [0.5])[0]
         rows = [
             row
             for solver, of_solver in values.items()
             for split, value in enumerate(of_solver)
-            for row in trial("letter", solver, split, [SECONDS[solver]], [value], PREC.label)
+            for row in trial("letter", solver, split, [SECONDS[solver]], [value], prec.label)
         ]
         for solver, of_solver in values.items():
             for split in range(len(of_solver), n_splits):
                 failed = {"status": "failed", "reason": "no"}
-                rows += trial("letter", solver, split, metric=PREC.label, **failed)
+                rows += trial("letter", solver, split, metric=prec.label, **failed)
         for solver, value in (dcg or {}).items():
             for split in range(n_splits):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
-        metrics = [PREC, *([Metric("dcg", {})] if dcg else [])]
+        metrics = [prec, *([Metric("dcg", {})] if dcg else [])]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         about = {
             **ABOUT,
@@ -68,7 +71,8 @@ def chosen(tmp_path):
             "data": {"letter": data | {"test_share": SHARE}},
         }
         return choose_method(
-            read_run(write(tmp_path / "letter", pd.DataFrame(rows, columns=columns), about))
+            read_run(write(folder, pd.DataFrame(rows, columns=columns), about)),
+            **options,
         )
 
     return choose
@@ -82,6 +86,7 @@ def test_the_best_its_ties_and_the_rest(chosen):
     assert choice.worse == ["logistic-regression"]
     assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
     assert choice.by_chance == 0.1
+    assert choice.expected is None  # of the first 20 of 1,000, which nothing has measured
     assert list(choice.values["solver"])[:2] == ["trees", "map"]
     trees, log = choice.methods["trees"], choice.methods["logistic-regression"]
     interval = resampled_interval(VALUES["trees"], SHARE)
@@ -193,6 +198,48 @@ def test_no_interval_vanishes(chosen, values):
         assert row["low"] < row["high"]
         low, high = binomtest(round(20 * values[0]), 20).proportion_ci(method="exact")
         assert (row["low"], row["high"]) == pytest.approx((low, high))
+
+
+def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
+    near = {"trees": [0.8, 0.75, 0.85, 0.8], "map": [0.3] * 4, LOG: [0.75, 0.8, 0.8, 0.8]}
+    assert chosen(near).recommended == "trees" and chosen(near).methods[LOG]["p"] > 0.3
+    choice = chosen(near, prefer="simple")
+    assert (choice.recommended, choice.best) == (LOG, "trees")
+    assert "within one standard error of the best" in choice.text
+    gap = choice.methods[LOG]
+    assert 0 < gap["behind"] < gap["error"] < gap["behind_high"] - gap["behind"]
+    far = near | {LOG: [0.7, 0.72, 0.75, 0.7]}
+    assert chosen(far, prefer="simple").recommended == "trees"
+
+
+def test_an_ensemble_is_simpler_than_nothing(chosen):
+    choice = chosen({"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10}, n_splits=20)
+    assert choice.best == "stack" and choice.undecided == ["trees"]
+    assert chosen({"stack": [0.8] * 4, "trees": [0.8] * 4}, prefer="simple").recommended == "trees"
+
+
+@pytest.mark.parametrize(("k", "rows", "first"), [("1 %", 500, 5), (0.5, 500, 25), (0.5, 100, 5)])
+def test_hits_of_a_new_list(chosen, k, rows, first):
+    choice = chosen(VALUES, k=k, list_rows=rows)
+    assert (choice.expected.rows, choice.expected.k) == (rows, first)
+    hits = expected_hits(VALUES[choice.recommended], choice.k, SHARE, first)
+    assert dataclasses.astuple(choice.expected)[2:] == pytest.approx(tuple(hits))
+    assert f"Among the first {first} of {rows} new rows expect about" in choice.text
+    assert choice.to_dict()["list"] == dataclasses.asdict(choice.expected)
+
+
+def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
+    """A thousand lists of another length, of the same distribution."""
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 600)
+    np.savez(tmp_path / "mine.npz", X=X, y=y)
+    given = ["--k", 20, "--solver", LOG, "--json", "--out", tmp_path]
+    found = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)
+    assert (found["list"]["rows"], found["list"]["k"], found["k"]) == (600, 20, 20)
+    assert found["list"]["hits"] > 20 * found["values"][0]["mean"]
+    given += ["--list-rows", 2000]
+    longer = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)["list"]
+    assert 19 <= longer["hits"] <= longer["high"] == 20
+    refused(["compare", tmp_path / "mine.npz", "--k", 20, "--list-rows", 19], "20 19")
 
 
 def test_no_result_gives_an_error(chosen):
@@ -355,8 +402,8 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame(np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"])
     few = ["compare", "few.csv", "--label", "y", "--k", 20, "--solver", "logistic-regression"]
-    table.assign(y=table.index < 3).astype(float).to_csv("few.csv", index=False)
-    assert "few.csv: 3 positives in 300 rows are too few" in refused(few)
+    table.assign(y=table.index < 2).astype(float).to_csv("few.csv", index=False)
+    assert "few.csv: 2 positives in 300 rows are too few" in refused(few)
     assert [path.name for path in tmp_path.iterdir()] == ["few.csv"]
     table.assign(y=table.index < 5).astype(float).to_csv("few.csv", index=False)
     result = invoke(*few, "--splits", 2)

@@ -14,6 +14,7 @@ from precbench import statistics
 from precbench.errors import InputError
 from precbench.statistics import (
     cliques,
+    expected_hits,
     friedman_test,
     holm,
     levels,
@@ -256,5 +257,30 @@ def test_data_sets_that_cannot_be_judged_are_refused():
 
 
 def test_examples():
-    assert doctest.testmod(statistics).attempted == 6
+    assert doctest.testmod(statistics).attempted == 9
     assert not doctest.testmod(statistics).failed
+
+
+@pytest.mark.parametrize("precision", [0.02, 0.3, 0.97])
+@pytest.mark.parametrize(("tested", "k"), [(10, 10), (20, 200), (100, 20)])
+def test_predicted_hits_hold_those_of_new_lists(precision, tested, k):
+    """Splits that share no rows, each list with hits of its own: by simulation."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    lists = rng.binomial(tested, precision, (n, 10)) / tested
+    held = 0
+    for values, hits in zip(lists, rng.binomial(k, precision, n), strict=True):
+        mean, low, high = expected_hits(values, tested, 0.0, k)
+        assert mean == pytest.approx(k * values.mean()) and 0 <= low < high <= k
+        held += low <= hits <= high
+    assert held / n >= 0.95
+
+
+def test_predicted_hits_of_one_split_and_of_splits_that_differ():
+    assert expected_hits([0.0], 1, 0.3, 5) == (0.0, 0.0, 5.0)
+    widths = [
+        np.ptp(expected_hits(values, 100, 0.3, 100)[1:]) for values in ([0.5] * 5, [0.4, 0.6] * 5)
+    ]
+    assert widths[1] > widths[0] > 2 * 1.96 * 5
+    with raises(InputError, ""):
+        expected_hits([], 10, 0.3, 5)

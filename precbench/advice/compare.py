@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import yaml
@@ -32,7 +32,7 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
-from precbench.report.choice import Choice, choose_method
+from precbench.report.choice import Choice, choose_method, share_of_list
 from precbench.report.tables import final_values
 from precbench.results import read_run
 from precbench.runner import run_plan, to_do
@@ -79,6 +79,7 @@ def prepare(
     solvers: Sequence[str] | None = None,
     n_splits: int | None = None,
     seed: int = 0,
+    list_rows: int | None = None,
     tuning: Mapping[str, Any] | None = None,
 ) -> Contest:
     """Make the experiment that compares methods on a file.
@@ -97,6 +98,9 @@ def prepare(
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     seed : int, default=0
+    list_rows : int, optional
+        Length of the list to score, of which `k` is measured, too, where it is a number of rows; by
+        default as long as the file.
     tuning : mapping, optional
         In place of that of ``configs/compare.yaml``, whose folds are for few positives.
 
@@ -107,7 +111,8 @@ def prepare(
     Raises
     ------
     InputError
-        If the file, `k` or a contestant is not valid, or the held-out list is shorter than `k`.
+        If the file, `k` or a contestant is not valid, or `k` exceeds the held-out list or the one
+        to score.
     """
     check_k(k)
     path, options = Path(data["file"]), _options(data)
@@ -129,6 +134,9 @@ def prepare(
     if tuning is None:
         enough = rule.kind == "time" or dataset.n_pos > _MANY_POSITIVES
         tuning = {"by": template["tuning"]["by"]} if enough else template["tuning"]
+    at_k: list[TopK] = [k]
+    if isinstance(k, int) and n_test != (list_rows or n_rows):
+        at_k.append(share_of_list(k, list_rows or n_rows))
     document = {
         "name": "compare-" + re.sub(r"[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]),
         "title": f"Which method for the top of {path.name}",
@@ -139,8 +147,12 @@ def prepare(
         "solvers": entries,
         "tuning": dict(tuning),
         "metrics": [
-            {name: {"k": k}} if "k" in METRICS[name].parameters else name
-            for name in template["metrics"]
+            *({"precision_at_k": {"k": share}} for share in at_k),
+            *(
+                {name: {"k": k}} if "k" in METRICS[name].parameters else name
+                for name in template["metrics"]
+                if name != "precision_at_k"
+            ),
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
@@ -202,6 +214,8 @@ def compare(
     missing: Missing = "error",
     solvers: Sequence[str] | None = None,
     n_splits: int | None = None,
+    list_rows: int | None = None,
+    prefer: Literal["best", "simple"] = "best",
     random_state: int = 0,
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
@@ -231,6 +245,10 @@ def compare(
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
+    list_rows : int, optional
+        Length of the list of new rows for which hits are expected; by default as many as `X` has.
+    prefer : {"best", "simple"}
+        "simple" recommends the simplest method within one standard error of the best.
     random_state : int, default=0
     n_jobs : int, optional
         Number of worker processes; by default, and with -1, one for each core. The numbers do not
@@ -255,7 +273,10 @@ def compare(
     """
     if isinstance(solvers, str):
         raise InputError(f"solvers must be a list of names, found {solvers!r}")
-    for name, number, least in (("n_splits", n_splits, 1), ("random_state", random_state, 0)):
+    if prefer not in ("best", "simple"):
+        raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
+    numbers = (("n_splits", n_splits, 1), ("list_rows", list_rows, 1))
+    for name, number, least in (*numbers, ("random_state", random_state, 0)):
         if number is not None and not (isinstance(number, Integral) and number >= least):
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
@@ -275,6 +296,7 @@ def compare(
             solvers=solvers,
             n_splits=None if n_splits is None else int(n_splits),
             seed=int(random_state),
+            list_rows=list_rows and int(list_rows),
         )
         n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
         store = Store(folder or Path(temporary) / "results")
@@ -283,7 +305,7 @@ def compare(
             for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
                 store.require_lock()
             write_results(plan, store)
-        return choose_method(read_run(store.folder))
+        return choose_method(read_run(store.folder), list_rows=list_rows, prefer=prefer)
 
 
 def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,6 +38,18 @@ class CompareOptions(OwnRows):
             min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
         ),
     ] = None
+    list_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Length of the list that you will score, for the hits to expect [default: as many "
+            "rows as the file has].",
+        ),
+    ] = None
+    prefer: Annotated[
+        Literal["best", "simple"],
+        typer.Option(help="simple: the simplest method within one standard error of the best."),
+    ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0
     jobs: Annotated[
         int | None,
@@ -62,10 +74,10 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features and boosted trees are trained on 70 % of the rows, with
-    parameters chosen on some of them, and measured by the hits among the first k of the other
-    rows; this is repeated on several random splits, or on the latest rows with --time. The best is
-    the one with the best DCG, unless another has significantly more hits. The others are
+    Linear methods, random features, trees and an ensemble of all these are trained on 70 % of the
+    rows, with parameters chosen on some of them, and measured by the hits among the first k of the
+    other rows; this is repeated on several random splits, or on the latest rows with --time. The
+    best is the one with the best DCG, unless another has significantly more hits. The others are
     equivalent, undecided or worse; of equivalent ones the simplest is recommended. An interrupted
     comparison resumes where it left off.
 
@@ -93,6 +105,7 @@ def compare(options: CompareOptions) -> int:
         solvers=options.solver,
         n_splits=options.splits,
         seed=options.seed,
+        list_rows=options.list_rows,
     )
     if options.config:
         if options.config.exists() and options.config.samefile(file):
@@ -108,7 +121,8 @@ def compare(options: CompareOptions) -> int:
     )
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True)
     summary = prepared(experiment, run, name=str(options.config or ""))()
-    choice = choose_method(read_run(summary["folder"]))
+    found = read_run(summary["folder"])
+    choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
     console.print(OnScreen(choice_table(choice, experiment.title)))
     console.print(choice.text)
     console.print(f"tables and records: {summary['folder']}")

@@ -1,21 +1,29 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise, three_digits
 from precbench.results import Run
-from precbench.statistics import LEVEL, NO_WIDTH, binomial_interval, levels, resampled_test
+from precbench.statistics import (
+    LEVEL,
+    NO_WIDTH,
+    binomial_interval,
+    expected_hits,
+    levels,
+    resampled_test,
+)
 from precbench.text import count
-from precbench.topk import resolve_k
+from precbench.topk import TopK, resolve_k
 
-__all__ = ["Choice", "choice_table", "choose_method"]
+__all__ = ["Choice", "Expected", "choice_table", "choose_method", "share_of_list"]
 
 REFERENCE = "logistic-regression"
 """What most people would take."""
@@ -26,9 +34,31 @@ MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
 _VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
-_SIMPLEST_FIRST = ("linear", "random features", "nonlinear")
+_SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
 _WANTED = 0.1  # difference that a list should show, as a share of the best's hits
 _RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the recommended method is expected to find in a list of new rows.
+
+    Attributes
+    ----------
+    rows : int
+        Of the list.
+    k : int
+        Number of rows at the top.
+    hits, low, high : float
+        Positives among these, and the ends of the 95 % interval of those in one list, see
+        `precbench.statistics.expected_hits`.
+    """
+
+    rows: int
+    k: int
+    hits: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -41,7 +71,7 @@ class Choice:
         Whether the list can decide: the best is significantly better than chance, some other method
         is equivalent or significantly worse, and logistic regression is not undecided.
     recommended : str
-        The simplest, or the best if nothing is decided.
+        The simplest, or the best if nothing is decided, unless simple methods are preferred.
     best : str
         The method with the best mean of `CHOSEN_BY`, unless another has significantly more hits; of
         prec@k where a run lacks that measure.
@@ -54,16 +84,18 @@ class Choice:
         All others that have results on all splits.
     simplest : str
         Of the best and its equivalents: logistic regression before other linear methods, these
-        before random features, these before other methods, among equals the better mean.
+        before random features, these before other methods, an ensemble of several kinds last,
+        among equals the better mean.
     fastest : str
         Of the best and its equivalents: the least time to tune and train.
     values : pandas.DataFrame
-        A row for each method, the best first: ``solver``, ``form`` (linear, random features or
-        nonlinear), ``n`` splits, ``mean`` of prec@k with ``low`` and ``high``, the ends of its 95 %
-        confidence interval, ``behind``, the best minus this one, with ``behind_low`` and
-        ``behind_high``, the ``p`` of that difference, ``verdict`` (best, equivalent, undecided,
-        worse or, without results on all splits, incomplete), ``tied`` (best, equivalent or
-        undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
+        A row for each method, the best first: ``solver``, ``form`` (linear, random features,
+        nonlinear or ensemble), ``n`` splits, ``mean`` of prec@k with ``low`` and ``high``, the ends
+        of its 95 % confidence interval, ``behind``, the best minus this one, with ``behind_low``
+        and ``behind_high``, the ``p`` and the standard ``error`` of that difference, ``verdict``
+        (best, equivalent, undecided, worse or, without results on all splits, incomplete),
+        ``tied`` (best, equivalent or undecided), ``seconds`` to tune and train, ``chosen``
+        parameters, and ``outcomes`` in words.
     k : int
         Number of rows at the top; about, for a share.
     rows, positives : int
@@ -76,6 +108,8 @@ class Choice:
     needed : int or None
         About how many positives the file should have for a difference of 10 % of the hits to show;
         None if that is decided, or cannot be told.
+    expected : Expected or None
+        Of the recommended method; None where its share of a held-out list has not been measured.
     text : str
         A paragraph that recommends a method, and says how certain that is.
     """
@@ -96,6 +130,7 @@ class Choice:
     splits_asked: int
     margin: float
     needed: int | None
+    expected: Expected | None
     text: str
 
     @property
@@ -123,10 +158,35 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        return {**vars(self), "ties": self.ties, "by_chance": self.by_chance, "values": rows}
+        fields = {name: value for name, value in vars(self).items() if name != "expected"}
+        of_list = None if self.expected is None else asdict(self.expected)
+        own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
+        return {**fields, **own}
 
 
-def choose_method(run: Run, dataset: str | None = None) -> Choice:
+def share_of_list(k: int, rows: int) -> str:
+    """Return the first `k` rows of a list as a share, for lists of another length.
+
+    Raises
+    ------
+    InputError
+        If the list is shorter.
+    """
+    if k > rows:
+        raise InputError(
+            f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
+            "percentage of the rows"
+        )
+    return f"{100 * k / rows:.6g} %"
+
+
+def choose_method(
+    run: Run,
+    dataset: str | None = None,
+    *,
+    list_rows: int | None = None,
+    prefer: Literal["best", "simple"] = "best",
+) -> Choice:
     """Compare the methods of a run by its first metric, and recommend one.
 
     Parameters
@@ -135,6 +195,12 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         Its first metric is ``precision_at_k``.
     dataset : str, optional
         Default: the first.
+    list_rows : int, optional
+        Length of the list of new rows for which hits are expected; default, as many as the data
+        set has.
+    prefer : {"best", "simple"}
+        "simple" recommends the simplest method that is behind the best by no more than the standard
+        error of this difference.
 
     Raises
     ------
@@ -157,20 +223,20 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
     rows = {verdict: values[values["verdict"] == verdict] for verdict in _VERDICTS}
     names = {verdict: rows[verdict]["solver"].tolist() for verdict in _VERDICTS}
     alike = pd.concat([rows["best"], rows["equivalent"]])
-    simple = [
-        (name != REFERENCE, _SIMPLEST_FIRST.index(form))
-        for name, form in zip(alike["solver"], alike["form"], strict=True)
-    ]
-    simplest = alike["solver"].iloc[simple.index(min(simple))]
+    simplest = _simplest(alike)
     best = rows["best"].iloc[0]
     decided = bool(
         best["low"] > n_pos / n_rows
         and (names["equivalent"] or names["worse"])
         and REFERENCE not in names["undecided"]
     )
+    recommended = simplest if decided else best["solver"]
+    if prefer == "simple":
+        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
+        recommended = _simplest(values[is_near | values["verdict"].eq("best")])
     fields: dict[str, Any] = {
         "decided": decided,
-        "recommended": simplest if decided else best["solver"],
+        "recommended": recommended,
         "best": best["solver"],
         "simplest": simplest,
         **{verdict: names[verdict] for verdict in ("equivalent", "undecided", "worse")},
@@ -183,8 +249,45 @@ def choose_method(run: Run, dataset: str | None = None) -> Choice:
         "splits_asked": _n_asked(run, dataset),
         "margin": margin,
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
+        "expected": _expected(run, dataset, recommended, list_rows),
     }
     return Choice(**fields, text=_paragraph(Choice(**fields, text="")))
+
+
+def _simplest(methods: pd.DataFrame) -> str:
+    simple = [
+        (name != REFERENCE, _SIMPLEST_FIRST.index(form))
+        for name, form in zip(methods["solver"], methods["form"], strict=True)
+    ]
+    return str(methods["solver"].iloc[simple.index(min(simple))])
+
+
+def _expected(run: Run, dataset: str, method: str, list_rows: int | None) -> Expected | None:
+    """Return what a method is expected to find in a list of new rows."""
+    data, metric, tested = run.data[dataset], run.metrics[0], run.test_shares.get(dataset)
+    rows = list_rows or data["rows"]
+    k: TopK = run.measures[metric]["parameters"]["k"]
+    if tested is None:
+        return None
+    n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
+    share = k
+    if isinstance(k, int) and rows != n_rows:
+        share = share_of_list(k, rows)
+        metric = next(
+            (m for m in run.metrics if run.measures[m]["parameters"].get("k") == share), ""
+        )
+    values = final_values(run.results).query(
+        "dataset == @dataset and solver == @method and metric == @metric"
+    )["value"].dropna()
+    if values.empty:
+        return None
+    of_list = (
+        k
+        if isinstance(k, int)
+        else resolve_k(k, round(data["positives"] * rows / data["rows"]), rows)
+    )
+    found = expected_hits(values, resolve_k(share, n_pos, n_rows), tested, of_list)
+    return Expected(rows, of_list, *found)
 
 
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
@@ -258,15 +361,17 @@ def _against(
     for solver in solvers:
         row = summary.loc[solver]
         pair = of_trials[[best, solver]].dropna().to_numpy() if solver != best else np.empty((0, 2))
-        gap = [np.nan] * 4
+        gap, error = [np.nan] * 4, np.nan
         if len(pair) and share is not None:
             gap = list(resampled_test(pair[:, 0], pair[:, 1], share))
+            error = (gap[2] - gap[0]) / stdtrit(len(pair) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 **row[["n", "mean", "low", "high"]],
                 **dict(zip(("behind", "behind_low", "behind_high", "p"), gap, strict=True)),
+                "error": error,
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 **row[["chosen", "outcomes"]],
             }
@@ -303,11 +408,20 @@ def _paragraph(choice: Choice) -> str:
                 f"A difference of {share} would show with about {choice.needed:,} positives in the "
                 "file"
             )
+    if choice.expected is not None:
+        new = choice.expected
+        sentences.append(
+            f"Among the first {new.k:,} of {count(new.rows, 'new row')} expect about "
+            f"{new.hits:,.0f} hits, {new.low:,.0f} to {new.high:,.0f} in 95 % of such lists"
+        )
     if choice.splits < choice.splits_asked:
         sentences.append(f"{choice.best} has results on {_splits(choice)} only")
     if choice.recommended != choice.best:
+        near = "as good as the best"
+        if choice.recommended not in choice.equivalent:
+            near = "within one standard error of the best"
         more = f"{choice.best} has found {_hits(choice, best['mean'])}"
-        sentences.append(f"It is the simplest that is as good as the best; {more}")
+        sentences.append(f"It is the simplest that is {near}; {more}")
     margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
     others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
     if choice.equivalent:
