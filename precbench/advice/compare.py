@@ -49,7 +49,7 @@ __all__ = ["Contest", "compare", "cores", "fit_recommended", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
-_MANY_POSITIVES = 500  # of which a fifth says enough about parameters
+_MANY_POSITIVES = 300  # of which a fifth says enough about parameters
 
 
 @dataclass(frozen=True)
