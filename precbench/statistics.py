@@ -242,9 +242,9 @@ def expected_hits(
     """Return how many hits to expect among the first `k` rows of a new list.
 
     The precision of a list is taken as a beta variable with the mean of `precisions` and the sum of
-    two variances: the corrected one of the mean, see `resampled_interval`, but at least that of a
-    single list of `tested` rows, and that of `k` rows drawn with this precision. Its ends are
-    rounded outwards to whole hits.
+    two variances: the corrected one of the mean, see `resampled_interval`, but at least that of as
+    many rows as random splits have at the top without repetition, and that of `k` rows drawn with
+    this precision. Its ends are rounded outwards to whole hits.
 
     Parameters
     ----------
@@ -269,13 +269,15 @@ def expected_hits(
     >>> from precbench.statistics import expected_hits
     >>> mean, low, high = expected_hits([0.4, 0.5, 0.45], tested=20, test_share=0.3, k=100)
     >>> print(f"{mean:.0f}, from {low:.0f} to {high:.0f}")
-    45, from 22 to 70
+    45, from 27 to 63
     """
     values = _splits(precisions)
     mean, error = _mean_and_error(values, test_share)
-    shrunk = (tested * mean + 0.5) / (tested + 1)  # else nothing varies where all lists are alike
+    seen = len(values) if test_share == 0 else (1 - (1 - test_share) ** len(values)) / test_share
+    once = tested * seen  # rows, however often
+    shrunk = (once * mean + 0.5) / (once + 1)  # else nothing varies where all lists are alike
     spread = shrunk * (1 - shrunk)
-    of_mean = max(error**2 if len(values) > 1 else 0.0, spread / tested)
+    of_mean = max(error**2 if len(values) > 1 else 0.0, spread / once)
     variance = min(of_mean + spread / k, spread / 1.001)  # at most that of 0 and 1
     size = spread / variance - 1
     a, b = shrunk * size, (1 - shrunk) * size

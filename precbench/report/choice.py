@@ -276,9 +276,11 @@ def _expected(run: Run, dataset: str, method: str, list_rows: int | None) -> Exp
         metric = next(
             (m for m in run.metrics if run.measures[m]["parameters"].get("k") == share), ""
         )
-    values = final_values(run.results).query(
-        "dataset == @dataset and solver == @method and metric == @metric"
-    )["value"].dropna()
+    values = (
+        final_values(run.results)
+        .query("dataset == @dataset and solver == @method and metric == @metric")["value"]
+        .dropna()
+    )
     if values.empty:
         return None
     of_list = (

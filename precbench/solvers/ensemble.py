@@ -23,7 +23,7 @@ from precbench.topk import TopK
 
 __all__ = ["Ensemble"]
 
-_ENOUGH = 200  # positives to learn some weights from
+_ENOUGH = 100  # positives to learn some weights from
 _FIRST, _ADDED = 0.5, 20  # of all members, and of those that help
 
 
@@ -49,7 +49,7 @@ class Ensemble(NonlinearRanker):
     Each learns from all folds but one and scores that one. These scores, standardised, are summed:
     a half of each, then twenty times the member that raises the average precision of the sum most.
     Last, all members learn from all rows. Folds are stratified, and as many of them are
-    scored as it takes to see 200 positives. With fewer than two rows of a class all members weigh
+    scored as it takes to see 100 positives. With fewer than two rows of a class all members weigh
     the same.
 
     Parameters

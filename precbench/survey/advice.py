@@ -20,6 +20,9 @@ The rules, written before any result was seen (docs/advice.md says what was chan
   the held-out positives that only one of the two lists has.
 - *Covered* is a task whose hits of the recommended method lie in the printed interval, ends
   included, rounded outwards to whole hits.
+- *New lists*: the held-out rows are drawn again with replacement, 1,000 times, and so are lists of
+  ten distributions that are known; the share of lists whose hits lie in the interval that was
+  predicted for lists of their length.
 
 ``python -m precbench.survey.advice RESULTS`` resumes where it was stopped; with ``--quick`` every
 third task and one seed.
@@ -30,8 +33,8 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -41,14 +44,13 @@ import pandas as pd
 from scipy.special import bdtr
 from sklearn.model_selection import train_test_split
 
-from precbench.advice.compare import cores, fit_recommended, prepare
+from precbench.advice.compare import compare, cores, fit_recommended, prepare
 from precbench.advice.model import Model
-from precbench.data.own.encoding import Encoding
 from precbench.data.own.read import read_new_rows, read_own_file
 from precbench.errors import DataUnavailableError, InputError, MissingPackageError
 from precbench.experiment.plan import make_plan
 from precbench.locations import shipped
-from precbench.report.choice import choose_method
+from precbench.report.choice import Expected, choose_method
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
@@ -63,6 +65,7 @@ SEEDS = (0, 1, 2)
 RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
 FEW = 30  # positives in training
 _RESAMPLES = 200
+_LISTS = 1000
 _JUDGED = {"prec": "prec@k", "dcg": "DCG", "ap": "average precision", "auc": "AUC"}
 _METRICS = ("dcg", "average_precision", "auc")
 _READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
@@ -119,22 +122,30 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
             store.require_lock()
         write_results(plan, store)
     run = read_run(store.folder)
-    choice = choose_method(run)
+    choice = choose_method(run, list_rows=len(held_out))
     seconds = time.perf_counter() - start
 
     warnings.simplefilter("ignore")  # of training: compare has shown them
     dataset, encoding = read_own_file(file, **_READING)
     tops: dict[str, Any] = {}
+    new_lists = np.nan
     for name in choice.methods:
         model = fit_recommended(data, contest, store.folder, replace(choice, recommended=name))
-        tops[name] = _top(model, encoding, later, k)
+        scores = model.decision_function(read_new_rows(later, encoding))
+        tops[name] = _top(scores, k)
+        if name == choice.recommended:
+            rng = np.random.default_rng(seed)
+            drawn = (rng.integers(0, len(scores), len(scores)) for _ in range(_LISTS))
+            labels = held_out["label"].to_numpy()
+            new_lists = _held(choice.expected, ((scores[rows], labels[rows]) for rows in drawn))
     for name in RIVALS:
         scaling: Any = "standardise" if name == RIVALS[0] else "none"
         try:
             model = Model.fit(dataset.X, dataset.y, name, scaling=scaling, encoding=encoding)
         except MissingPackageError:
             continue
-        tops[f"{name}, defaults"] = _top(model, encoding, later, k)
+        scores = model.decision_function(read_new_rows(later, encoding))
+        tops[f"{name}, defaults"] = _top(scores, k)
     judged = _judged(run)
     positive = held_out["label"].to_numpy() > 0
     taken, row = tops[choice.recommended], choice.methods[choice.recommended]
@@ -155,11 +166,51 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
             "low": np.floor(k * row["low"] + 1e-9),
             "high": np.ceil(k * row["high"] - 1e-9),
             "p": _mcnemar(int((first & ~top).sum()), int((positive & top & ~taken).sum())),
+            "new_lists": new_lists,
             "floor": _floor({n: positive & t for n, t in tops.items()}, seed),
             "seconds": seconds,
         }
         for name, top in tops.items()
     )
+
+
+_SIGNALS: dict[str, Callable[[Any], Any]] = {
+    "linear": lambda X: X.sum(axis=1),
+    "a product": lambda X: X[:, 0] * X[:, 1],
+    "a ball": lambda X: -(X**2).sum(axis=1),
+    "steps": lambda X: np.sign(X).sum(axis=1),
+    "nothing": lambda X: 0 * X[:, 0],
+}
+
+
+def examine_distribution(signal: str, share: float, seed: int = 0) -> dict[str, Any]:
+    """Predict the hits of new lists of a distribution that is known, and draw them.
+
+    Parameters
+    ----------
+    signal : str
+        To which noise is added.
+    share : float
+        Of positives.
+    seed : int, default=0
+    """
+    rng = np.random.default_rng(seed)
+    noisy = _SIGNALS[signal](rng.standard_normal((10**6, 5)))
+    noisy += rng.standard_normal(10**6)
+    least = np.quantile(noisy, 1 - share)
+
+    def rows(n: int) -> tuple[Any, Any]:
+        X = rng.standard_normal((n, 5))
+        return X, (_SIGNALS[signal](X) + rng.standard_normal(n) > least).astype(int)
+
+    X, y = rows(700)
+    solvers = ["linear-svm", "lightgbm"]  # which compare does not tune
+    choice = compare(X, y, k=0.25, solvers=solvers, random_state=seed)
+    model = Model.fit(X, y, choice.recommended, random_state=0)
+    drawn = (rows(len(y)) for _ in range(_LISTS))
+    held = _held(choice.expected, ((model.decision_function(X), y) for X, y in drawn))
+    assert choice.expected is not None
+    return {"signal": signal, "positive": share, **asdict(choice.expected), "held": held}
 
 
 def _judged(run: Run) -> dict[str, dict[str, float]]:
@@ -174,9 +225,15 @@ def _judged(run: Run) -> dict[str, dict[str, float]]:
     }
 
 
-def _top(model: Model, encoding: Encoding, file: Path, k: int) -> Any:
-    """Return which rows of a file are the first k."""
-    scores = model.decision_function(read_new_rows(file, encoding))
+def _held(expected: Expected | None, lists: Iterable[tuple[Any, Any]]) -> float:
+    """Return the share of lists, of scores and labels, whose hits were predicted."""
+    assert expected is not None
+    hits = [labels[_top(scores, expected.k)].sum() for scores, labels in lists]
+    return float(np.mean([expected.low <= n <= expected.high for n in hits]))
+
+
+def _top(scores: Any, k: int) -> Any:
+    """Return which rows are the first k."""
     top = np.zeros(len(scores), dtype=bool)
     top[np.argsort(-scores, kind="stable")[:k]] = True
     return top
