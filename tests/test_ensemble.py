@@ -25,17 +25,19 @@ def test_weights_are_those_of_the_greedy_selection():
     for _ in range(20):
         sums = [standardised @ (np.array(taken) + more) for more in np.eye(3)]
         taken[np.argmax([average_precision_score(labels, total) for total in sums])] += 1
-    weights = _stacked(scores, labels)
+    weights, shares = _stacked(scores, labels)
     assert_allclose(weights * scores.std(axis=0), taken)
     assert len(set(taken)) > 1
-    assert_allclose(_stacked(scores * 7, labels), weights / 7)
+    assert_allclose(shares, np.array(taken) / sum(taken))
+    assert_allclose(_stacked(scores * 7, labels)[0], weights / 7)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(400), np.full(400, np.nan), np.full(400, np.inf)])
 def test_a_member_without_an_order_has_no_weight(wrong):
     X, labels = problem()
-    assert _stacked(np.column_stack([wrong, X[:, 0]]), labels)[0] == 0
-    assert_array_equal(_stacked(np.column_stack([wrong, wrong]), labels), [1.0, 0.0])
+    assert _stacked(np.column_stack([wrong, X[:, 0]]), labels)[0][0] == 0
+    for found in _stacked(np.column_stack([wrong, wrong]), labels):
+        assert_array_equal(found, [1.0, 0.0])
 
 
 def test_scores_are_the_weighted_log_odds_of_the_members():

@@ -496,6 +496,8 @@ def test_traversal_of_trees_stays_in_bounds_and_terminates(saved_trees, tmp_path
         lambda members: [{**members[0], "weight": 1}, *members[1:]],
         lambda members: [{**members[0], "weight": float("inf")}, *members[1:]],
         lambda members: [{**members[0], "name": None}, *members[1:]],
+        lambda members: [{**members[0], "share": None}, *members[1:]],
+        lambda members: [{**members[0], "other": 1.0}, *members[1:]],
         lambda members: [
             {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}}
             for m in members

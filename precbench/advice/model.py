@@ -389,8 +389,7 @@ class Model:
         if self.members:
             described["members"] = [
                 {
-                    "name": member.name,
-                    "weight": member.weight,
+                    **{name: getattr(member, name) for name in ("name", "weight", "share")},
                     "trees": None if member.trees is None else member.trees.described,
                 }
                 for member in self.members
@@ -463,17 +462,12 @@ class Model:
         of_scaler, members = parts.pop("scaler", {}), tuple[Member, ...]()
         if "members" in described:
             members = tuple(
-                Member.from_arrays(
-                    parts.pop(f"member{i}"),
-                    trees=member["trees"],
-                    name=_checked(str, member["name"]),
-                    weight=_checked(float, member["weight"]),
-                )
+                Member.from_arrays(parts.pop(f"member{i}"), **member)
                 for i, member in enumerate(described["members"])
             )
             own = Member("")
         else:
-            own = Member.from_arrays(parts.pop("own"), trees=described.get("trees"))
+            own = Member.from_arrays(parts.pop("own"), name="", trees=described.get("trees"))
         [n_features] = {member.n_features for member in members or (own,)}
         if parts:
             raise ValueError("there are further arrays")

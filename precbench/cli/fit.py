@@ -105,7 +105,6 @@ def fit(options: FitOptions) -> None:
         held_out_quality,
         held_out_splits,
     )
-    from precbench.solvers import LinearRanker
 
     k = check_k(plain_value(options.k))
     file, save = options.file, options.save
@@ -123,8 +122,8 @@ def fit(options: FitOptions) -> None:
     is_sparse, is_mapped = issparse(X), options.fourier is not None
     solver = options.solver or ("sgd-avg" if is_sparse or is_mapped else RECOMMENDED)
     params = _params(options, solver, k)
-    is_linear = is_mapped or isinstance(make_solver(solver, {}), LinearRanker)
-    scaling = options.scaling or ("standardise" if is_linear and not is_sparse else "none")
+    is_scaled = (is_mapped or not hasattr(make_solver(solver, {}), "to_trees")) and not is_sparse
+    scaling = options.scaling or ("standardise" if is_scaled else "none")
     how: dict[str, Any] = {"solver": solver, "scaling": scaling, **params}
     if is_mapped:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}

@@ -20,6 +20,7 @@ from precbench.text import count, one_line
 if TYPE_CHECKING:
     from precbench.advice.model import Model
     from precbench.advice.quality import Quality
+    from precbench.solvers.members import Member
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
@@ -91,7 +92,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
         "columns": _columns(model),
-        "members": [f"{m.name}: weight {m.weight:.3g}" for m in model.members],
+        "members": [f"{m.name}: {m.share:.0%}" for m in _by_share(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
     }
@@ -152,6 +153,10 @@ def _column(column: Column) -> str:
     return f"{column.name}: {said}{filled}"
 
 
+def _by_share(model: "Model") -> "list[Member]":
+    return sorted(model.members, key=lambda member: -member.share)
+
+
 def _most_used(model: "Model") -> str:
     """Return the features with the largest weights, or with the most splits."""
     names = model.encoding and model.encoding.feature_names
@@ -177,7 +182,7 @@ def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None"
         "n_features": model.n_features,
         "random_features": None if features is None else len(features.offset),
         "trees": None if trees is None else len(trees.root),
-        "members": [{"name": m.name, "weight": m.weight} for m in model.members],
+        "members": [{"name": m.name, "share": m.share} for m in _by_share(model)],
         "format": model.encoding and model.encoding.format,
         "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
         **making.model_dump(),

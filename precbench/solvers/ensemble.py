@@ -126,24 +126,26 @@ class Ensemble(NonlinearRanker):
         recipes, rows = list(self._recipes(seed)), {False: X, True: features.transform(X)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
-            weights = self._weights(recipes, rows, labels, seed)
+            weights, shares = self._weights(recipes, rows, labels, seed)
         self.members_ = []
-        for recipe, weight in zip(recipes, weights, strict=True):
+        for recipe, weight, share in zip(recipes, weights, shares.tolist(), strict=True):
             if weight > 0:
                 member = recipe.fit(rows[recipe.is_mapped], labels)
                 mapping = features if recipe.is_mapped else None
-                self.members_.append(replace(member, weight=float(weight), random_features=mapping))
+                self.members_.append(
+                    replace(member, weight=float(weight), share=share, random_features=mapping)
+                )
         self.n_iter_ = len(self.members_)
         self.n_rows_seen_ += self.n_iter_ * len(labels)
         trace(self)
 
     def _weights(
         self, recipes: list[_Recipe], rows: dict[bool, Any], labels: NDArray[np.int8], seed: int
-    ) -> NDArray[np.float64]:
-        """Learn the weights of the members from the rows that they have not seen."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Learn the weights and shares of the members from rows that they have not seen."""
         n_folds = min(self.folds, *(int(np.count_nonzero(labels == sign)) for sign in (-1, 1)))
         if n_folds < 2:
-            return np.ones(len(recipes))
+            return np.ones(len(recipes)), np.full(len(recipes), 1 / len(recipes))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         scores, judged, n_pos = [], [], 0
         for fitting, held_out in folds.split(labels, labels):
@@ -186,8 +188,12 @@ class Ensemble(NonlinearRanker):
         return self.members_ if self.n_iter_ else []
 
 
-def _stacked(scores: NDArray[np.float64], labels: NDArray[np.int8]) -> NDArray[np.float64]:
+def _stacked(
+    scores: NDArray[np.float64], labels: NDArray[np.int8]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights of columns of scores that raise the average precision of their sum.
+
+    And those of standardised columns, as shares.
 
     A half of each is taken, standardised; then, `_ADDED` times, the one whose addition gives the
     best average precision.
@@ -198,7 +204,7 @@ def _stacked(scores: NDArray[np.float64], labels: NDArray[np.int8]) -> NDArray[n
     weights = np.zeros(scores.shape[1])
     if not usable.any():  # the same score for all rows, which the first member gives new ones, too
         weights[0] = 1.0
-        return weights
+        return weights, weights.copy()
     scores = scores[:, usable] / spread[usable]
     taken, total = np.full(scores.shape[1], _FIRST), _FIRST * scores.sum(axis=1)
     for _ in range(_ADDED):
@@ -207,4 +213,6 @@ def _stacked(scores: NDArray[np.float64], labels: NDArray[np.int8]) -> NDArray[n
         taken[best] += 1
         total += scores[:, best]
     weights[usable] = taken / spread[usable]
-    return weights
+    shares = np.zeros(len(weights))
+    shares[usable] = taken / taken.sum()
+    return weights, shares

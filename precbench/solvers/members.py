@@ -32,6 +32,8 @@ class Member:
     random_features : RandomFeatures or None
     weight : float, default=1.0
         Of its scores in the sum.
+    share : float, default=1.0
+        Of the sum of the weights that standardised scores have.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Member:
     trees: Trees | None = None
     random_features: RandomFeatures | None = None
     weight: float = 1.0
+    share: float = 1.0
 
     @property
     def n_features(self) -> int:
@@ -91,8 +94,7 @@ class Member:
         arrays: Mapping[str, NDArray[Any]],
         *,
         trees: Mapping[str, Any] | None,
-        name: str = "",
-        weight: float = 1.0,
+        **about: Any,
     ) -> Self:
         """Rebuild a member of an untrusted file.
 
@@ -102,8 +104,8 @@ class Member:
             As `to_arrays` gave them.
         trees : mapping or None
             See `Trees.described`.
-        name : str
-        weight : float
+        **about
+            ``name``, ``weight`` and ``share``.
 
         Returns
         -------
@@ -112,7 +114,8 @@ class Member:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If an array is missing, of another type or shape, or not finite.
+            If an array is missing, of another type or shape, or not finite, or a name or number is
+            none.
         """
         parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
         for full, array in arrays.items():
@@ -134,9 +137,12 @@ class Member:
                 raise ValueError("the random features are no numbers")
             if weights.ndim != 2 or not len(offset) == weights.shape[0] == width:
                 raise ValueError("the random features are not those of the model")
-        member = cls(name, coef, rebuilt, features, weight)
-        if not np.isfinite(weight) or member.n_features < 1:
-            raise ValueError("the weight or the number of features is none")
+        member = cls(coef=coef, trees=rebuilt, random_features=features, **about)
+        numbers = (member.weight, member.share)
+        if type(member.name) is not str or {*map(type, numbers)} != {float}:
+            raise TypeError("the member is not described as it should be")
+        if not np.isfinite(numbers).all() or member.n_features < 1:
+            raise ValueError("a weight or the number of features is none")
         return member
 
 
