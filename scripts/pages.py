@@ -73,6 +73,7 @@ def filled_in(text: str) -> str:
         "coverage": lambda: coverage.coverage_table(pd.read_csv(coverage.REFERENCE)),
         "advice": lambda: advice.figures_table(pd.read_csv(advice.REFERENCE)),
         "policies": lambda: advice.policies_table(pd.read_csv(advice.REFERENCE)),
+        "distributions": lambda: advice.distributions_table(pd.read_csv(advice.DISTRIBUTIONS)),
         "bench": bench,
         "bench-machine": lambda: f"{pd.read_csv(REFERENCE / 'bench.csv')['machine'][0]}\n",
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),

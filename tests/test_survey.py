@@ -233,7 +233,8 @@ def a_list(task, seed, hits, taken, positives=20, **columns):
             "task": task, "seed": seed, "positives": positives, "k": 10, "method": name,
             "hits": n, "recommended": name == taken, "decided": True, "p": 1.0, "floor": 0.1,
             "verdict": "rival" if name == "forest" else "best", "low": 2.0, "high": 4.0,
-            "prec": n / 10, "dcg": -n, "auc": float(name == "log"), **columns,
+            "prec": n / 10, "dcg": -n, "ap": n, "auc": float(name == "log"), "new_lists": 0.9,
+            **columns,
         }
         for name, n in hits.items()
     ]  # fmt: skip
@@ -261,6 +262,7 @@ def test_what_is_lost_by_taking_the_recommended_method_by_hand():
     assert figures["tasks, lists"] == "3, 4"
     assert figures["lists with a rival that is significantly better"] == "1"
     assert figures["printed intervals that hold the hits"] == "50.0%"
+    assert figures["new lists that keep to what was predicted"] == "90.0%"
     assert figures["tasks whose pick changes with the seed"] == "1 of 1"
     assert figures["the floor, by chance alone"] == "10.0%"
     assert "| recommended by compare | 20.8% | 12.5% | 25.0% |" in advice.policies_table(results)
@@ -304,6 +306,18 @@ def distribution_of(folder):
         return SimpleNamespace(locate_file=folder.joinpath)
 
     return distribution
+
+
+def test_lists_of_a_known_distribution_keep_to_what_was_predicted(monkeypatch):
+    """And fewer do where it was predicted of another one."""
+    monkeypatch.setattr(advice, "_LISTS", 100)
+    options = {"solvers": ["linear-svm"], "n_splits": 3}
+    found = advice.examine_distribution("linear", 0.3, **options)
+    assert found["held"] > 0.9 and found["low"] < found["hits"] < found["high"] + 1
+    expected = advice.Expected(*(found[name] for name in ("rows", "k", "hits", "low", "high")))
+    rng, labels = np.random.default_rng(0), np.arange(found["rows"]) < 0.3 * found["rows"]
+    by_chance = ((rng.random(len(labels)), labels) for _ in range(20))
+    assert advice._held(expected, by_chance) == 0
 
 
 def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):

@@ -61,6 +61,7 @@ from precbench.survey.tables import laid_out
 
 TASKS = shipped("results/reference") / "advice-tasks.csv"
 REFERENCE = shipped("results/reference") / "advice.csv"
+DISTRIBUTIONS = shipped("results/reference") / "advice-distributions.csv"
 SEEDS = (0, 1, 2)
 RIVALS = ("logistic-regression", "hist-gradient-boosting", "random-forest", "lightgbm")
 FEW = 30  # positives in training
@@ -183,7 +184,9 @@ _SIGNALS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def examine_distribution(signal: str, share: float, seed: int = 0) -> dict[str, Any]:
+def examine_distribution(
+    signal: str, share: float, seed: int = 0, **options: Any
+) -> dict[str, Any]:
     """Predict the hits of new lists of a distribution that is known, and draw them.
 
     Parameters
@@ -193,6 +196,8 @@ def examine_distribution(signal: str, share: float, seed: int = 0) -> dict[str, 
     share : float
         Of positives.
     seed : int, default=0
+    **options
+        Of `precbench.compare`.
     """
     rng = np.random.default_rng(seed)
     noisy = _SIGNALS[signal](rng.standard_normal((10**6, 5)))
@@ -204,8 +209,8 @@ def examine_distribution(signal: str, share: float, seed: int = 0) -> dict[str, 
         return X, (_SIGNALS[signal](X) + rng.standard_normal(n) > least).astype(int)
 
     X, y = rows(700)
-    solvers = ["linear-svm", "lightgbm"]  # which compare does not tune
-    choice = compare(X, y, k=0.25, solvers=solvers, random_state=seed)
+    untuned = {"solvers": ["linear-svm", "lightgbm"], **options}
+    choice = compare(X, y, k=0.25, random_state=seed, **untuned)
     model = Model.fit(X, y, choice.recommended, random_state=0)
     drawn = (rows(len(y)) for _ in range(_LISTS))
     held = _held(choice.expected, ((model.decision_function(X), y) for X, y in drawn))
@@ -281,6 +286,7 @@ def figures(results: pd.DataFrame) -> dict[str, str]:
         "printed intervals that hold the hits": (
             f"{taken['hits'].between(taken['low'], taken['high']).mean():.1%}"
         ),
+        "new lists that keep to what was predicted": f"{taken['new_lists'].mean():.1%}",
         "lists that could decide": f"{taken['decided'].mean():.1%}",
         "tasks whose pick changes with the seed": (
             f"{(several['nunique'] > 1).sum()} of {len(several)}"
@@ -329,6 +335,17 @@ def policies_table(results: pd.DataFrame) -> str:
     return laid_out(header, ([name, *row] for name, row in table.iterrows()), numbers=3)
 
 
+def distributions_table(results: pd.DataFrame) -> str:
+    """Lay out what was predicted for lists of known distributions, and how many kept to it."""
+    header = ["signal", "positive", "rows", "k", "expected hits", "95 % interval", "lists within"]
+    rows = (
+        [r.signal, f"{r.positive:.0%}", f"{r.rows}", f"{r.k}", f"{r.hits:.1f}"]
+        + [f"{r.low:.0f} to {r.high:.0f}", f"{r.held:.1%}"]
+        for r in results.itertuples()
+    )
+    return laid_out(header, rows, numbers=6)
+
+
 def lists(quick: bool) -> Iterator[tuple[Any, int]]:
     """Yield the tasks with their seeds."""
     tasks = list(pd.read_csv(TASKS, dtype=str).itertuples())
@@ -370,6 +387,12 @@ def main() -> None:
             f"hits, {taken['seconds']:.0f} s",
             flush=True,
         )
+    if options.write or not options.quick:
+        shares = [(signal, share) for signal in _SIGNALS for share in (0.05, 0.3)]
+        known = pd.DataFrame(examine_distribution(*case) for case in shares)
+        print(distributions_table(known))
+        if options.write:
+            known.to_csv(DISTRIBUTIONS, index=False, float_format="%.6g", lineterminator="\n")
     if len(results):
         print(figures_table(results), policies_table(results), sep="\n")
     if options.write:
