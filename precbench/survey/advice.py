@@ -339,8 +339,10 @@ def distributions_table(results: pd.DataFrame) -> str:
     """Lay out what was predicted for lists of known distributions, and how many kept to it."""
     header = ["signal", "positive", "rows", "k", "expected hits", "95 % interval", "lists within"]
     rows = (
-        [r.signal, f"{r.positive:.0%}", f"{r.rows}", f"{r.k}", f"{r.hits:.1f}"]
-        + [f"{r.low:.0f} to {r.high:.0f}", f"{r.held:.1%}"]
+        [
+            *(r.signal, f"{r.positive:.0%}", f"{r.rows}", f"{r.k}", f"{r.hits:.1f}"),
+            *(f"{r.low:.0f} to {r.high:.0f}", f"{r.held:.1%}"),
+        ]
         for r in results.itertuples()
     )
     return laid_out(header, rows, numbers=6)
