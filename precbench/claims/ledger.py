@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +114,27 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     list of LedgerRow
         Each claim as it is settled now or cannot be decided at all; else as it was settled before,
         unless as many runs, or the whole study, do not settle it now; else the row with more runs.
+        A row that is kept quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
-    return [row if _replaces(row, before.get(row.id, row)) else before[row.id] for row in ledger]
+    return [
+        row if _replaces(row, before.get(row.id, row)) else _kept(before[row.id], row)
+        for row in ledger
+    ]
+
+
+def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
+    # Which reading agreed, and under which deviation, only a measurement says.
+    deviation = before.deviation if before.kind == "exact" else now.deviation
+    verdict = before.verdict
+    if verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION):
+        verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
+    quoted = {"where": now.where, "printed": now.printed, "deviation": deviation}
+    return replace(before, verdict=verdict, **quoted)
 
 
 def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
-    if row.verdict.is_settled or row.verdict.is_fixed:
+    if row.verdict.is_settled or row.verdict.is_fixed or row.kind != before.kind:
         return True
     if row.kind == "bound" and row.verdict is Verdict.INCONCLUSIVE:
         return True  # by a study, which no run of fewer trials can have cut short

@@ -36,7 +36,7 @@ CUT_OFF = {"truncated": True, "deviations": ["truncated-cell"]}
         ("1.2", HALF, Verdict.REPRODUCED, "", "1.25"),
         ("1.1", HALF, Verdict.NOT_REPRODUCED, "", "1.25"),
         ("1.2", HALF | CUT_OFF, Verdict.WITH_DEVIATION, "truncated-cell", "1.25"),
-        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "", "1.25"),
+        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "truncated-cell", "1.25"),
         ("f_2", LEAST, Verdict.REPRODUCED, "", "f2"),
         ("f_1", LEAST, Verdict.WITH_DEVIATION, "half-scores", "f1"),
         ("f_3", LEAST, Verdict.NOT_REPRODUCED, "", "f2"),

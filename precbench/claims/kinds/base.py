@@ -186,7 +186,16 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger; what else is given are fields of the row."""
+        """Return the row of the ledger.
+
+        Parameters
+        ----------
+        verdict : Verdict
+        deviations : iterable of str
+            Deviations besides those of the claim, all of which every row names.
+        **other
+            Further fields of the row.
+        """
         fields: dict[str, Any] = {
             "id": self.id,
             "paper": self.paper,
@@ -194,7 +203,7 @@ class Claim(Section):
             "kind": self.kind,
             "printed": self.printed,
             "verdict": verdict,
-            "deviation": " ".join(deviations),
+            "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
         }
         return LedgerRow(**fields | other)
 

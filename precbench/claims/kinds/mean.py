@@ -227,7 +227,7 @@ def _judge_cell(
         fields["reason"] += (
             f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
         )
-        return cell.row(Verdict.NO_POWER, claim.deviations, **fields)
+        return cell.row(Verdict.NO_POWER, **fields)
     return cell.row(*claim.judged(True), **fields)
 
 

@@ -103,7 +103,7 @@ class OrderClaim(MeasuredClaim):
             return self.ledger_row(*self.judged(True), **fields)
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
-            return self.ledger_row(Verdict.NO_POWER, self.deviations, **fields)
+            return self.ledger_row(Verdict.NO_POWER, **fields)
         ahead = wins > self.chance * (wins + losses)
         return self.ledger_row(*self.judged(False, trend=ahead), **fields)
 
