@@ -129,14 +129,15 @@ def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
     verdict = before.verdict
     if verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION):
         verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
-    quoted = {"where": now.where, "printed": now.printed, "deviation": deviation}
-    return replace(before, verdict=verdict, **quoted)
+    return replace(
+        before, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
+    )
 
 
 def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
     if row.verdict.is_settled or row.verdict.is_fixed or row.kind != before.kind:
         return True
-    if row.kind == "bound" and row.verdict is Verdict.INCONCLUSIVE:
+    if row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE:
         return True  # by a study, which no run of fewer trials can have cut short
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 

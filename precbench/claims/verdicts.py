@@ -17,14 +17,17 @@ from scipy.special import stdtr, stdtrit
 from precbench.errors import InputError
 
 __all__ = [
+    "MIN_INFORMATIVE",
     "MIN_REPETITIONS",
     "MIN_SPLITS",
     "MIN_TIMED_SPLITS",
     "Placement",
     "Printed",
+    "Slope",
     "Verdict",
     "agrees",
     "beyond_all_others",
+    "fitted_slope",
     "has_spread",
     "mean_test",
     "parse_printed",
@@ -39,6 +42,8 @@ MIN_SPLITS = 20
 MIN_TIMED_SPLITS = 5
 """The number of splits over which the papers average their times."""
 LEVEL = 0.05
+MIN_INFORMATIVE = 0.5
+"""The fraction of a claim's bounds or curves that has to be able to fail: at least half."""
 
 
 class Verdict(StrEnum):
@@ -318,6 +323,41 @@ def mean_test(differences: ArrayLike) -> float:
     if error <= 1e-12 * abs(mean) or error == 0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
+
+
+class Slope(NamedTuple):
+    """A slope and the limits of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def fitted_slope(
+    x: NDArray[np.float64], values: NDArray[np.float64], level: float = LEVEL
+) -> Slope:
+    """Fit the slope of the logarithm of values, with the interval of Student.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_points,)
+        Logarithms of the sizes.
+    values : ndarray of shape (n_points,)
+        Above 0.
+    level : float, default=0.05
+        The interval fails in this fraction of cases, for independent normal errors of equal
+        spread; with fewer than three points it is unbounded.
+    """
+    n, logarithms = len(x), np.log(values)
+    centred = x - x.mean()
+    square = float(centred @ centred)
+    slope = float(centred @ logarithms) / square
+    if n < 3:
+        return Slope(slope, -np.inf, np.inf)
+    errors = logarithms - logarithms.mean() - slope * centred
+    spread = float(np.sqrt(errors @ errors / (n - 2) / square))
+    half = float(stdtrit(n - 2, 1 - level / 2)) * spread
+    return Slope(slope, slope - half, slope + half)
 
 
 def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:

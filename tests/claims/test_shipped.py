@@ -8,7 +8,6 @@ import pytest
 
 from precbench.claims import load_deviations, make_ledger
 from precbench.claims.evidence import WALL_SECONDS, Evidence
-from precbench.claims.kinds.bound import BoundClaim
 from precbench.claims.kinds.exact import ExactClaim
 from precbench.claims.kinds.fact import FactClaim
 from precbench.claims.kinds.mean import MeanClaim
@@ -61,8 +60,8 @@ def obstacle(claim, configs):
     config = configs.get(claim.config)
     if config is None:
         return f"there is no config {claim.config}"
-    if isinstance(claim, ExactClaim | BoundClaim) or isinstance(config, Study):
-        study = isinstance(config, Study) and isinstance(claim, ExactClaim | BoundClaim)
+    if claim.reads_study or isinstance(config, Study):
+        study = isinstance(config, Study) and claim.reads_study
         return "" if study else f"{claim.config} has no values of this kind"
     if lacks := set(claim.data) - {entry.name for entry in config.datasets}:
         return f"no data set {', '.join(sorted(lacks))}"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError
@@ -182,6 +183,31 @@ class Claim(Section):
                 raise InputError(f"{self.id}: {self.experiment} has no column {column}")
             chosen &= table[column].to_numpy() == wanted
         return table[chosen]
+
+    def counterparts(
+        self, table: pd.DataFrame, own: Selection, cell: Selection
+    ) -> NDArray[np.float64]:
+        """Return the value of a study that each of the values of `own` is compared with.
+
+        It equals that one in all columns but those of the two selections, or is the only one that
+        `cell` selects.
+
+        Raises
+        ------
+        InputError
+            If a value has none, or several.
+        """
+        left, right = self.selected(table, own), self.selected(table, cell)
+        if len(right) == 1 and len(left):
+            return np.full(len(left), float(right["value"].iloc[0]))
+        others = [c for c in table if c != "value" and c not in {**own, **cell}]
+        pairs = left.merge(right, on=others, suffixes=("", "_right"))
+        if pairs.empty or len(pairs) != len(left):
+            raise InputError(
+                f"{self.id}: {len(left)} values on its left, of which {len(pairs)} have a "
+                "counterpart on the right"
+            )
+        return pairs["value_right"].to_numpy(dtype=float)
 
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
