@@ -190,6 +190,13 @@ def test_claims_about_other_programs_than_the_authors_say_so(claims):
     for c in claims:
         ours = any(map(baselines.match, c.labels)) and not getattr(c, "deterministic", False)
         assert (PROGRAMS.get(c.paper) in c.deviations) == ours, c.id
+        planes = {label for label in c.labels if label.startswith("cutting-plane")}
+        if planes and ours:  # and where the minimum of its problem lies
+            assert c.minimum is not None and {c.minimum.solver} == planes, c.id
+            config = load_config(c.minimum.config)
+            assert config.name == c.minimum.study
+            at_hand = set(c.data) - {"kdd08", "ppi", "covtype"}
+            assert at_hand <= set(config.parameters["datasets"]), c.id
         found[c.paper] += ours
     assert found["kar2014"] >= 60 and found["kar2015"] >= 100 and len(found) == 4
 

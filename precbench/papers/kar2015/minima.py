@@ -1,4 +1,4 @@
-"""Where the surrogates of kar2015 have their minimum: at w = 0, if no ranking can be better.
+"""Where the surrogates have their minimum: at w = 0, if no ranking can be better.
 
 At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
 different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
@@ -6,10 +6,18 @@ and only if one of their convex combinations is 0: if the mean of the positives 
 negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives may
 be weighted too, none above 1/k. A linear programme decides it.
 
+For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
+every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at least
+k" ones, and those of the F-measure, have no true positive and any number of false ones, and the
+constant column makes their weights sum up to the number of the positives: w = 0 is the minimiser
+if and only if the mean of the positives is a mean of negatives in which none weighs more than
+1/n_pos, whatever k is. For pAUC none may weigh more than 1/ceil(beta n_neg). With exactly k ones, as (3) has
+it, k times a mean of negatives, none above 1/k, has to be n_pos times the mean of the positives.
+
 References
 ----------
 kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015, (6) and (7).
+    ICML 2015, (3), (6) and (7).
 """
 
 from typing import Annotated, Any
@@ -30,12 +38,18 @@ from precbench.topk import resolve_k
 
 __all__ = ["is_least_at_zero", "surrogate_minima"]
 
+_LEARNT = ("avg", "max")
+"""Surrogates on which SGD@k is run."""
+_PROBLEMS = ("struct", "struct, at least k", "pauc")
+"""Those of 1PMB and of the cutting plane."""
+_MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
 
 def surrogate_minima(
     datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],
+    beta: Annotated[float, Field(gt=0, le=1)],
     eta0: Annotated[list[PositiveFloat], Field(min_length=1)],
     epochs: Count,
     batch_size: Count,
@@ -49,6 +63,8 @@ def surrogate_minima(
         Scaled as their cards recommend.
     k : float
         Fraction of the positives.
+    beta : float
+        Fraction of the negatives, for pAUC.
     eta0 : list of float
         Step sizes of SGD@k.
     epochs, batch_size : int
@@ -59,8 +75,9 @@ def surrogate_minima(
     -------
     pandas.DataFrame
         ``dataset``, ``rows`` (as scaled, or of norm 1), ``surrogate``, ``quantity``, ``eta0``,
-        ``value``: for each step size the surrogate as a multiple of its value at w = 0, and
-        whether w = 0 is a minimiser (1 or 0).
+        ``value``: whether w = 0 is a minimiser (1 or 0), of avg, max, struct, struct with at least
+        k ones (and of PRBEP and the F-measure likewise) and pAUC; of avg and max also, for each
+        step size, the surrogate as a multiple of its value at w = 0.
     """
     table = []
     for name in datasets:
@@ -69,12 +86,15 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
+            for problem in _PROBLEMS:
+                least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
+                table.append([name, rows, problem, _MINIMISER, np.nan, float(least)])
             least = False
-            for surrogate in ("avg", "max"):
+            for surrogate in _LEARNT:
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
                 least = least or is_least_at_zero(X, positive, k, surrogate)
-                table.append([*labels, "w = 0 is a minimiser", np.nan, float(least)])
+                table.append([*labels, _MINIMISER, np.nan, float(least)])
                 loss = SURROGATES[surrogate]
                 zero = loss.value(np.zeros(len(positive)), positive, k)
                 for step in eta0:
@@ -102,14 +122,18 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     positive : ndarray of bool, shape (n_samples,)
         With at least k negatives.
     k : float or int
-        Fraction of the positives, or a count.
-    surrogate : {"avg", "max"}
+        Fraction of the positives, or a count; for "pauc" of the negatives.
+    surrogate : {"avg", "max", "struct", "struct, at least k", "pauc"}
     """
     from scipy.optimize import linprog
 
-    count = resolve_k(k, int(positive.sum()))
+    n_pos = int(positive.sum())
+    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
+    # The weights of the negatives: their sum, and the largest that one of them may have.
+    total = count / n_pos if surrogate == "struct" else 1.0
+    most = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     high, low = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
-    if surrogate == "avg":
+    if surrogate != "max":
         high = sparse.csc_array(high.mean(axis=1)[:, np.newaxis])
     blocks = [
         [low, -high],
@@ -117,8 +141,8 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
         [None, np.ones((1, high.shape[1]))],
     ]
     largest = 1 / min(count, high.shape[1])
-    bounds = np.repeat([[0, 1 / count], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
-    wanted = np.append(np.zeros(X.shape[1]), [1, 1])
+    bounds = np.repeat([[0, most], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
+    wanted = np.append(np.zeros(X.shape[1]), [total, 1])
     equations = sparse.block_array(blocks, format="csc")
     nothing = np.zeros(len(bounds))
     result = linprog(nothing, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm")
