@@ -287,6 +287,27 @@ def test_where_the_cutting_plane_has_its_minimum(problem, options):
     assert answers == {True, False}
 
 
+def test_what_the_cutting_plane_finds():
+    """The path ends at the last iterate, whose measure is that of the whole fit."""
+    table = smoke_table("kar2015/optima")
+    fits = table[table["iteration"].isna()].pivot(
+        index=["dataset", "problem", "C"], columns="quantity", values="value"
+    )
+    assert (fits["bound"] <= fits["minimum"]).all() and (fits["minimum"] <= 1).all()
+    converged = fits["converged"] == 1
+    assert (fits["bound"] >= 0.999 * fits["minimum"] - 1e-12)[converged].all()
+    path = table.dropna(subset="iteration").pivot(
+        index="iteration", columns="quantity", values="value"
+    )
+    first = fits.loc["counterexample", "prec@0.25", 1.0]
+    assert len(path) == first["iterations"] and path["value"].iloc[0] == 1
+    assert path["measure"].iloc[[0, -1]].tolist() == [
+        first["measure of w = 0"],
+        first["measure of the last w"],
+    ]
+    assert path["best"].iloc[-1] == first["minimum"] == path["value"].cummin().iloc[-1]
+
+
 def test_the_surrogates_at_the_learnt_weights():
     table = smoke_table("kar2015/minima")
     assert set(table["surrogate"]) == {"avg", "max", "struct", "struct, at least k", "pauc"}
