@@ -305,7 +305,7 @@ def test_what_the_cutting_plane_finds():
         first["measure of w = 0"],
         first["measure of the last w"],
     ]
-    assert path["best"].iloc[-1] == first["minimum"] == path["value"].cummin().iloc[-1]
+    assert path["best"].iloc[-1] == first["minimum"] <= path["value"].min() + 1e-12
 
 
 def test_the_surrogates_at_the_learnt_weights():
