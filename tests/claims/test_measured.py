@@ -499,6 +499,10 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     assert row.verdict == verdict and row.measured == "holds in 20 of 20, fails in 0"
     if verdict == "inconclusive":
         tells(row.reason, f"b {cut} {MIN_SPLITS} housing")
+    stop(folder, "b", cut, "tuning limit")
+    [row] = judged([order()], folder)
+    assert row.verdict is Verdict.REPRODUCED  # what was chosen converged, but the ledger says so
+    tells(row.reason, f"tuning limit {cut}")
     third = auc_of(a=better, b=worse, c=worse)
     folder = write_results(tmp_path / "c", third)
     stop(folder, "b", MIN_SPLITS)
@@ -525,9 +529,9 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
         tells(row.reason, "b 20 20 housing")
 
 
-def stop(folder, solver, n):
+def stop(folder, solver, n, by="limit"):
     """Let a limit stop a solver in the first splits."""
     table = pd.read_csv(folder / "results.csv", keep_default_na=False)
     cut = (table["solver"] == solver) & (table["split"] < n)
-    table.loc[cut, "stopped"] = "limit"
+    table.loc[cut, "stopped"] = by
     table.to_csv(folder / "results.csv", index=False)

@@ -214,7 +214,9 @@ class Claim(Section):
                 return replace(row, verdict=doubt.verdict, reason=_joined(doubt.reason, row.reason))
             claim, row = rest, rest.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {doubt.reason}"))
-        if cut := self.is_timed and [text for _, n, of, text in self._stopped(evidence) if n]:
+        for *_, text in claim._stopped(evidence, "tuning limit"):
+            row = replace(row, reason=_joined(row.reason, text))
+        if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
             holds = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
             verdict = row.verdict if holds else Verdict.INCONCLUSIVE
             bound = f"{', '.join(cut)}: a time is at least that"
@@ -253,7 +255,9 @@ class Claim(Section):
         """Whether what solvers return decides, and not only how long it took."""
         return not self.is_timed
 
-    def _stopped(self, evidence: Evidence) -> Iterator[tuple[str, int, int, str]]:
+    def _stopped(
+        self, evidence: Evidence, by: str = "limit"
+    ) -> Iterator[tuple[str, int, int, str]]:
         """Yield solvers, how many of their trials a limit stopped, of how many, and a sentence."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
@@ -263,11 +267,11 @@ class Claim(Section):
         for solver in dict.fromkeys(self.labels):
             for name in self.data:
                 try:
-                    stopped, trials = outcomes.stopped(name, solver, metric)
+                    stopped, trials = outcomes.stopped(name, solver, metric, by)
                 except MissingError:
                     continue  # nothing of it is compared
                 if stopped:
-                    text = f"a limit stopped {solver} in {stopped} of {trials} on {name}"
+                    text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
                     yield solver, stopped, trials, text
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:

@@ -137,7 +137,6 @@ class _Draws(NamedTuple):
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
-
     def _predicted(self) -> str:
         """Say where the printed value lies of the prediction interval of so many more draws."""
         error = prediction_error(self.draws.to_numpy(), self.claim.runs or 1)

@@ -178,7 +178,11 @@ def _tables_of_minima(result: Result) -> Iterator[Table]:
         result.title,
         ["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
         [
-            (*key, "yes" if least[key] else "no", *map(three_digits, numbers))
+            (
+                *key,
+                "yes" if least[key] else "no",
+                *("" if np.isnan(number) else three_digits(number) for number in numbers),
+            )
             for key, *numbers in learnt.itertuples(name=None)
         ],
         "The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0.",
