@@ -47,7 +47,7 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
         main["mean" + of].map("{:.3f}".format) + np.where(main["stopped" + of] > 0, " ‡", "")
         for of in ("", "_unit")
     ]
-    text = sides[0] + " → " + sides[1]
+    text: pd.Series = sides[0] + " → " + sides[1]
     return _of_datasets(main.assign(cell=text))
 
 
