@@ -19,7 +19,7 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems r
     rudin2009/ionosphere-labels rudin2009/housing-features rudin2009/wrong-p rudin2009/wrong-scaling \
     adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/kappa-extension kar2015/batch-extension kar2015/bounds kar2015/rates \
-    kar2015/unit-norm kar2015/minima all-solvers \
+    kar2015/unit-norm kar2015/minima kar2015/optima all-solvers \
     kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \
     kar2014/other-measures kar2014/cost gultekin/cost gultekin/fig1 gultekin/fig2 gultekin/fourier
 

@@ -33,7 +33,13 @@ from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
 from precbench.survey import advice, choice, coverage, page
-from precbench.survey.tables import laid_out, ledger_table, means_table, unit_norm_table
+from precbench.survey.tables import (
+    laid_out,
+    ledger_table,
+    means_table,
+    optima_table,
+    unit_norm_table,
+)
 from scripts import growth, reference
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
@@ -45,6 +51,7 @@ DOCS = ROOT / "docs"
 API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
+OPTIMA, CHANGED = REFERENCE / "optima.csv", REFERENCE / "changed.csv"
 PUBLIC = [
     f"precbench{module}"
     for module in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".statistics", ".data")
@@ -70,6 +77,8 @@ def filled_in(text: str) -> str:
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "deviations": deviations,
+        "optima": lambda *problems: optima_table(pd.read_csv(OPTIMA), problems),
+        "changed": changed,
         "coverage": lambda: coverage.coverage_table(pd.read_csv(coverage.REFERENCE)),
         "advice": lambda: advice.figures_table(pd.read_csv(advice.REFERENCE)),
         "policies": lambda: advice.policies_table(pd.read_csv(advice.REFERENCE)),
@@ -136,10 +145,27 @@ def shortfalls(paper: str) -> str:
     return laid_out(["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True))
 
 
+def changed() -> str:
+    """List the verdicts that the second audit changed, by reason; alike ones in one line."""
+    rows = pd.read_csv(CHANGED, keep_default_na=False)
+    groups = rows.groupby(["paper", "before", "after", "reason"], sort=False)["claim"]
+    lines = [
+        [paper, ", ".join(f"`{claim}`" for claim in claims), before, after, reason]
+        for (paper, before, after, reason), claims in groups
+    ]
+    return laid_out(["paper", "claims", "before", "after", "why"], lines)
+
+
 def deviations(paper: str) -> str:
     """List the documented deviations of a paper, with the command that shows each."""
     rows = [
-        [f"`{name}`", about.where, about.says, about.ours, f"`{about.evidence}`"]
+        [
+            f"`{name}`" + " (a reading)" * about.reading,
+            about.where,
+            about.says,
+            about.ours,
+            f"`{about.evidence}`",
+        ]
         for name, about in load_deviations().items()
         if about.paper == paper
     ]

@@ -16,6 +16,7 @@ from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
 from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.solvers import CuttingPlane, OnePMB, PerceptronAtK, SGDAtK
+from precbench.solvers.cutting_plane import TrainingRisk
 from precbench.topk import resolve_k
 from tests.helpers import run, shipped_config, smoke_table
 from tests.sentences import raises
@@ -252,8 +253,64 @@ def test_where_zero_is_a_minimiser(surrogate, k):
     assert answers == {True, False}
 
 
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("struct", {"k": 2}),
+        ("struct, at least k", {"k": 2, "at_least_k": True}),
+        ("struct, at least k", {"k": 1.0, "at_least_k": True}),
+        ("struct, at least k", {"objective": "f1"}),
+        ("pauc", {"objective": "pauc", "beta": 0.3}),
+    ],
+)
+def test_where_the_cutting_plane_has_its_minimum(problem, options):
+    """For every C, k and shift of the rows the linear programme and the solver agree."""
+    answers = set()
+    y = np.where(np.arange(24) < 6, 1, -1)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((24, 2)) + np.outer(y, [seed / 8, 0]) + seed % 3
+        k = options.get("beta", options.get("k", 1))
+        expected = is_least_at_zero(X, y > 0, k, problem)
+        for C in (1e-2, 1e2):
+            solver = CuttingPlane(C=C, tol=1e-9, **options).fit(X, y)
+            at_zero = (
+                C
+                * TrainingRisk(
+                    X, y, solver.objective, k=solver.k, beta=solver.beta, at_least=solver.at_least_k
+                )
+                .at(np.zeros(solver.best_weights_.size))
+                .risk
+            )
+            assert (solver.primal_ >= at_zero * (1 - 1e-7)) == expected, (seed, C)
+        answers.add(expected)
+    assert answers == {True, False}
+
+
+def test_what_the_cutting_plane_finds():
+    """The path ends at the last iterate, whose measure is that of the whole fit."""
+    table = smoke_table("kar2015/optima")
+    fits = table[table["iteration"].isna()].pivot(
+        index=["dataset", "problem", "C"], columns="quantity", values="value"
+    )
+    assert (fits["bound"] <= fits["minimum"]).all() and (fits["minimum"] <= 1).all()
+    converged = fits["converged"] == 1
+    assert (fits["bound"] >= 0.999 * fits["minimum"] - 1e-12)[converged].all()
+    path = table.dropna(subset="iteration").pivot(
+        index="iteration", columns="quantity", values="value"
+    )
+    first = fits.loc["counterexample", "prec@0.25", 1.0]
+    assert len(path) == first["iterations"] and path["value"].iloc[0] == 1
+    assert path["measure"].iloc[[0, -1]].tolist() == [
+        first["measure of w = 0"],
+        first["measure of the last w"],
+    ]
+    assert path["best"].iloc[-1] == first["minimum"] <= path["value"].min() + 1e-12
+
+
 def test_the_surrogates_at_the_learnt_weights():
     table = smoke_table("kar2015/minima")
+    assert set(table["surrogate"]) == {"avg", "max", "struct", "struct, at least k", "pauc"}
     least = table[table["quantity"] == "w = 0 is a minimiser"]
     assert set(least["value"]) <= {0.0, 1.0}
     learnt = table[table["quantity"] == "relative to w = 0"]

@@ -180,10 +180,23 @@ def test_eight_data_sets_can_show_a_significant_difference(tmp_path):
 
 def test_ties_with_the_best_are_marked():
     columns = {"mean": [0.9, 0.8, 0.7], "std": 0.1, "p_best": [np.nan, 0.06, 0.05]}
+    columns["stopped"] = [0, 5, 1]
     about = {"dataset": "letter", "solver": ["a", "b", "c"], "metric": tables.METRIC}
     lines = tables.means_table(pd.DataFrame(about | columns)).splitlines()[2:]
     cells = [line.split(" | ")[1].removesuffix(" |") for line in lines]
-    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈", "0.700 ± 0.100"]
+    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈ ‡", "0.700 ± 0.100 ‡"]
+
+
+def test_what_is_reproduced_under_readings_alone_counts_apart():
+    about = {"kind": "mean", "where": "", "printed": "x", "verdict": Verdict.WITH_DEVIATION}
+    deviations = ["medv-is-a-feature absolute-derivative", "medv-is-a-feature half-scores"]
+    rows = [
+        LedgerRow(id=f"rudin2009/table-5/p={p}/auc", paper="rudin2009", deviation=names, **about)
+        for p, names in zip((4, 8), deviations, strict=True)
+    ]
+    header, _, line = tables.ledger_table(rows).splitlines()
+    counts = dict(zip(header.split(" | "), line.split(" | "), strict=True))
+    assert counts[tables.READING] == counts[Verdict.WITH_DEVIATION] == "1"
 
 
 def test_a_sentence_counts_once_and_additional_claims_separately():

@@ -93,9 +93,15 @@ class Outcomes:
             raise MissingError("timed beside other trials: run it with --timing")
         return rows[WALL_SECONDS]
 
-    def stopped(self, dataset: str, solver: str) -> bool:
-        """Return whether a limit stopped at least half of the trials."""
-        return bool((self._trials(dataset, solver)["stopped"] == "limit").mean() >= 0.5)
+    def stopped(
+        self, dataset: str, solver: str, metric: str = "", by: str = "limit"
+    ) -> tuple[int, int]:
+        """Return how many trials a limit stopped, or their tuning, and of how many.
+
+        A metric chooses those points of a sweep that have it.
+        """
+        rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
+        return int((rows["stopped"] == by).sum()), len(rows)
 
     def runs(self, dataset: str, solvers: Iterable[str]) -> set[str]:
         """Return the ids of the runs that trained these solvers."""

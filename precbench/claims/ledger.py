@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,9 @@ class LedgerRow:
         Fraction of our repetitions below the printed value, in percent.
     smallest_error : float or None
         The smallest relative error of the printed value that would have been detected.
+    predicted : {"inside", "outside", ""}
+        Where a printed mean lies of the 95 % prediction interval of our repetitions, the rule of
+        CORE-Bench. It does not decide; empty where the value is no draw.
     """
 
     id: str
@@ -65,6 +68,7 @@ class LedgerRow:
     spread: str = ""
     percentile: float | None = None
     smallest_error: float | None = None
+    predicted: str = ""
 
     @property
     def place(self) -> str:
@@ -114,15 +118,30 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     list of LedgerRow
         Each claim as it is settled now or cannot be decided at all; else as it was settled before,
         unless as many runs, or the whole study, do not settle it now; else the row with more runs.
+        A row that is kept quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
-    return [row if _replaces(row, before.get(row.id, row)) else before[row.id] for row in ledger]
+    return [
+        row if _replaces(row, before.get(row.id, row)) else _kept(before[row.id], row)
+        for row in ledger
+    ]
+
+
+def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
+    # Which reading agreed, and under which deviation, only a measurement says.
+    deviation = before.deviation if before.kind == "exact" else now.deviation
+    verdict = before.verdict
+    if verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION):
+        verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
+    return replace(
+        before, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
+    )
 
 
 def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
-    if row.verdict.is_settled or row.verdict.is_fixed:
+    if row.verdict.is_settled or row.verdict.is_fixed or row.kind != before.kind:
         return True
-    if row.kind == "bound" and row.verdict is Verdict.INCONCLUSIVE:
+    if row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE:
         return True  # by a study, which no run of fewer trials can have cut short
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 

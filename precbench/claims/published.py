@@ -145,6 +145,8 @@ class Deviation(Section):
     paper, where, says, ours : str
     evidence : str
         The command that shows why.
+    reading : bool
+        Whether the text can mean it, and the printed numbers do not decide: no departure.
     """
 
     paper: str
@@ -152,6 +154,7 @@ class Deviation(Section):
     says: str
     ours: str
     evidence: str
+    reading: bool = False
 
 
 class _Published(Section):

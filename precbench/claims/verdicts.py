@@ -17,14 +17,17 @@ from scipy.special import stdtr, stdtrit
 from precbench.errors import InputError
 
 __all__ = [
+    "MIN_INFORMATIVE",
     "MIN_REPETITIONS",
     "MIN_SPLITS",
     "MIN_TIMED_SPLITS",
     "Placement",
     "Printed",
+    "Slope",
     "Verdict",
     "agrees",
     "beyond_all_others",
+    "fitted_slope",
     "has_spread",
     "mean_test",
     "parse_printed",
@@ -39,6 +42,8 @@ MIN_SPLITS = 20
 MIN_TIMED_SPLITS = 5
 """The number of splits over which the papers average their times."""
 LEVEL = 0.05
+MIN_INFORMATIVE = 0.5
+"""The fraction of a claim's bounds or curves that has to be able to fail: at least half."""
 
 
 class Verdict(StrEnum):
@@ -142,6 +147,9 @@ class Placement(NamedTuple):
     p_of_all : float
         Fraction of them of which any row lies so far out; at most `LEVEL`, the row is a different
         one.
+    p_shift : float
+        Fraction of them of which any row is shifted as a whole as far as the printed row, by the
+        mean of its standardised values. It does not decide.
     smallest_error : ndarray of shape (n_cells,)
         The smallest error of one value of the row that is detected where all others are our means.
     """
@@ -150,6 +158,7 @@ class Placement(NamedTuple):
     percentile: NDArray[np.float64]
     p: float
     p_of_all: float
+    p_shift: float
     smallest_error: NDArray[np.float64]
 
 
@@ -159,7 +168,9 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     How far out a row lies is its Mahalanobis distance from the others: differences between columns
     that were measured on the same split vary less than the values, and count for more. The scale of
     each row is that of its own repetitions, whose tails may be heavy, and one threshold for all
-    rows keeps the fraction of false alarms at 5 %, however many they are.
+    rows keeps the fraction of false alarms at 5 %, however many they are. Where columns rise and
+    fall together, that distance hardly sees a row whose values all lie on one side: the mean of
+    the standardised values does, and is told beside it.
 
     Parameters
     ----------
@@ -181,12 +192,15 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
     relative = (ours - middle) / (high - middle)
+    shifts = [_how_shifted(printed, samples) for printed, samples in rows]
+    most_shifted = np.max([each / np.quantile(each, 1 - LEVEL) for each, _ in shifts], axis=0)
     return [
         Placement(
             distance=_distance(printed, samples),
             percentile=100 * ((samples < printed) + 0.5 * (samples == printed)).mean(axis=0),
             p=_share(each[i] >= ours[i]),
             p_of_all=_share(farthest >= relative[i]),
+            p_shift=_share(most_shifted >= shifts[i][1] / np.quantile(shifts[i][0], 1 - LEVEL)),
             smallest_error=np.sqrt(limits[i]) * distances[i].unit,
         )
         for i, (printed, samples) in enumerate(rows)
@@ -230,6 +244,20 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
         each,
         np.where(fixed, 0.0, unit),
     )
+
+
+def _how_shifted(
+    printed: NDArray[np.float64], samples: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return how far the mean of the standardised values is from 0, of each and of the printed."""
+    n = len(samples)
+    away = samples - samples.mean(axis=0)
+    squares = (away**2).sum(axis=0)
+    # Each repetition against the n - 1 others, in closed form.
+    spread = np.sqrt((squares - away**2 * n / (n - 1)) / (n - 2))
+    each = np.abs((away * n / (n - 1) / spread).mean(axis=1))
+    standard = (printed - samples.mean(axis=0)) / np.sqrt(squares / (n - 1))
+    return each, float(np.abs(standard.mean()))
 
 
 def _share(as_far: NDArray[np.bool_]) -> float:
@@ -318,6 +346,41 @@ def mean_test(differences: ArrayLike) -> float:
     if error <= 1e-12 * abs(mean) or error == 0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
+
+
+class Slope(NamedTuple):
+    """A slope and the limits of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def fitted_slope(
+    x: NDArray[np.float64], values: NDArray[np.float64], level: float = LEVEL
+) -> Slope:
+    """Fit the slope of the logarithm of values, with the interval of Student.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_points,)
+        Logarithms of the sizes.
+    values : ndarray of shape (n_points,)
+        Above 0.
+    level : float, default=0.05
+        The interval fails in this fraction of cases, for independent normal errors of equal
+        spread; with fewer than three points it is unbounded.
+    """
+    n, logarithms = len(x), np.log(values)
+    centred = x - x.mean()
+    square = float(centred @ centred)
+    slope = float(centred @ logarithms) / square
+    if n < 3:
+        return Slope(slope, -np.inf, np.inf)
+    errors = logarithms - logarithms.mean() - slope * centred
+    spread = float(np.sqrt(errors @ errors / (n - 2) / square))
+    half = float(stdtrit(n - 2, 1 - level / 2)) * spread
+    return Slope(slope, slope - half, slope + half)
 
 
 def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from precbench.claims import load_claims
+from precbench.claims import load_claims, load_deviations
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.statistics import LEVEL
 
+READING = "reproduced under a reading"
 METRIC = "precision_at_k(k=0.25)"
 
 
@@ -25,13 +26,15 @@ def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: i
 def means_table(reference: pd.DataFrame) -> str:
     """Lay out prec@0.25: solvers against data sets.
 
-    The best mean is in bold; those not significantly different from it are marked.
+    The best mean is in bold; those not significantly different from it are marked, and so are
+    those of which a limit stopped the training or tuning in any split.
     """
     main = reference[reference["metric"] == METRIC]
     best = main.groupby("dataset")["mean"].max()
     text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
     bold = main["mean"] == main["dataset"].map(best)
     text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
+    text += np.where(main["stopped"] > 0, " ‡", "")
     return _of_datasets(main.assign(cell=text.where(~bold, "**" + text + "**")))
 
 
@@ -40,7 +43,11 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
     unit = others[others["experiment"] == "kar2015-unit-norm"]
     both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
     main = both[both["metric"] == METRIC]
-    text = main["mean"].map("{:.3f}".format) + " → " + main["mean_unit"].map("{:.3f}".format)
+    sides = [
+        main["mean" + of].map("{:.3f}".format) + np.where(main["stopped" + of] > 0, " ‡", "")
+        for of in ("", "_unit")
+    ]
+    text: pd.Series = sides[0] + " → " + sides[1]
     return _of_datasets(main.assign(cell=text))
 
 
@@ -54,16 +61,21 @@ def _of_datasets(cells: pd.DataFrame) -> str:
 def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     """Count the verdicts of each paper, our additional claims separately.
 
-    A sentence counts once, however many rows it takes, by the worst of its decisions.
+    A sentence counts once, however many rows it takes, by the worst of its decisions. What was
+    reproduced under readings of the text alone, where it allows several, is no departure and
+    counts apart.
     """
+    readings = {name for name, about in load_deviations().items() if about.reading}
     claims = {claim.id: claim for claim in load_claims()}
     given = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
-        given[row.paper, claim.ours, claim.counted_as].append(row.verdict)
-    verdicts = list(Verdict)
+        given[row.paper, claim.ours, claim.counted_as].append(_counted(row, readings))
+    verdicts = [str(verdict) for verdict in Verdict]
+    verdicts.insert(1, READING)
+    ranks = {verdict: i for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])}
     counts = Counter(
-        (paper, ours, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
+        (paper, ours, max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))))
         for (paper, ours, _), found in given.items()
     )
     rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
@@ -76,3 +88,31 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
         for paper, ours in sorted(rows)
     ]
     return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)
+
+
+def _counted(row: LedgerRow, readings: set[str]) -> str:
+    """Return the verdict, or that it was reproduced under readings alone."""
+    departures = set(row.deviation.split()) - readings
+    if row.verdict is Verdict.WITH_DEVIATION and not departures:
+        return READING
+    return str(row.verdict)
+
+
+def optima_table(fits: pd.DataFrame, problems: Sequence[str]) -> str:
+    """Lay out what the cutting plane finds, as `cutting_plane_minima` measures it."""
+    header = ["data", "problem", "C", "minimum", "bound", "norm, best w", "norm, last w"]
+    header += ["test: w = 0", "best w", "last w"]
+    rows = [
+        [
+            fit["dataset"],
+            fit["problem"],
+            f"{fit['C']:g}",
+            f"{fit['minimum']:.4f}" + ("" if fit["converged"] else " ‡"),
+            *(f"{fit[name]:.4f}" for name in ("bound",)),
+            *("0" if fit[f"norm of the {w} w"] == 0 else f"{fit[f'norm of the {w} w']:.3g}"
+              for w in ("best", "last")),
+            *(f"{fit[f'measure of {w}']:.3f}" for w in ("w = 0", "the best w", "the last w")),
+        ]
+        for fit in fits[fits["problem"].isin(problems)].to_dict("records")
+    ]  # fmt: skip
+    return laid_out(header, rows, numbers=8)

@@ -132,7 +132,7 @@ def claim(kind, printed, **fields):
         "config": "letter",
         "kind": kind,
     }
-    if kind not in ("exact", "bound", "statement", "consistency"):
+    if kind not in ("exact", "bound", "rate", "statement", "consistency"):
         about["dataset"] = "housing"
     if kind in ("mean", "order", "spread"):
         about["metric"] = "auc"

@@ -3,6 +3,7 @@
 import io
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pandas as pd
@@ -72,6 +73,21 @@ def test_update_gives_up_a_decision_that_as_many_runs_do_not_settle(kind, runs, 
     assert updated([absent], [decided]) == [decided]
     [change] = rewritten([undecided], [decided])
     assert change.worse
+
+
+def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
+    """The verdict of other days stands under the deviations that the claim names today."""
+    old = row_of("a", Verdict.REPRODUCED, runs=50, measured="1.01")
+    now = row_of("a", Verdict.NO_DATA, deviation="half-scores", reason="not in these results")
+    [row] = updated([now], [old])
+    assert (row.verdict, row.deviation) == (Verdict.WITH_DEVIATION, "half-scores")
+    assert (row.measured, row.runs, row.reason) == ("1.01", 50, "")
+    [row] = updated([replace(now, deviation="")], [row])
+    assert (row.verdict, row.deviation) == (Verdict.REPRODUCED, "")
+    of_another_kind = replace(now, kind="order")
+    assert updated([of_another_kind], [old]) == [of_another_kind]
+    exact = row_of("a", Verdict.WITH_DEVIATION, "exact", deviation="half-scores", runs=1)
+    assert updated([row_of("a", Verdict.NO_DATA, "exact")], [exact]) == [exact]
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)

@@ -450,3 +450,88 @@ def test_facts(tmp_path, of, printed, fields, verdict, measured):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
     [row] = judged([claim("fact", printed, of=of, **fields)], folder)
     assert (row.verdict, row.measured) == (verdict, measured)
+
+
+MINIMA = pd.DataFrame({"dataset": ["housing", "letter"], "problem": "struct", "value": [1.0, 0.0]})
+IDLE = {"solver": "b", "study": "minima", "config": "kar2015/minima", "cell": {"problem": "struct"}}
+
+
+@pytest.mark.parametrize("about", [order(minimum=IDLE), ratio(minimum=IDLE)])
+def test_nothing_rests_on_a_problem_whose_minimum_is_at_zero(tmp_path, about):
+    """What the solver returns is a point on the way to a ranking of nothing."""
+    better, worse = [0.9] * MIN_SPLITS, [0.5] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=better, b=worse), seconds=TIMED)
+    [row] = judged([about], folder, values={"minima": MINIMA})
+    assert row.verdict is Verdict.NO_POWER and row.measured and row.runs == MIN_SPLITS
+    tells(row.reason, "b w = 0 housing")
+    elsewhere = MINIMA.assign(value=0.0)
+    [row] = judged([about], folder, values={"minima": elsewhere})
+    assert row.verdict in REPRODUCED
+    for values, what in [({}, "kar2015/minima"), ({"minima": MINIMA[1:]}, "housing")]:
+        [row] = judged([about], folder, values=values)
+        assert row.verdict is Verdict.NO_DATA
+        tells(row.reason, what)
+
+
+def test_the_others_are_compared_without_it(tmp_path):
+    values = {"a": 0.7, "b": 0.9, "c": 0.6}
+    cells = auc_of(**{name: [value] * MIN_SPLITS for name, value in values.items()})
+    folder = write_results(tmp_path, cells)
+    both = claim("order", "better", better=["a"], worse=["b", "c"], minimum=IDLE)
+    consistent = claim(
+        "consistency", "steady", datasets=["housing"], metric="auc", among=["a", "b", "c"],
+        steady=["a"], unsteady=["b", "c"], minimum=IDLE, number=1,
+    )  # fmt: skip
+    for row in judged([both, consistent], folder, values={"minima": MINIMA}):
+        assert row.verdict is Verdict.REPRODUCED, row
+        tells(row.reason, "b w = 0")
+    for row in judged([both, consistent], folder, values={"minima": MINIMA.assign(value=0.0)}):
+        assert row.verdict is Verdict.NOT_REPRODUCED, row
+
+
+@pytest.mark.parametrize(("cut", "verdict"), [(9, "reproduced"), (10, "inconclusive")])
+def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
+    """Half of them are too many; of fewer the others decide."""
+    better, worse = [0.9] * MIN_SPLITS, [0.5] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=better, b=worse))
+    stop(folder, "b", cut)
+    [row] = judged([order()], folder)
+    assert row.verdict == verdict and row.measured == "holds in 20 of 20, fails in 0"
+    if verdict == "inconclusive":
+        tells(row.reason, f"b {cut} {MIN_SPLITS} housing")
+    stop(folder, "b", cut, "tuning limit")
+    [row] = judged([order()], folder)
+    assert row.verdict is Verdict.REPRODUCED  # what was chosen converged, but the ledger says so
+    tells(row.reason, f"tuning limit {cut}")
+    third = auc_of(a=better, b=worse, c=worse)
+    folder = write_results(tmp_path / "c", third)
+    stop(folder, "b", MIN_SPLITS)
+    [row] = judged([claim("order", "better", better=["a"], worse=["b", "c"])], folder)
+    assert row.verdict is Verdict.REPRODUCED
+    tells(row.reason, "b left out")
+
+
+def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
+    """So it may be too long still, and else nothing is known; to an accuracy it is none."""
+    values = [0.5] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    stop(folder, "b", MIN_SPLITS)
+    longer = order(metric=WALL_SECONDS, number=1)
+    shorter = order("b", "a", metric=WALL_SECONDS, number=2)
+    three = ratio(at_least=True, number=3)
+    hundred = ratio("100", at_least=True, number=4)
+    to_accuracy = ratio(at_least=True, within=0.1, metric="auc", number=5)
+    rows = judged([longer, shorter, three, hundred, to_accuracy], folder)
+    undecided = Verdict.INCONCLUSIVE
+    expected = [Verdict.REPRODUCED, undecided, Verdict.REPRODUCED, undecided, undecided]
+    assert [row.verdict for row in rows] == expected
+    for row in rows:
+        tells(row.reason, "b 20 20 housing")
+
+
+def stop(folder, solver, n, by="limit"):
+    """Let a limit stop a solver in the first splits."""
+    table = pd.read_csv(folder / "results.csv", keep_default_na=False)
+    cut = (table["solver"] == solver) & (table["split"] < n)
+    table.loc[cut, "stopped"] = by
+    table.to_csv(folder / "results.csv", index=False)

@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from precbench.claims import read_evidence
 from precbench.claims.kinds.exact import Reading
-from precbench.claims.verdicts import Verdict
+from precbench.claims.verdicts import Verdict, fitted_slope
 from precbench.errors import InputError
 from tests.claims.helpers import claim, judged
 from tests.sentences import raises, tells
@@ -36,7 +37,7 @@ CUT_OFF = {"truncated": True, "deviations": ["truncated-cell"]}
         ("1.2", HALF, Verdict.REPRODUCED, "", "1.25"),
         ("1.1", HALF, Verdict.NOT_REPRODUCED, "", "1.25"),
         ("1.2", HALF | CUT_OFF, Verdict.WITH_DEVIATION, "truncated-cell", "1.25"),
-        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "", "1.25"),
+        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "truncated-cell", "1.25"),
         ("f_2", LEAST, Verdict.REPRODUCED, "", "f2"),
         ("f_1", LEAST, Verdict.WITH_DEVIATION, "half-scores", "f1"),
         ("f_3", LEAST, Verdict.NOT_REPRODUCED, "", "f2"),
@@ -83,6 +84,12 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
             Verdict.REPRODUCED,
             "0.1 against 0.2",
         ),
+        (REGRET | {"open_constant": True}, Verdict.TREND_ONLY, None),
+        (
+            REGRET | {"open_constant": True, "trivial": {"quantity": "lower"}},
+            Verdict.NO_POWER,
+            None,
+        ),
         (REGRET | {"trivial": {"quantity": "w = 0"}}, Verdict.REPRODUCED, None),
         (REGRET | {"trivial": {"quantity": "lower"}}, Verdict.NO_POWER, None),
         (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 10}}, Verdict.REPRODUCED, None),
@@ -99,6 +106,131 @@ def test_values_below_others(tmp_path, fields, verdict, measured):
     evidence = read_evidence([tmp_path])
     [row] = judged([claim("bound", "below", **fields)], values=evidence.values)
     assert row.verdict == verdict and measured in (None, row.measured)
+
+
+@pytest.mark.parametrize(("telling", "verdict"), [(1, "no power"), (2, "reproduced")])
+def test_at_least_half_of_the_bounds_can_fail(telling, verdict):
+    """One of four is no evidence; two are, however far the others lie above w = 0."""
+    trivial = [3.0] * telling + [1.0] * (4 - telling)
+    table = pd.DataFrame(
+        {
+            "size": [1, 2, 3, 4] * 3,
+            "quantity": ["regret"] * 4 + ["bound"] * 4 + ["w = 0"] * 4,
+            "value": [0.5] * 4 + [2.0] * 4 + trivial,
+        }
+    )
+    fields = REGRET | {"trivial": {"quantity": "w = 0"}}
+    [row] = judged([claim("bound", "below", **fields)], values={"toy": table})
+    assert row.verdict == verdict
+    tells(row.reason, f"{telling} 4")
+
+
+def test_nothing_against_nothing():
+    """0 is no more than 0, whatever a method does; a control that is above it shows otherwise."""
+    table = CURVES.assign(value=[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+    [row] = judged([claim("bound", "below", **REGRET)], values={"toy": table})
+    assert row.verdict is Verdict.NO_POWER
+    tells(row.reason, "0")
+    controlled = REGRET | {"trivial": {"quantity": "lower"}}
+    [row] = judged([claim("bound", "below", **controlled)], values={"toy": table})
+    assert row.verdict is Verdict.REPRODUCED
+
+
+SIZES = np.array([100.0, 200, 400, 800, 1600])
+
+
+def falling(*powers, noise=0.0):
+    """Return curves that fall or grow with these powers of the sizes."""
+    rng = np.random.default_rng(0)
+    curves = [
+        pd.DataFrame(
+            {
+                "data": str(i),
+                "size": SIZES,
+                "quantity": "deviation",
+                "value": 3 * SIZES**power * np.exp(noise * rng.standard_normal(len(SIZES))),
+            }
+        )
+        for i, power in enumerate(powers)
+    ]
+    return pd.concat(curves, ignore_index=True)
+
+
+def rate(exponent=-0.5, **fields):
+    fields = {"cell": {"quantity": "deviation"}, "against": "size", "exponent": exponent} | fields
+    return claim("rate", "O(1 / sqrt(n))", **fields)
+
+
+@pytest.mark.parametrize(
+    ("powers", "noise", "fields", "verdict"),
+    [
+        ((-0.5,), 0.02, {}, "trend only"),
+        ((-0.9, -0.5), 0.02, {}, "trend only"),  # an upper bound may be loose
+        ((-0.4,), 0.01, {}, "not reproduced"),
+        ((-0.5, -0.5, -0.4), 0.01, {}, "not reproduced"),
+        ((-0.4,), 1.0, {}, "no power"),  # nor can it be told from one that does not fall
+        ((-0.5,), 0.02, {"trivial": -0.49}, "no power"),
+        ((2.0,), 0.02, {"exponent": 2}, "trend only"),
+        ((1.0,), 0.02, {"exponent": 2}, "trend only"),
+        ((2.2,), 0.02, {"exponent": 2}, "not reproduced"),
+        ((0.0,), 0.02, {"exponent": 0, "trivial": 0.5}, "trend only"),
+        ((0.3,), 0.02, {"exponent": 0, "trivial": 0.5}, "not reproduced"),
+        ((-0.5,), 0.02, {"deviations": ["half-scores"]}, "trend only"),
+    ],
+)
+def test_rates_can_fail(powers, noise, fields, verdict):
+    [row] = judged([rate(**fields)], values={"toy": falling(*powers, noise=noise)})
+    assert row.verdict == verdict, row
+    assert row.deviation == " ".join(fields.get("deviations", []))
+    assert row.runs == len(SIZES) * len(powers) and row.reason
+    if len(powers) == 1:
+        tells(row.measured, "slope")
+
+
+def test_a_rate_of_nothing_has_no_power():
+    """A curve at 0 says nothing, and neither do three of which two lie there."""
+    table = falling(-0.5, noise=0.02)
+    nothing = [table.assign(data=name, value=0.0) for name in "ab"]
+    for curves in (nothing, [table, *nothing]):
+        [row] = judged([rate()], values={"toy": pd.concat(curves)})
+        assert row.verdict is Verdict.NO_POWER and row.runs == len(SIZES) * len(curves)
+    [row] = judged([rate()], values={"toy": pd.concat([table, nothing[0]])})
+    assert row.verdict is Verdict.TREND_ONLY
+    [row] = judged([rate()], values={"toy": table[:2]})
+    assert row.verdict is Verdict.NO_POWER  # two points have a slope, but no interval
+
+
+def test_a_rate_against_the_values_of_the_stated_one():
+    """And against n log n."""
+    slow = falling(-0.25, noise=0.01)
+    stated = slow.assign(quantity="rate", value=SIZES**-0.25)
+    fields = {"cell": {"quantity": "deviation"}, "against": "size", "by": {"quantity": "rate"}}
+    about = claim("rate", "O(n^(-1/4))", **fields)
+    for power, verdict in ((-0.25, "trend only"), (-0.5, "not reproduced")):
+        of_stated = stated.assign(value=SIZES**power)
+        [row] = judged([about], values={"toy": pd.concat([slow, of_stated])})
+        assert row.verdict == verdict
+    cost = slow.assign(value=SIZES * np.log(SIZES) * np.exp([0, 0.01, -0.01, 0.02, 0]))
+    for times_log, verdict in ((True, "trend only"), (False, "not reproduced")):
+        [row] = judged([rate(1, times_log=times_log)], values={"toy": cost})
+        assert row.verdict == verdict
+    for wrong in ({"exponent": -1}, {"times_log": True}):
+        with raises(ValueError, "by"):
+            claim("rate", "O(n)", **fields, **wrong)
+    with raises(ValueError, "exponent"):
+        claim("rate", "O(n)", cell={}, against="size")
+
+
+def test_the_interval_of_a_slope_covers_it():
+    rng = np.random.default_rng(1)
+    x = np.log(SIZES)
+    covered = [
+        (found := fitted_slope(x, np.exp(1 - 0.5 * x + 0.2 * rng.standard_normal(len(x))))).low
+        <= -0.5
+        <= found.high
+        for _ in range(1000)
+    ]
+    assert 0.93 <= np.mean(covered) <= 0.97
 
 
 def study_folder(folder, values, **changes):

@@ -12,6 +12,7 @@ __all__ = ["KINDS", "Claim"]
 _BUILT_IN = {
     "exact": "ExactClaim",
     "bound": "BoundClaim",
+    "rate": "RateClaim",
     "mean": "MeanClaim",
     "spread": "SpreadClaim",
     "order": "OrderClaim",

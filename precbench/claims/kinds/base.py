@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError
@@ -14,7 +16,7 @@ from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
 from precbench.yaml.models import Section, at, refuse
 
-__all__ = ["Claim", "MeasuredClaim", "Selection", "Texts"]
+__all__ = ["Claim", "MeasuredClaim", "Minimum", "Selection", "Texts"]
 
 _Results = TypeVar("_Results")
 
@@ -26,6 +28,33 @@ ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 _DATA = ("dataset", "datasets", "or_on")
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
 """Fields that name data sets, and those that name solvers by their labels, of whatever kind."""
+
+
+class Minimum(Section):
+    """What says whether the problem of a solver has its minimum at w = 0.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    study, config : str
+        The study that knows, by the name of its experiment, and its config.
+    cell : dict
+        Selects its rows, one for each data set (``dataset``): 1 if w = 0 is a minimiser, else 0.
+    """
+
+    solver: str
+    study: str
+    config: str
+    cell: Selection
+
+
+class Doubt(NamedTuple):
+    """Why nothing may rest on what a solver returned, and the verdict where something has to."""
+
+    solver: str
+    verdict: Verdict
+    reason: str
 
 
 class Claim(Section):
@@ -56,6 +85,9 @@ class Claim(Section):
         Why no experiment decides it yet, though one could.
     ours : bool
         Whether it is an additional claim of our own about the paper's methods: counted separately.
+    minimum : Minimum or None
+        Of a solver that it compares: if its problem has its minimum at w = 0 on a data set of the
+        claim, what it returns is a point on the way to a ranking of nothing, and decides nothing.
     sentence : str
         Claims of one sentence count once: those that quote the same (`says`), or have this in
         common where the quotations differ.
@@ -74,6 +106,7 @@ class Claim(Section):
     protocol: str = ""
     untested: str = ""
     ours: bool = False
+    minimum: Minimum | None = None
     sentence: str = ""
 
     @property
@@ -164,9 +197,82 @@ class Claim(Section):
         """Yield the verdicts on all claims of this kind; a kind may judge them together."""
         for claim in claims:
             try:
-                yield claim.judge(evidence)
+                yield claim.judge_soundly(evidence)
             except MissingError as missing:
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
+
+    def judge_soundly(self, evidence: Evidence) -> LedgerRow:
+        """Judge by solvers whose results mean something; see `doubts`.
+
+        A doubtful solver is left out. If the claim is then about nothing, the verdict says why.
+        Times that a limit cut short are lower bounds: they may still be too long.
+        """
+        row, claim = self.judge(evidence), self
+        for doubt in self.doubts(evidence):
+            rest = claim.without(doubt.solver)
+            if rest is None:
+                return replace(row, verdict=doubt.verdict, reason=_joined(doubt.reason, row.reason))
+            claim, row = rest, rest.judge(evidence)
+            row = replace(row, reason=_joined(row.reason, f"left out, as {doubt.reason}"))
+        for *_, text in claim._stopped(evidence, "tuning limit"):
+            row = replace(row, reason=_joined(row.reason, text))
+        if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
+            holds = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
+            verdict = row.verdict if holds else Verdict.INCONCLUSIVE
+            bound = f"{', '.join(cut)}: a time is at least that"
+            return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
+        return row
+
+    def doubts(self, evidence: Evidence) -> list[Doubt]:
+        """Return the solvers on which nothing may rest.
+
+        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped at
+        least half of their trials on one and values are compared.
+        """
+        doubts: dict[str, Doubt] = {}
+        known = self.minimum
+        if known is not None:
+            if known.study not in evidence.values:
+                raise MissingError(f"not in these results: precbench run {known.config}")
+            rows = self.selected(evidence.values[known.study], known.cell).set_index("dataset")
+            if lacks := set(self.data) - set(rows.index):
+                raise MissingError(f"{known.study} says nothing of {', '.join(sorted(lacks))}")
+            if idle := [name for name in self.data if rows["value"][name] == 1]:
+                reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
+                doubts[known.solver] = Doubt(known.solver, Verdict.NO_POWER, reason)
+        if self.compares_values:
+            for solver, stopped, trials, text in self._stopped(evidence):
+                if 2 * stopped >= trials:
+                    doubts.setdefault(solver, Doubt(solver, Verdict.INCONCLUSIVE, text))
+        return list(doubts.values())
+
+    def without(self, solver: str) -> Self | None:
+        """Return the claim without a solver, or None if nothing is left to compare."""
+        return None
+
+    @property
+    def compares_values(self) -> bool:
+        """Whether what solvers return decides, and not only how long it took."""
+        return not self.is_timed
+
+    def _stopped(
+        self, evidence: Evidence, by: str = "limit"
+    ) -> Iterator[tuple[str, int, int, str]]:
+        """Yield solvers, how many of their trials a limit stopped, of how many, and a sentence."""
+        outcomes = evidence.outcomes.get(self.experiment)
+        if outcomes is None:
+            return
+        metric = getattr(self, "metric", "")
+        metric = "" if metric == WALL_SECONDS else metric
+        for solver in dict.fromkeys(self.labels):
+            for name in self.data:
+                try:
+                    stopped, trials = outcomes.stopped(name, solver, metric, by)
+                except MissingError:
+                    continue  # nothing of it is compared
+                if stopped:
+                    text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
+                    yield solver, stopped, trials, text
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         """Return the results of the claim's experiment."""
@@ -183,10 +289,44 @@ class Claim(Section):
             chosen &= table[column].to_numpy() == wanted
         return table[chosen]
 
+    def counterparts(
+        self, table: pd.DataFrame, own: Selection, cell: Selection
+    ) -> NDArray[np.float64]:
+        """Return the value of a study that each of the values of `own` is compared with.
+
+        It equals that one in all columns but those of the two selections, or is the only one that
+        `cell` selects.
+
+        Raises
+        ------
+        InputError
+            If a value has none, or several.
+        """
+        left, right = self.selected(table, own), self.selected(table, cell)
+        if len(right) == 1 and len(left):
+            return np.full(len(left), float(right["value"].iloc[0]))
+        others = [c for c in table if c != "value" and c not in {**own, **cell}]
+        pairs = left.merge(right, on=others, suffixes=("", "_right"))
+        if pairs.empty or len(pairs) != len(left):
+            raise InputError(
+                f"{self.id}: {len(left)} values on its left, of which {len(pairs)} have a "
+                "counterpart on the right"
+            )
+        return pairs["value_right"].to_numpy(dtype=float)
+
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger; what else is given are fields of the row."""
+        """Return the row of the ledger.
+
+        Parameters
+        ----------
+        verdict : Verdict
+        deviations : iterable of str
+            Deviations besides those of the claim, all of which every row names.
+        **other
+            Further fields of the row.
+        """
         fields: dict[str, Any] = {
             "id": self.id,
             "paper": self.paper,
@@ -194,7 +334,7 @@ class Claim(Section):
             "kind": self.kind,
             "printed": self.printed,
             "verdict": verdict,
-            "deviation": " ".join(deviations),
+            "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
         }
         return LedgerRow(**fields | other)
 
@@ -231,3 +371,7 @@ class MeasuredClaim(Claim):
     metric: str
     part: Literal["test", "training"] = "test"
     checkpoint: int | None = None
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))

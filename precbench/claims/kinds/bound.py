@@ -3,15 +3,12 @@
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 from pydantic import AliasChoices, Field
 
 from precbench.claims.evidence import Evidence
 from precbench.claims.kinds.base import Claim, Selection
 from precbench.claims.ledger import LedgerRow
-from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
+from precbench.claims.verdicts import MIN_INFORMATIVE, Verdict
 
 __all__ = ["BoundClaim"]
 
@@ -25,12 +22,14 @@ class BoundClaim(Claim):
         Select the values on the left and those on the right. A value on the left is compared with
         the one that equals it in all other columns, or with the only one on the right.
     trivial : dict or None
-        Selects in the same way the values of the trivial model w = 0, which learns nothing. A bound
-        above them holds for any method that learns; where all bounds are, they decide nothing.
+        Selects in the same way the values of what does not obey the claim: the trivial model w = 0,
+        which learns nothing, or a control. A bound above them can hardly fail; unless half of the
+        bounds or more lie below, they decide nothing. Without it, 0 against 0 decides nothing.
     factor, margin : float
         The claim is ``left <= factor * right + margin``.
     open_constant : bool
-        The paper leaves a constant open, so that a bound with our choice can be too small.
+        The paper leaves a constant open, so that a bound with our choice can be too small, and one
+        that holds is a trend only.
     """
 
     reads_study: ClassVar[bool] = True
@@ -46,8 +45,8 @@ class BoundClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge that values lie below others."""
         table = self.results_in(evidence.values)
-        left = self.selected(table, self.cell)
-        values, right = left["value"].to_numpy(), self._counterparts(table, left, self.by)
+        values = self.selected(table, self.cell)["value"].to_numpy()
+        right = self.counterparts(table, self.cell, self.by)
         bounds = self.factor * right + self.margin
         holds = values <= bounds
         measured = f"{values[0]:.4g} against {right[0]:.4g}"
@@ -60,29 +59,22 @@ class BoundClaim(Claim):
             else:
                 measured += f"excess {(values - right).min():.3g} to {(values - right).max():.3g}"
         fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
-        everywhere = bool(holds.all())
-        if not everywhere:
+        if not holds.all():
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
                 return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
-        elif self.trivial is not None:
-            decisive = int(np.sum(bounds < self._counterparts(table, left, self.trivial)))
-            if not decisive:
-                reason = "every bound lies above the value of w = 0"
-                return self.ledger_row(Verdict.NO_POWER, reason=reason, **fields)
-            fields["reason"] = f"{decisive} of the bounds lie below the value of w = 0"
-        return self.ledger_row(*self.judged(everywhere), **fields)
-
-    def _counterparts(self, table: pd.DataFrame, left: pd.DataFrame, cell: Selection) -> NDArray:
-        """Return the value that each value on the left is compared with."""
-        right = self.selected(table, cell)
-        if len(right) == 1 and len(left):
-            return np.full(len(left), float(right["value"].iloc[0]))
-        others = [c for c in table if c != "value" and c not in {**self.cell, **cell}]
-        pairs = left.merge(right, on=others, suffixes=("", "_right"))
-        if pairs.empty or len(pairs) != len(left):
-            raise InputError(
-                f"{self.id}: {len(left)} values on its left, of which {len(pairs)} have a "
-                "counterpart on the right"
-            )
-        return pairs["value_right"].to_numpy()
+            return self.ledger_row(*self.judged(False), **fields)
+        if self.trivial is None:
+            informative = (values != 0) | (right != 0)
+            said = "compare more than 0 with 0"
+        else:
+            informative = bounds < self.counterparts(table, self.cell, self.trivial)
+            said = "lie below what does not obey the claim"
+            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {said}"
+        if informative.mean() < MIN_INFORMATIVE:
+            reason = f"{informative.sum()} of {len(holds)} bounds {said}, fewer than half"
+            return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
+        if self.open_constant:
+            reason = "it holds with the constant 1, but the constant is open"
+            return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
+        return self.ledger_row(*self.judged(True), **fields)

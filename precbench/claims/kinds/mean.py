@@ -130,10 +130,18 @@ class _Draws(NamedTuple):
         """Return the row of the claim with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
+            if not self.claim.averaged and fields["runs"] > 1:
+                fields["predicted"] = self._predicted()
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
+
+    def _predicted(self) -> str:
+        """Say where the printed value lies of the prediction interval of so many more draws."""
+        error = prediction_error(self.draws.to_numpy(), self.claim.runs or 1)
+        away = abs(self.claim.scaled(self.claim.printed) - float(self.draws.mean()))
+        return "inside" if away <= error else "outside"
 
 
 def _judge_average(cell: _Draws) -> LedgerRow:
@@ -209,7 +217,8 @@ def _judge_cell(
     fields: dict[str, Any] = {
         "distance": float(placement.distance[i]),
         "percentile": float(placement.percentile[i]),
-        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
+        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}, "
+        f"as a common shift {placement.p_shift:.2g}",
     }
     if claim.logarithm:
         fields["smallest_error"] = float(np.expm1(error))
@@ -227,7 +236,7 @@ def _judge_cell(
         fields["reason"] += (
             f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
         )
-        return cell.row(Verdict.NO_POWER, claim.deviations, **fields)
+        return cell.row(Verdict.NO_POWER, **fields)
     return cell.row(*claim.judged(True), **fields)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -71,6 +71,14 @@ class OrderClaim(MeasuredClaim):
             return 0.5
         return share if self.one_draw else max(share, 0.5)
 
+    def without(self, solver: str) -> Self | None:
+        """Return the order of the others."""
+        better = tuple(name for name in self.better if name != solver)
+        worse = tuple(name for name in self.worse if name != solver)
+        if not better or not worse:
+            return None
+        return self.model_copy(update={"better": better, "worse": worse})
+
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge that one side is better, by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
@@ -103,7 +111,7 @@ class OrderClaim(MeasuredClaim):
             return self.ledger_row(*self.judged(True), **fields)
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
-            return self.ledger_row(Verdict.NO_POWER, self.deviations, **fields)
+            return self.ledger_row(Verdict.NO_POWER, **fields)
         ahead = wins > self.chance * (wins + losses)
         return self.ledger_row(*self.judged(False, trend=ahead), **fields)
 

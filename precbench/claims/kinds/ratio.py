@@ -48,6 +48,11 @@ class RatioClaim(Claim):
         return True
 
     @property
+    def compares_values(self) -> bool:
+        """Times to an accuracy depend on what was reached in the end."""
+        return self.within is not None
+
+    @property
     def is_positive(self) -> bool:
         """A ratio of times is."""
         return True
@@ -68,9 +73,6 @@ class RatioClaim(Claim):
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
             return self.ledger_row(*self.judged(True), **fields)
-        if self.at_least and outcomes.stopped(self.dataset, self.slower):
-            reason = "the slower side was stopped by the limit of the config"
-            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
         same = ratio > 1
         reason = f"the {'same' if same else 'other'} side is the faster"
         verdict = Verdict.TREND_ONLY if same else Verdict.NOT_REPRODUCED

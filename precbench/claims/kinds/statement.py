@@ -38,4 +38,4 @@ class StatementClaim(Claim):
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Say why no run can decide it."""
-        return self.ledger_row(Verdict.NOT_TESTABLE, self.deviations, reason=self.reason)
+        return self.ledger_row(Verdict.NOT_TESTABLE, reason=self.reason)

@@ -56,4 +56,4 @@ class VariationClaim(Claim):
             )
             return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
-        return self.ledger_row(Verdict.INCONCLUSIVE, self.deviations, reason=reason, **fields)
+        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)

@@ -1,6 +1,6 @@
 """Some solvers are near the best on all data sets, others fall behind on some."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pandas as pd
 
@@ -41,6 +41,14 @@ class ConsistencyClaim(Claim):
     def is_about(self, dataset: str) -> bool:
         """No single data set decides it."""
         return False
+
+    def without(self, solver: str) -> Self | None:
+        """Return the claim about the others."""
+        lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
+        rest = {n: tuple(label for label in of if label != solver) for n, of in lists.items()}
+        if not rest["unsteady"] or bool(self.steady) != bool(rest["steady"]):
+            return None
+        return self.model_copy(update=rest)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by how much solvers fall behind, by a sign test over the splits."""

@@ -1,4 +1,4 @@
-"""Where the surrogates of kar2015 have their minimum: at w = 0, if no ranking can be better.
+"""Where the surrogates have their minimum: at w = 0, if no ranking can be better.
 
 At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
 different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
@@ -6,36 +6,59 @@ and only if one of their convex combinations is 0: if the mean of the positives 
 negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives may
 be weighted too, none above 1/k. A linear programme decides it.
 
+For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
+every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at least
+k" ones, and those of the F-measure, have no true positive and any number of false ones, and the
+constant column makes their weights sum up to the number of the positives: w = 0 is the minimiser
+if and only if the mean of the positives is a mean of negatives in which none weighs more than
+1/n_pos, whatever k is. For pAUC none may weigh more than 1/ceil(beta n_neg). With exactly k ones,
+as (3) has it, k times a mean of negatives, none above 1/k, has to be n_pos times the mean of the
+positives.
+
 References
 ----------
 kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015, (6) and (7).
+    ICML 2015, (3), (6) and (7).
 """
 
-from typing import Annotated, Any
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from precbench.data import DATASETS, load_dataset
 from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.splits import split_rows
 from precbench.losses import SURROGATES
+from precbench.metrics import f1, partial_auc, precision_at_k
 from precbench.seeds import trial_seed
-from precbench.solvers import SGDAtK, as_rows, linear_scores
+from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
+from precbench.solvers.base import untraced
 from precbench.studies import Count, DatasetNames, Seed
 from precbench.topk import resolve_k
 
-__all__ = ["is_least_at_zero", "surrogate_minima"]
+__all__ = ["cutting_plane_minima", "is_least_at_zero", "surrogate_minima"]
 
+_LEARNT = ("avg", "max")
+"""Surrogates on which SGD@k is run."""
+_PROBLEMS = ("struct", "struct, at least k", "pauc")
+"""Those of 1PMB and of the cutting plane."""
+_MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
 
 def surrogate_minima(
     datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],
+    beta: Annotated[float, Field(gt=0, le=1)],
     eta0: Annotated[list[PositiveFloat], Field(min_length=1)],
     epochs: Count,
     batch_size: Count,
@@ -49,6 +72,8 @@ def surrogate_minima(
         Scaled as their cards recommend.
     k : float
         Fraction of the positives.
+    beta : float
+        Fraction of the negatives, for pAUC.
     eta0 : list of float
         Step sizes of SGD@k.
     epochs, batch_size : int
@@ -59,8 +84,9 @@ def surrogate_minima(
     -------
     pandas.DataFrame
         ``dataset``, ``rows`` (as scaled, or of norm 1), ``surrogate``, ``quantity``, ``eta0``,
-        ``value``: for each step size the surrogate as a multiple of its value at w = 0, and
-        whether w = 0 is a minimiser (1 or 0).
+        ``value``: whether w = 0 is a minimiser (1 or 0), of avg, max, struct, struct with at least
+        k ones (and of PRBEP and the F-measure likewise) and pAUC; of avg and max also, for each
+        step size, the surrogate as a multiple of its value at w = 0.
     """
     table = []
     for name in datasets:
@@ -69,12 +95,15 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
+            for problem in _PROBLEMS:
+                least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
+                table.append([name, rows, problem, _MINIMISER, np.nan, float(least)])
             least = False
-            for surrogate in ("avg", "max"):
+            for surrogate in _LEARNT:
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
                 least = least or is_least_at_zero(X, positive, k, surrogate)
-                table.append([*labels, "w = 0 is a minimiser", np.nan, float(least)])
+                table.append([*labels, _MINIMISER, np.nan, float(least)])
                 loss = SURROGATES[surrogate]
                 zero = loss.value(np.zeros(len(positive)), positive, k)
                 for step in eta0:
@@ -93,6 +122,130 @@ def surrogate_minima(
     return pd.DataFrame(table, columns=columns)
 
 
+class _Problem(NamedTuple):
+    """What the cutting plane minimises, and how its w are measured on the test rows."""
+
+    parameters: dict[str, Any]
+    measure: Callable[..., float]
+
+
+def _problem(name: str, beta: float) -> _Problem:
+    if name == "pauc":
+        return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
+    if name == "f1":
+        return _Problem({"objective": "f1"}, f1)
+    k = float(name.removeprefix("prec@"))
+    return _Problem({"k": k, "at_least_k": True}, partial(precision_at_k, k=k))
+
+
+def cutting_plane_minima(
+    datasets: DatasetNames,
+    problems: Annotated[list[str], Field(min_length=1)],
+    beta: Annotated[float, Field(gt=0, le=1)],
+    C: Annotated[list[PositiveFloat], Field(min_length=1)],
+    max_iter: Count,
+    paths: list[str],
+    seed: Seed,
+) -> pd.DataFrame:
+    """See what the cutting plane finds, and what of it is the minimum.
+
+    Parameters
+    ----------
+    datasets : list of str
+        Of each one random split, 70 % for training, scaled as its card recommends.
+    problems : list of str
+        ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for labellings of at least
+        so many ones.
+    beta : float
+        Fraction of the negatives, for pAUC.
+    C : list of float
+    max_iter : int
+    paths : list of str
+        Data sets of which every iterate of the first problem is shown.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``dataset``, ``problem``, ``C``, ``iteration``, ``quantity``, ``value``. Without an
+        iteration, of the whole fit: ``minimum`` and ``bound`` (the smallest value found, and the
+        lower bound, as multiples of the value at w = 0), ``norm of the best w``, ``norm of the
+        last w``, ``measure of the best w``, ``measure of the last w``, ``measure of w = 0`` (on
+        the test rows), ``iterations``, and ``converged`` (1 or 0). With one: ``value`` (as a
+        multiple of that at w = 0) and ``measure`` of the iterate, ``best`` and ``bound`` so far.
+    """
+    table: list[tuple[str, str, float, float, str, float]] = []
+    for name in datasets:
+        dataset = load_dataset(name)
+        parts = split_rows(dataset, "random", 0, n_splits=1, seed=trial_seed(seed, name, 0))
+        scaler = Scaler(DATASETS[name].scaling).fit(dataset.X[parts.train])
+        train, test = (
+            scaler.transform_in_place(dataset.X[rows].copy()) for rows in (parts.train, parts.test)
+        )
+        y, labels = dataset.y[parts.train], dataset.y[parts.test]
+        for problem, strength in product(problems, C):
+            about = _problem(problem, beta)
+            shown = name in paths and problem == problems[0]
+            fit = _Fit(about, test, labels)
+            solver = CuttingPlane(C=strength, max_iter=max_iter, **about.parameters)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                solver.fit(train, y, trace=fit if shown else untraced)
+            rows = [*fit.of_all(solver), *(fit.of_each(solver) if shown else ())]
+            table += [(name, problem, strength, *row) for row in rows]
+    columns = ["dataset", "problem", "C", "iteration", "quantity", "value"]
+    return pd.DataFrame(table, columns=columns)
+
+
+class _Fit:
+    """A trace that measures every iterate, and tells of the fit."""
+
+    def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
+        self._measure = problem.measure
+        self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]
+        self._measured: list[float] = []
+
+    def __call__(self, solver: CuttingPlane) -> bool:
+        if solver.n_iter_ > len(self._measured):
+            intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
+            self._measured.append(self.measure(np.append(solver.coef_, intercept)))
+        return False
+
+    def measure(self, w: NDArray[np.float64]) -> float:
+        """Measure weights, of which an intercept comes last."""
+        scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
+        return float(self._measure(self._labels, scores + sum(w[self._n :])))
+
+    def of_all(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
+        """Yield what is known in the end."""
+        zero, best = solver.primal_path_[0], solver.best_weights_
+        last = np.append(solver.coef_, getattr(solver, "intercept_", []))
+        for quantity, value in {
+            "minimum": solver.primal_ / zero,
+            "bound": solver.lower_bound_ / zero,
+            "norm of the best w": float(np.linalg.norm(best)),
+            "norm of the last w": float(np.linalg.norm(last)),
+            "measure of the best w": self.measure(best),
+            "measure of the last w": self.measure(last),
+            "measure of w = 0": self.measure(np.zeros_like(best)),
+            "iterations": float(solver.n_iter_),
+            "converged": float(solver.converged_),
+        }.items():
+            yield np.nan, quantity, value
+
+    def of_each(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
+        """Yield the path."""
+        zero = solver.primal_path_[0]
+        paths = {
+            "value": solver.primal_path_ / zero,
+            "best": solver.best_path_ / zero,
+            "bound so far": np.maximum(solver.lower_bound_path_, 0) / zero,
+            "measure": self._measured,
+        }
+        for quantity, path in paths.items():
+            yield from ((float(i), quantity, float(value)) for i, value in enumerate(path))
+
+
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
     """Return whether no w makes a surrogate smaller than w = 0 does.
 
@@ -102,14 +255,18 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     positive : ndarray of bool, shape (n_samples,)
         With at least k negatives.
     k : float or int
-        Fraction of the positives, or a count.
-    surrogate : {"avg", "max"}
+        Fraction of the positives, or a count; for "pauc" of the negatives.
+    surrogate : {"avg", "max", "struct", "struct, at least k", "pauc"}
     """
     from scipy.optimize import linprog
 
-    count = resolve_k(k, int(positive.sum()))
+    n_pos = int(positive.sum())
+    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
+    # The weights of the negatives: their sum, and the largest that one of them may have.
+    total = count / n_pos if surrogate == "struct" else 1.0
+    most = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     high, low = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
-    if surrogate == "avg":
+    if surrogate != "max":
         high = sparse.csc_array(high.mean(axis=1)[:, np.newaxis])
     blocks = [
         [low, -high],
@@ -117,8 +274,8 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
         [None, np.ones((1, high.shape[1]))],
     ]
     largest = 1 / min(count, high.shape[1])
-    bounds = np.repeat([[0, 1 / count], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
-    wanted = np.append(np.zeros(X.shape[1]), [1, 1])
+    bounds = np.repeat([[0, most], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
+    wanted = np.append(np.zeros(X.shape[1]), [total, 1])
     equations = sparse.block_array(blocks, format="csc")
     nothing = np.zeros(len(bounds))
     result = linprog(nothing, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm")

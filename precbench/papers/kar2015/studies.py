@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPENDIX_A",
+    "CUTTING_PLANE_MINIMA",
     "PRECISION_BOUNDS",
     "PRECISION_LAWS",
     "PRECISION_RATES",
@@ -177,7 +178,11 @@ def _tables_of_minima(result: Result) -> Iterator[Table]:
         result.title,
         ["data", "rows", "surrogate", _LEAST, *(f"eta0 = {step:g}" for step in learnt)],
         [
-            (*key, "yes" if least[key] else "no", *map(three_digits, numbers))
+            (
+                *key,
+                "yes" if least[key] else "no",
+                *("" if np.isnan(number) else three_digits(number) for number in numbers),
+            )
             for key, *numbers in learnt.itertuples(name=None)
         ],
         "The surrogate of all rows at the w of SGD@k, as a multiple of its value at w = 0.",
@@ -192,6 +197,59 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
         axes.set(xscale="log", yscale="log", xlabel="eta0", title=f"rows {kind}")
     figure.axes[0].set_ylabel("surrogate, relative to w = 0")
     name_curves(figure.axes[-1], 2.9)
+
+
+_FITS = {
+    "minimum": "minimum",
+    "bound": "bound",
+    "norm of the best w": "norm, best",
+    "norm of the last w": "norm, last",
+    "measure of w = 0": "test, w = 0",
+    "measure of the best w": "test, best",
+    "measure of the last w": "test, last",
+    "iterations": "iterations",
+}
+_FIT = ["dataset", "problem", "C"]
+
+
+def _tables_of_optima(result: Result) -> Iterator[Table]:
+    values = result.values[result.values["iteration"].isna()]
+    wide = values.pivot(index=_FIT, columns="quantity", values="value")
+    wide = wide.reindex(pd.MultiIndex.from_frame(values[_FIT].drop_duplicates()))
+    yield text_table(
+        result.title,
+        ["data", "problem", "C", *_FITS.values(), "converged"],
+        [
+            (dataset, problem, f"{C:g}", *map(three_digits, numbers), "yes" if converged else "no")
+            for (dataset, problem, C), *numbers, converged in wide[
+                [*_FITS, "converged"]
+            ].itertuples(name=None)
+        ],
+        "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
+        "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
+    )
+
+
+def _draw_optima(figure: "SubFigure", result: Result) -> None:
+    paths = result.values.dropna(subset="iteration")
+    strengths = list(dict.fromkeys(paths["C"]))
+    grid = figure.subplots(2, len(strengths), sharex="col", sharey="row", squeeze=False)
+    looks = solver_styles(["value", "best", "bound so far", "measure"])
+    names = {"value": "the iterate", "best": "the best so far", "bound so far": "lower bound"}
+    for column, C in enumerate(strengths):
+        of_fit = paths[paths["C"] == C]
+        above, below = grid[:, column]
+        for quantity, axes in (*((name, above) for name in names), ("measure", below)):
+            curve = of_fit[of_fit["quantity"] == quantity]
+            label = names.get(quantity, "the iterate")
+            colour = looks[quantity].color
+            axes.plot(curve["iteration"], curve["value"], color=colour, label=label)
+        above.axhline(1, color="black", linewidth=0.8)
+        above.set(title=f"{of_fit['dataset'].iloc[0]}, C = {C:g}", ylim=(0, 2))
+        below.set(xlabel="iteration")
+    grid[0, 0].set_ylabel("value, relative to w = 0")
+    grid[1, 0].set_ylabel(f"{paths['problem'].iloc[0]}, test rows")
+    grid[0, -1].legend()
 
 
 def _rate_tables(result: Result) -> Iterator[Table]:
@@ -260,6 +318,18 @@ SURROGATE_MINIMA = StudyKind(
     caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
     "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
     "was minimised.",
+)
+
+CUTTING_PLANE_MINIMA = StudyKind(
+    compute="precbench.papers.kar2015.minima:cutting_plane_minima",
+    text=("dataset", "problem", "quantity"),
+    numbers=("C", "iteration"),
+    tables=_tables_of_optima,
+    draw=_draw_optima,
+    size=(10.0, 4.6),
+    caption="Above, the value of each iterate of the cutting plane, the smallest so far and the "
+    "lower bound, as multiples of the value at w = 0, where all scores tie; below, what it "
+    "reaches on the test rows.",
 )
 
 PRECISION_BOUNDS = StudyKind(
