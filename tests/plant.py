@@ -32,7 +32,7 @@ AUDITED = 14
 """The first errors of the list are those of an audit."""
 
 _BIN = Path(sys.executable).parent
-_MAKE = ("make", "-o", "build", f"BIN={_BIN}", "JOBS=1")
+_MAKE = ("make", "-o", "build", "-o", ".venv/.dev", f"BIN={_BIN}", "JOBS=1")
 CHECKS = {
     "values": (*_MAKE, "regression"),
     "verdicts": (*_MAKE, "verdicts"),
