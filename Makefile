@@ -27,7 +27,7 @@ REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems r
 SMALL = $(addprefix top/,german ionosphere svmguide3 housing)
 SURVEY = $(SMALL) $(addprefix top/,letter magic adult ijcnn1 w8a cod-rna-2 synthetic)
 
-REGRESSION = $(addprefix regression/,top push pairs streamed mixtures trees)
+REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures trees)
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 

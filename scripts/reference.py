@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
 VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
 LEDGER = REFERENCE / "ledger.csv"
-_PARTS = ("top", "push", "pairs", "streamed", "mixtures", "trees")
+_PARTS = ("top", "options", "push", "pairs", "streamed", "mixtures", "trees")
 CONFIGS = [f"regression/{name}" for name in _PARTS]
 PUBLISHED = [
     *("rudin2009/table-3-magic", "rudin2009/table-4-ionosphere", "rudin2009/table-5-housing"),

@@ -246,6 +246,15 @@ def test_an_interval_in_the_limit_of_no_threshold():
     assert interval_at_k(y, scores, 100) == pytest.approx(expected, abs=1e-3)
 
 
+def test_an_interval_of_all_rows():
+    """No threshold is drawn: what remains is Wilson's interval of 200 draws, of which 60 hit."""
+    y, scores = np.repeat([1, -1], [60, 140]), -np.arange(200.0)
+    centre, z = (0.3 + 1.96**2 / 400) / (1 + 1.96**2 / 200), 1.96
+    half = z / (1 + z**2 / 200) * np.sqrt(0.3 * 0.7 / 200 + z**2 / (4 * 200**2))
+    expected = centre - half, centre + half
+    assert interval_at_k(y, scores, 200) == pytest.approx(expected, abs=1e-4)
+
+
 @pytest.mark.parametrize("steepness", [1, 10])
 def test_intervals_cover(steepness):
     """A steep list has nearly only positives before rank k, and few near it."""

@@ -289,6 +289,8 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
     [
         ((0.80, 0.79, 0.81), 0.01, 20, Verdict.REPRODUCED),
         ((0.80, 0.60, 0.81), 0.01, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.77, 0.80), 0.01, 20, Verdict.REPRODUCED),
+        ((0.80, 0.74, 0.80), 0.01, 20, Verdict.NOT_REPRODUCED),
         ((0.80, 0.77, 0.80), 0.2, 20, Verdict.INCONCLUSIVE),
         ((0.80, 0.80, 0.80), 0.0, 20, Verdict.REPRODUCED),
         ((0.80, 0.70, 0.80), 0.0, 20, Verdict.NOT_REPRODUCED),
