@@ -52,7 +52,7 @@ def _of_datasets(cells: pd.DataFrame) -> str:
 
 
 def ledger_table(ledger: Sequence[LedgerRow]) -> str:
-    """Count the verdicts of each paper, our additional claims separately.
+    """Count the verdicts of each paper, our additional claims and second-hand ones separately.
 
     A sentence counts once, however many rows it takes, by the worst of its decisions.
     """
@@ -60,19 +60,15 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     given = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
-        given[row.paper, claim.ours, claim.counted_as].append(row.verdict)
+        given[claim.group, claim.counted_as].append(row.verdict)
     verdicts = list(Verdict)
     counts = Counter(
-        (paper, ours, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
-        for (paper, ours, _), found in given.items()
+        (group, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
+        for (group, _), found in given.items()
     )
-    rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
+    rows = Counter(claims[row.id].group for row in ledger)
     cells = [
-        [
-            f"{paper}, additional" if ours else paper,
-            *(counts[paper, ours, verdict] for verdict in verdicts),
-            rows[paper, ours],
-        ]
-        for paper, ours in sorted(rows)
+        [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
+        for group in sorted(rows)
     ]
     return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)

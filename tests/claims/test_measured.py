@@ -12,6 +12,7 @@ from tests.claims.helpers import (
     auc_of,
     claim,
     judged,
+    mean,
     normal,
     order,
     ratio,
@@ -452,3 +453,20 @@ def test_facts(tmp_path, of, printed, fields, verdict, measured):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
     [row] = judged([claim("fact", printed, of=of, **fields)], folder)
     assert (row.verdict, row.measured) == (verdict, measured)
+
+
+@pytest.mark.parametrize(("printed", "would"), [("0.5", "reproduced"), ("0.9", "not reproduced")])
+def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed, would):
+    folder = write_results(tmp_path, auc_of(a=normal(20, 0.5)))
+    first, second = (mean(printed, runs=1, number=n, secondhand=n == 2) for n in (1, 2))
+    read, heard = judged([first, second], folder)
+    assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
+    assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
+    assert (first.group, second.group) == ("toy", "toy, second-hand")
+
+
+def test_a_printed_mean_against_values_that_are_all_0(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.0] * 20))
+    zero, other = judged([mean("0.0", runs=5), mean("0.1", runs=5, number=1)], folder)
+    assert (zero.verdict, other.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
+    assert zero.smallest_error is None

@@ -64,6 +64,15 @@ def test_the_noise_is_that_of_the_card(name):
     assert share == pytest.approx(1 / np.sqrt(1 + card.stand_in.noise**2), rel=0.03)
 
 
+def test_frequencies_of_binary_columns_fall_as_zipf_says():
+    """They go with 1 / rank, but none is above 0.9."""
+    X = generate_stand_in(DATASETS["w8a"].model_copy(update={"rows": 40_000, "positives": 99})).X
+    frequency = np.sort(np.asarray(X.mean(axis=0)).ravel())[::-1]
+    assert frequency[0] == pytest.approx(0.9, abs=0.01)
+    ranks = np.arange(4, 40)
+    assert frequency[ranks - 1] * ranks == pytest.approx(frequency[99] * 100, rel=0.15)
+
+
 @pytest.mark.parametrize("name", ["kdd08", "covtype"])
 def test_large_stand_ins_are_fast(name):
     """They take a few times as long as to draw as many numbers."""

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -17,6 +18,8 @@ from precbench.yaml.models import Section, at, refuse
 __all__ = ["Claim", "MeasuredClaim", "Selection", "Texts"]
 
 _Results = TypeVar("_Results")
+
+SECONDHAND = "printed according to another source, as the paper could not be read"
 
 Selection = dict[str, str | int | float]
 """Rows of a study's ``values.csv``: those that hold these entries in these columns."""
@@ -56,6 +59,9 @@ class Claim(Section):
         Why no experiment decides it yet, though one could.
     ours : bool
         Whether it is an additional claim of our own about the paper's methods: counted separately.
+    secondhand : bool
+        Whether the paper could not be read, and what it printed comes from another source: no
+        verdict can then be a decision, and the ledger says which one it would be.
     sentence : str
         Claims of one sentence count once: those that quote the same (`says`), or have this in
         common where the quotations differ.
@@ -74,7 +80,14 @@ class Claim(Section):
     protocol: str = ""
     untested: str = ""
     ours: bool = False
+    secondhand: bool = False
     sentence: str = ""
+
+    @property
+    def group(self) -> str:
+        """The paper, and what keeps its claims apart from those that were read in it."""
+        more = ", second-hand" if self.secondhand else ", additional" if self.ours else ""
+        return f"{self.paper}{more}"
 
     @property
     def counted_as(self) -> tuple[str, str]:
@@ -196,7 +209,12 @@ class Claim(Section):
             "verdict": verdict,
             "deviation": " ".join(deviations),
         }
-        return LedgerRow(**fields | other)
+        row = LedgerRow(**fields | other)
+        if not self.secondhand:
+            return row
+        would = "" if verdict.rank is None else f"would be {verdict}"
+        reason = "; ".join(filter(None, [would, row.reason, SECONDHAND]))
+        return replace(row, verdict=Verdict.INCONCLUSIVE if would else verdict, reason=reason)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
