@@ -257,6 +257,10 @@ def test_an_interval_of_all_rows():
     half = z / (1 + z**2 / 200) * np.sqrt(0.3 * 0.7 / 200 + z**2 / (4 * 200**2))
     expected = centre - half, centre + half
     assert interval_at_k(y, scores, 200) == pytest.approx(expected, abs=1e-4)
+    # Of the recall: none of the last 35 rows hits, which counts as 0.5 of 36.
+    size = 60 / (1 - 2 * 0.5 / 36)
+    expected = size / (size + 1.96**2), 1
+    assert interval_at_k(y, scores, 200, "recall") == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("steepness", [1, 10])

@@ -60,13 +60,13 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     given = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
-        given[claim.group, claim.counted_as].append(row.verdict)
+        given[f"{row.paper}{claim.apart}", claim.counted_as].append(row.verdict)
     verdicts = list(Verdict)
     counts = Counter(
         (group, max(found, key=lambda v: (v.rank is not None, v.rank, -verdicts.index(v))))
         for (group, _), found in given.items()
     )
-    rows = Counter(claims[row.id].group for row in ledger)
+    rows = Counter(f"{row.paper}{claims[row.id].apart}" for row in ledger)
     cells = [
         [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
         for group in sorted(rows)

@@ -462,7 +462,7 @@ def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed
     read, heard = judged([first, second], folder)
     assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
     assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
-    assert (first.group, second.group) == ("toy", "toy, second-hand")
+    assert (first.apart, second.apart) == ("", ", second-hand")
 
 
 def test_a_printed_mean_against_values_that_are_all_0(tmp_path):

@@ -175,8 +175,8 @@ def test_reference_matches_the_claims(claims, reference):
         assert (row.verdict is Verdict.NOT_TESTABLE) == statement, c.id
         assert (row.verdict is Verdict.NO_CONFIG) == bool(c.untested), c.id
         if isinstance(c, MeanClaim) and row.verdict.rank is not None:
-            assert row.runs >= (MIN_SPLITS if c.averaged else MIN_REPETITIONS)
-            assert row.percentile is not None or c.averaged
+            assert row.runs >= (MIN_REPETITIONS if c.is_one_draw else MIN_SPLITS)
+            assert row.percentile is not None or not c.is_one_draw
         if isinstance(c, OrderClaim) and row.verdict.rank is not None and not c.deterministic:
             assert row.runs >= MIN_SPLITS
 

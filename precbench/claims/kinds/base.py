@@ -84,10 +84,9 @@ class Claim(Section):
     sentence: str = ""
 
     @property
-    def group(self) -> str:
-        """The paper, and what keeps its claims apart from those that were read in it."""
-        more = ", second-hand" if self.secondhand else ", additional" if self.ours else ""
-        return f"{self.paper}{more}"
+    def apart(self) -> str:
+        """What keeps it apart from the claims that were read in the paper, after its name."""
+        return ", second-hand" if self.secondhand else ", additional" if self.ours else ""
 
     @property
     def counted_as(self) -> tuple[str, str]:
