@@ -470,3 +470,21 @@ def test_a_printed_mean_against_values_that_are_all_0(tmp_path):
     zero, other = judged([mean("0.0", runs=5), mean("0.1", runs=5, number=1)], folder)
     assert (zero.verdict, other.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
     assert zero.smallest_error is None
+
+
+def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):
+    """It would have taken longer; but what it has taken may suffice."""
+    values = [0.5] * MIN_TIMED_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    claims = [ratio(printed, at_least=True, number=i) for i, printed in enumerate(("100", "2"))]
+    assert [row.verdict for row in judged(claims, folder)] == [
+        Verdict.TREND_ONLY,
+        Verdict.REPRODUCED,
+    ]
+    table = pd.read_csv(folder / "results.csv", keep_default_na=False)
+    table["stopped"] = np.where(table["solver"] == "b", "limit", "")
+    table.to_csv(folder / "results.csv", index=False)
+    assert [row.verdict for row in judged(claims, folder)] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.REPRODUCED,
+    ]
