@@ -31,7 +31,7 @@ class _Indented(yaml.SafeDumper):
 
 
 def new_claims(
-    paper: Annotated[str, typer.Argument(help="Key of the paper, as kar2015.")],
+    paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
     place: Annotated[
         str, typer.Argument(help="Where the claim stands: table-5, or with row and column.")
     ],

@@ -207,6 +207,13 @@ def test_times_to_an_accuracy(tmp_path):
     assert row.measured == "125" and row.verdict is Verdict.REPRODUCED  # 5 s and 0.04 s
 
 
+def test_the_accuracy_is_that_of_the_worse_side(tmp_path):
+    curves = {"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])}
+    fields = {"metric": "auc", "slower": "zig", "faster": "smooth", "within": 0.01}
+    [row] = judged([claim("ratio", "200", **fields)], write_curves(tmp_path, curves))
+    assert row.measured == "200"  # 4 s, and 0.02 s to 0.44
+
+
 def test_the_value_of_untrained_weights_is_no_accuracy(tmp_path):
     """Tied scores have a pAUC of 0.5; the first plane of a cutting plane is taken at w = 0."""
     curves = {"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])}
