@@ -52,10 +52,12 @@ __all__ = [
     "lift_at_k",
     "partial_auc",
     "partial_auc_mcclish",
+    "partial_pr_auc",
     "pnorm_risk",
     "prbep",
     "precision_at_k",
     "r_max",
+    "recall_at_fpr",
     "recall_at_k",
     "roc_curve",
 ]
@@ -487,6 +489,71 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     return float(1 + (np.trapezoid(y, x) - chance) / (beta - chance)) / 2
 
 
+def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) -> float:
+    """Area under the precision-recall curve from a recall on, divided by its width.
+
+    It is the mean precision over those recalls. The precision at a recall is that of the highest
+    threshold which reaches it, so that the curve is a step function, without interpolation.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; rows with equal scores are above a threshold together.
+    recall : float, default=0.95
+        Where the area begins, in [0, 1); 0 gives ``sklearn.metrics.average_precision_score``.
+
+    Returns
+    -------
+    float
+        In (0, 1]; chance is the fraction of positives.
+
+    Raises
+    ------
+    InputError
+        If `recall` is not in [0, 1), or labels or scores are malformed.
+
+    Notes
+    -----
+    The measure of Kumar, Narasimhan, Cotter, "Implicit rate-constrained optimization of
+    non-decomposable objectives", ICML 2021, section 5.3, which leaves the interpolation open.
+    """
+    if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 <= recall < 1:
+        raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
+    positive, scores = check_ranking(y_true, y_score)
+    tp, fp, _ = _cumulative_counts(positive, scores)
+    reached = np.maximum(tp / tp[-1], float(recall))
+    steps = np.diff(reached, prepend=float(recall))
+    return float(np.dot(steps, tp / (tp + fp)) / steps.sum())
+
+
+def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
+    """Fraction of the positives above a threshold that at most a share of the negatives passes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels with exactly two distinct values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; rows with equal scores pass a threshold together.
+    beta : float
+        Largest false positive rate, in (0, 1].
+
+    Returns
+    -------
+    float
+        The largest true positive rate at such a threshold, in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If `beta` is not in (0, 1], or labels or scores are malformed.
+    """
+    fpr, tpr, _ = roc_curve(y_true, y_score)
+    return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())
+
+
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
@@ -855,6 +922,8 @@ _BUILT_IN: dict[str, MetricSpec] = {
         MetricSpec(lift_at_k, "lift@{k}", check_size=_check_size),
         MetricSpec(partial_auc, "pAUC({beta})"),
         MetricSpec(partial_auc_mcclish, "McClish pAUC({beta})"),
+        MetricSpec(partial_pr_auc, "PR-AUC (recall ≥ {recall})"),
+        MetricSpec(recall_at_fpr, "recall at FPR {beta}"),
         MetricSpec(auc, "AUC"),
         MetricSpec(prbep, "PRBEP"),
         MetricSpec(average_precision, "average precision"),

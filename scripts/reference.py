@@ -39,7 +39,8 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
 VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
 LEDGER = REFERENCE / "ledger.csv"
-CONFIGS = [f"regression/{name}" for name in ("top", "push", "pairs", "streamed", "mixtures")]
+_PARTS = ("top", "options", "push", "pairs", "streamed", "mixtures", "trees")
+CONFIGS = [f"regression/{name}" for name in _PARTS]
 PUBLISHED = [
     *("rudin2009/table-3-magic", "rudin2009/table-4-ionosphere", "rudin2009/table-5-housing"),
     *("letter", "kar2015/counterexample", "adult", "ijcnn1", "cod_rna", "w8a"),
@@ -62,8 +63,9 @@ SHARE = 0.02
 FOLLOWING = {
     *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
     *("ftrl", "logistic-regression", "linear-svm"),
+    *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"),
 }
-"""Solvers whose last bits follow BLAS, the C library or scikit-learn."""
+"""Solvers whose last bits follow BLAS, the C library or another library."""
 _SHOWN = 20
 _FORMAT = {"index": False, "lineterminator": "\n"}
 
@@ -130,6 +132,7 @@ def divisions() -> pd.DataFrame:
             if about in seen or dataset.stand_in:
                 continue
             seen.add(about)
+            trial = trial.with_features({name: of[0] for name, of in trial.candidates.items()})
             rows += [[*about, *described] for described in _parts(trial, dataset)]
         if name == CONFIGS[0]:
             rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]

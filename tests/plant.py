@@ -1,6 +1,6 @@
 """Plant errors one at a time, and see whether ``make check`` and ``make test`` find them.
 
-By hand, in some hours: ``python -m tests.plant``. Each error of tests/plants.yaml is planted in
+In some hours: ``make plants``, each week in CI. Each error of tests/plants.yaml is planted in
 a copy of the tree, which holds the results of the tree as it is; trials whose records come from
 other code run again (``--rerun changed-code``). The check goes from its cheapest part to the
 dearest and ends where the error is found; then, for the errors that it has not found (``--all``:
@@ -31,8 +31,11 @@ TABLE = ROOT / "results" / "reference" / "planted.csv"
 AUDITED = 14
 """The first errors of the list are those of an audit."""
 
+MOST_UNSEEN = 2
+"""So many errors may be found by nothing."""
+
 _BIN = Path(sys.executable).parent
-_MAKE = ("make", "-o", "build", f"BIN={_BIN}", "JOBS=1")
+_MAKE = ("make", "-o", "build", "-o", ".venv/.dev", f"BIN={_BIN}", "JOBS=1")
 CHECKS = {
     "values": (*_MAKE, "regression"),
     "verdicts": (*_MAKE, "verdicts"),
@@ -47,12 +50,16 @@ _RECORDS = shutil.ignore_patterns("trials", "figures")
 
 
 class Plant(NamedTuple):
-    """An error: what stands in a file in place of a text that occurs in it once."""
+    """An error: what stands in a file in place of a text that occurs in it once.
+
+    The tests begin with those of `test`, a file of tests/, if it is given.
+    """
 
     name: str
     file: str
     old: str
     new: str
+    test: str = ""
 
     def text(self, root: Path) -> str:
         """Return the file with the error."""
@@ -118,12 +125,13 @@ class Copy:
             if words:
                 raise RuntimeError(words)
 
-    def first_failure(self, file: str) -> str:
+    def first_failure(self, plant: Plant) -> str:
         """Run the tests until one fails: those named after the module, then by its mentions."""
-        name = Path(file).stem
+        name, first = Path(plant.file).stem, self.tree / "tests" / plant.test
 
-        def unlikely(path: Path) -> tuple[bool, int]:
-            return name not in path.stem, -path.read_text(encoding="utf-8").count(name)
+        def unlikely(path: Path) -> tuple[bool, bool, int]:
+            mentions = path.read_text(encoding="utf-8").count(name)
+            return path != first, name not in path.stem, -mentions
 
         for path in sorted(sorted((self.tree / "tests").rglob("test_*.py")), key=unlikely):
             tests = str(path.relative_to(self.tree))
@@ -145,7 +153,7 @@ def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -
         copy.build(plant.file)
         copy.restore()
         for part in parts:
-            found = copy.first_failure(plant.file) if part == TEST else copy.run(*CHECKS[part])
+            found = copy.first_failure(plant) if part == TEST else copy.run(*CHECKS[part])
             known[part] = found
             yield f"{part} finds {'it' if found else 'nothing'}"
             if found:
@@ -193,6 +201,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=[*CHECKS, TEST], default=[*CHECKS, TEST])
     parser.add_argument("--all", action="store_true", help="test what the check has found, too")
     parser.add_argument("--write", action="store_true", help="write the table; plant nothing")
+    parser.add_argument("--strict", action="store_true", help="fail if an error is not found")
     arguments = parser.parse_args()
     noted = arguments.folder / "outcomes.json"
     outcomes = json.loads(noted.read_text()) if noted.exists() else {}
@@ -209,6 +218,9 @@ def main() -> None:
             for text in examine(plant, copy, known, parts):
                 noted.write_text(json.dumps(outcomes, indent=1))
                 print(f"{plant.name}: {text}", flush=True)
+    unseen = [name for name, known in outcomes.items() if known and not any(known.values())]
+    if arguments.strict and len(unseen) > MOST_UNSEEN:
+        sys.exit("\n".join(["found by nothing:", *unseen]))
 
 
 if __name__ == "__main__":

@@ -25,10 +25,12 @@ from precbench.metrics import (
     lift_at_k,
     partial_auc,
     partial_auc_mcclish,
+    partial_pr_auc,
     pnorm_risk,
     prbep,
     precision_at_k,
     r_max,
+    recall_at_fpr,
     recall_at_k,
     roc_curve,
 )
@@ -43,6 +45,8 @@ PARAMS = {
     "lift_at_k": {"k": "50 %"},
     "partial_auc": {"beta": 0.3},
     "partial_auc_mcclish": {"beta": 0.3},
+    "partial_pr_auc": {"recall": 0.6},
+    "recall_at_fpr": {"beta": 0.3},
     "auc": {},
     "average_precision": {},
     "prbep": {},
@@ -246,6 +250,19 @@ def test_an_interval_in_the_limit_of_no_threshold():
     centre, half = (0.25 + 1.96**2 / 200) / (1 + 1.96**2 / 100), 0.0828
     expected = centre - half, centre + half
     assert interval_at_k(y, scores, 100) == pytest.approx(expected, abs=1e-3)
+
+
+def test_an_interval_of_all_rows():
+    """No threshold is drawn: what remains is Wilson's interval of 200 draws, of which 60 hit."""
+    y, scores = np.repeat([1, -1], [60, 140]), -np.arange(200.0)
+    centre, z = (0.3 + 1.96**2 / 400) / (1 + 1.96**2 / 200), 1.96
+    half = z / (1 + z**2 / 200) * np.sqrt(0.3 * 0.7 / 200 + z**2 / (4 * 200**2))
+    expected = centre - half, centre + half
+    assert interval_at_k(y, scores, 200) == pytest.approx(expected, abs=1e-4)
+    # Of the recall: none of the last 35 rows hits, which counts as 0.5 of 36.
+    size = 60 / (1 - 2 * 0.5 / 36)
+    expected = size / (size + 1.96**2), 1
+    assert interval_at_k(y, scores, 200, "recall") == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("steepness", [1, 10])
@@ -530,7 +547,50 @@ def test_malformed_input_is_rejected(name, y, scores, message):
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish])
+@given(rankings(), st.sampled_from([0, Fraction(1, 3), Fraction(1, 2), Fraction(19, 20)]))
+def test_partial_pr_auc_is_the_mean_precision_from_a_recall_on(ranking, start):
+    """Each positive covers its share of the recalls, as far as these lie beyond the start."""
+    y, scores = ranking
+    n_pos, area = np.sum(y > 0), Fraction(0)
+    for j in range(1, n_pos + 1):
+        lowest = np.sort(scores[y > 0])[::-1][j - 1]
+        above = scores >= lowest
+        precision = Fraction(int(np.sum(above & (y > 0))), int(above.sum()))
+        left, right = max(Fraction(j - 1, int(n_pos)), start), Fraction(j, int(n_pos))
+        area += max(right - left, 0) * precision
+    expected = area / (1 - start)
+    assert partial_pr_auc(y, scores, float(start)) == pytest.approx(float(expected))
+    whole = sklearn.metrics.average_precision_score(y > 0, scores)
+    assert partial_pr_auc(y, scores, 0) == pytest.approx(whole)
+
+
+@pytest.mark.parametrize("recall", [-0.1, 1, 1.5, True, "half", math.nan])
+def test_an_invalid_recall_is_rejected(recall):
+    with raises(InputError, "recall"):
+        partial_pr_auc([1, 0], [1.0, 2.0], recall)
+
+
+@given(rankings(), st.sampled_from([0.001, 0.1, 0.25, 0.5, 1.0]))
+def test_recall_at_fpr_is_the_best_of_all_thresholds(ranking, beta):
+    y, scores = ranking
+    found = [0.0]
+    for threshold in scores:
+        above = scores >= threshold
+        if np.sum(above & (y < 0)) <= Fraction(beta) * int(np.sum(y < 0)):
+            found.append(np.sum(above & (y > 0)) / np.sum(y > 0))
+    assert recall_at_fpr(y, scores, beta) == max(found)
+
+
+def test_recall_at_fpr_counts_a_rate_that_rounding_exceeds():
+    y, scores = [1, *[-1] * 10, 1], -np.arange(12.0)
+    assert recall_at_fpr(y, scores, 0.7) == 0.5
+    y = [-1, -1, -1, 1, *[-1] * 7]
+    assert 3 / 10 <= 0.3 and recall_at_fpr(y, -np.arange(11.0), 0.1 + 0.2) == 1
+    assert recall_at_fpr(y, -np.arange(11.0), 0.3) == 1
+    assert recall_at_fpr(y, -np.arange(11.0), 0.29) == 0
+
+
+@pytest.mark.parametrize("metric", [partial_auc, partial_auc_mcclish, recall_at_fpr])
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, math.nan, True, "0.1"])
 def test_invalid_beta_is_rejected(metric, beta):
     with raises(InputError, "beta"):

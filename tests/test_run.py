@@ -1096,6 +1096,7 @@ def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
         return prepared[-1]
 
     monkeypatch.setattr(worker, "training", counted)
+    monkeypatch.setattr(worker, "_prepared", [])  # of no other test
     data, found = plan.datasets["mine"], {}
     for place, n_prepared in (("shared", 4), ("alone", 4 + 8)):  # with and without tuning, 2 splits
         store = Store(tmp_path / place)

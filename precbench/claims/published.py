@@ -7,7 +7,7 @@ it have in common; ``for`` repeats either for each combination of values, whose 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,7 +22,7 @@ from pydantic import (
 
 from precbench.claims.kinds import KINDS, Claim
 from precbench.locations import shipped
-from precbench.yaml.document import Document, Keys, load
+from precbench.yaml.document import Document, Keys, load, parse
 from precbench.yaml.models import (
     Items,
     Name,
@@ -35,7 +35,15 @@ from precbench.yaml.models import (
     validated,
 )
 
-__all__ = ["DEVIATIONS", "SUFFIX", "Deviation", "load_claims", "load_deviations", "read_claims"]
+__all__ = [
+    "DEVIATIONS",
+    "SUFFIX",
+    "Deviation",
+    "load_claims",
+    "load_deviations",
+    "parse_claims",
+    "read_claims",
+]
 
 SUFFIX = ".published.yaml"
 """After the name of a config."""
@@ -185,7 +193,8 @@ def load_claims() -> list[Claim]:
     """
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
-    return _read({path: path.relative_to(folder).as_posix() for path in paths})
+    names = (path.relative_to(folder).as_posix().removesuffix(SUFFIX) for path in paths)
+    return _checked((load(path), name) for path, name in zip(paths, names, strict=True))
 
 
 def read_claims(path: Path) -> list[Claim]:
@@ -196,17 +205,27 @@ def read_claims(path: Path) -> list[Claim]:
     InputError
         As `load_claims`.
     """
-    return _read({path: path.name})
+    return _checked([(load(path), path.name.removesuffix(SUFFIX))])
 
 
-def _read(files: Mapping[Path, str]) -> list[Claim]:
-    """Read files, each with its name in the folder of the configs."""
+def parse_claims(text: str, file: str, config: str) -> list[Claim]:
+    """Read claims from the text of such a file, whose name the mistakes show.
+
+    Raises
+    ------
+    InputError
+        As `load_claims`.
+    """
+    return _checked([(parse(text, file), config)])
+
+
+def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
+    """Read the claims of documents, each with the name of its config."""
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
-    for path, name in files.items():
-        document = load(path)
+    for document, name in documents:
         problems: list[Problem] = []
-        for keys, claim in _claims_of(document, name.removesuffix(SUFFIX)):
+        for keys, claim in _claims_of(document, name):
             if claim.id in claims:
                 problems += at(keys, [f"a second claim with the id {claim.id}"])
             for deviation in claim.all_deviations():

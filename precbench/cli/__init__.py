@@ -51,6 +51,12 @@ class _Data(LazyGroup):
     }
 
 
+class _Claims(LazyGroup):
+    listed: ClassVar = {
+        "new": ("claims:new_claims", "Write a printed number or table as claims."),
+    }
+
+
 app = typer.Typer(
     cls=_Precbench,
     no_args_is_help=True,
@@ -63,6 +69,11 @@ app.add_typer(
     typer.Typer(cls=_Data, no_args_is_help=True),
     name="data",
     help="Fetch, add, verify, inspect and clean up data sets.",
+)
+app.add_typer(
+    typer.Typer(cls=_Claims, no_args_is_help=True),
+    name="claims",
+    help="Write down what a paper printed.",
 )
 
 

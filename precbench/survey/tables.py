@@ -59,7 +59,7 @@ def _of_datasets(cells: pd.DataFrame) -> str:
 
 
 def ledger_table(ledger: Sequence[LedgerRow]) -> str:
-    """Count the verdicts of each paper, our additional claims separately.
+    """Count the verdicts of each paper, our additional claims and second-hand ones separately.
 
     A sentence counts once, however many rows it takes, by the worst of its decisions. What was
     reproduced under readings of the text alone, where it allows several, is no departure and
@@ -70,22 +70,18 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     given = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
-        given[row.paper, claim.ours, claim.counted_as].append(_counted(row, readings))
+        given[f"{row.paper}{claim.apart}", claim.counted_as].append(_counted(row, readings))
     verdicts = [str(verdict) for verdict in Verdict]
     verdicts.insert(1, READING)
     ranks = {verdict: i for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])}
     counts = Counter(
-        (paper, ours, max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))))
-        for (paper, ours, _), found in given.items()
+        (group, max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))))
+        for (group, _), found in given.items()
     )
-    rows = Counter((row.paper, claims[row.id].ours) for row in ledger)
+    rows = Counter(f"{row.paper}{claims[row.id].apart}" for row in ledger)
     cells = [
-        [
-            f"{paper}, additional" if ours else paper,
-            *(counts[paper, ours, verdict] for verdict in verdicts),
-            rows[paper, ours],
-        ]
-        for paper, ours in sorted(rows)
+        [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
+        for group in sorted(rows)
     ]
     return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)
 

@@ -12,6 +12,7 @@ from tests.claims.helpers import (
     auc_of,
     claim,
     judged,
+    mean,
     normal,
     order,
     ratio,
@@ -206,6 +207,13 @@ def test_times_to_an_accuracy(tmp_path):
     assert row.measured == "125" and row.verdict is Verdict.REPRODUCED  # 5 s and 0.04 s
 
 
+def test_the_accuracy_is_that_of_the_worse_side(tmp_path):
+    curves = {"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])}
+    fields = {"metric": "auc", "slower": "zig", "faster": "smooth", "within": 0.01}
+    [row] = judged([claim("ratio", "200", **fields)], write_curves(tmp_path, curves))
+    assert row.measured == "200"  # 4 s, and 0.02 s to 0.44
+
+
 def test_the_value_of_untrained_weights_is_no_accuracy(tmp_path):
     """Tied scores have a pAUC of 0.5; the first plane of a cutting plane is taken at w = 0."""
     curves = {"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])}
@@ -289,6 +297,8 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
     [
         ((0.80, 0.79, 0.81), 0.01, 20, Verdict.REPRODUCED),
         ((0.80, 0.60, 0.81), 0.01, 20, Verdict.NOT_REPRODUCED),
+        ((0.80, 0.77, 0.80), 0.01, 20, Verdict.REPRODUCED),
+        ((0.80, 0.74, 0.80), 0.01, 20, Verdict.NOT_REPRODUCED),
         ((0.80, 0.77, 0.80), 0.2, 20, Verdict.INCONCLUSIVE),
         ((0.80, 0.80, 0.80), 0.0, 20, Verdict.REPRODUCED),
         ((0.80, 0.70, 0.80), 0.0, 20, Verdict.NOT_REPRODUCED),
@@ -535,3 +545,38 @@ def stop(folder, solver, n, by="limit"):
     cut = (table["solver"] == solver) & (table["split"] < n)
     table.loc[cut, "stopped"] = by
     table.to_csv(folder / "results.csv", index=False)
+
+
+@pytest.mark.parametrize(("printed", "would"), [("0.5", "reproduced"), ("0.9", "not reproduced")])
+def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed, would):
+    folder = write_results(tmp_path, auc_of(a=normal(20, 0.5)))
+    first, second = (mean(printed, runs=1, number=n, secondhand=n == 2) for n in (1, 2))
+    read, heard = judged([first, second], folder)
+    assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
+    assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
+    assert (first.apart, second.apart) == ("", ", second-hand")
+
+
+def test_a_printed_mean_against_values_that_are_all_0(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=[0.0] * 20))
+    zero, other = judged([mean("0.0", runs=5), mean("0.1", runs=5, number=1)], folder)
+    assert (zero.verdict, other.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
+    assert zero.smallest_error is None
+
+
+def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):
+    """It would have taken longer; but what it has taken may suffice."""
+    values = [0.5] * MIN_TIMED_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
+    claims = [ratio(printed, at_least=True, number=i) for i, printed in enumerate(("100", "2"))]
+    assert [row.verdict for row in judged(claims, folder)] == [
+        Verdict.TREND_ONLY,
+        Verdict.REPRODUCED,
+    ]
+    table = pd.read_csv(folder / "results.csv", keep_default_na=False)
+    table["stopped"] = np.where(table["solver"] == "b", "limit", "")
+    table.to_csv(folder / "results.csv", index=False)
+    assert [row.verdict for row in judged(claims, folder)] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.REPRODUCED,
+    ]

@@ -210,6 +210,29 @@ def test_ppi(tmp_path):
         parse(card, [tmp_path / "a", tmp_path / "b"])
 
 
+def test_kdd08(tmp_path):
+    """The patient is the fifth of the columns beside the label, which are all different here."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 117))
+    patients = [40, 7, 40, 12, 7, 7]
+    labels = [-1, 1, -1, -1, 1, -1]
+    info = np.column_stack([labels, *np.arange(18).reshape(3, 6), patients, np.zeros((6, 2))])
+    np.savetxt(tmp_path / "Features.txt", X, fmt="%.17g")
+    np.savetxt(tmp_path / "Info.txt", info, fmt="%d")
+    card = DATASETS["kdd08"].model_copy(update={"rows": 6, "positives": 2})
+    arrays = parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
+    assert np.array_equal(arrays.X, X)
+    assert arrays.y.tolist() == labels
+    assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
+
+    np.savetxt(tmp_path / "Info.txt", info[:-1], fmt="%d")
+    with raises(InputError, "6 5"):
+        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
+    np.savetxt(tmp_path / "Info.txt", info[:, :4], fmt="%d")
+    with raises(InputError, "patient"):
+        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
+
+
 def test_covtype(tmp_path):
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.integers(0, 3000, (50, 54)), np.arange(50) % 7 + 1])

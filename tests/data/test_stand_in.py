@@ -49,6 +49,30 @@ def test_labels_are_linear_with_noise(name):
     assert 0.4 < np.mean(y[top] > 0) <= 1.0
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "w8a"])  # 300 features: slow
+def test_the_noise_is_that_of_the_card(name):
+    """The signal has unit variance, and noise takes its share of the correlation with the label."""
+    card, seen = DATASETS[name], {}
+    for noise in (0.0, card.stand_in.noise):
+        changes = {"rows": 20_000, "positives": 10_000}
+        changes["stand_in"] = card.stand_in.model_copy(update={"noise": noise})
+        X, y, _, _ = generate_stand_in(card.model_copy(update=changes))
+        X = X.toarray() if issparse(X) else X
+        X = X - X.mean(axis=0)
+        seen[noise] = np.corrcoef(X @ np.linalg.lstsq(X, y, rcond=None)[0], y)[0, 1]
+    share = seen[card.stand_in.noise] / seen[0.0]
+    assert share == pytest.approx(1 / np.sqrt(1 + card.stand_in.noise**2), rel=0.03)
+
+
+def test_frequencies_of_binary_columns_fall_as_zipf_says():
+    """They go with 1 / rank, but none is above 0.9."""
+    X = generate_stand_in(DATASETS["w8a"].model_copy(update={"rows": 40_000, "positives": 99})).X
+    frequency = np.sort(np.asarray(X.mean(axis=0)).ravel())[::-1]
+    assert frequency[0] == pytest.approx(0.9, abs=0.01)
+    ranks = np.arange(4, 40)
+    assert frequency[ranks - 1] * ranks == pytest.approx(frequency[99] * 100, rel=0.15)
+
+
 @pytest.mark.parametrize("name", ["kdd08", "covtype"])
 def test_large_stand_ins_are_fast(name):
     """They take a few times as long as to draw as many numbers."""

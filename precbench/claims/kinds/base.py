@@ -20,6 +20,8 @@ __all__ = ["Claim", "MeasuredClaim", "Minimum", "Selection", "Texts"]
 
 _Results = TypeVar("_Results")
 
+SECONDHAND = "printed according to another source, as the paper could not be read"
+
 Selection = dict[str, str | int | float]
 """Rows of a study's ``values.csv``: those that hold these entries in these columns."""
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -88,6 +90,9 @@ class Claim(Section):
     minimum : Minimum or None
         Of a solver that it compares: if its problem has its minimum at w = 0 on a data set of the
         claim, what it returns is a point on the way to a ranking of nothing, and decides nothing.
+    secondhand : bool
+        Whether the paper could not be read, and what it printed comes from another source: no
+        verdict can then be a decision, and the ledger says which one it would be.
     sentence : str
         Claims of one sentence count once: those that quote the same (`says`), or have this in
         common where the quotations differ.
@@ -107,7 +112,13 @@ class Claim(Section):
     untested: str = ""
     ours: bool = False
     minimum: Minimum | None = None
+    secondhand: bool = False
     sentence: str = ""
+
+    @property
+    def apart(self) -> str:
+        """What keeps it apart from the claims that were read in the paper, after its name."""
+        return ", second-hand" if self.secondhand else ", additional" if self.ours else ""
 
     @property
     def counted_as(self) -> tuple[str, str]:
@@ -336,7 +347,12 @@ class Claim(Section):
             "verdict": verdict,
             "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
         }
-        return LedgerRow(**fields | other)
+        row = LedgerRow(**fields | other)
+        if not self.secondhand:
+            return row
+        would = "" if verdict.rank is None else f"would be {verdict}"
+        reason = "; ".join(filter(None, [would, row.reason, SECONDHAND]))
+        return replace(row, verdict=Verdict.INCONCLUSIVE if would else verdict, reason=reason)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()

@@ -163,7 +163,8 @@ def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:
     if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
         return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
     mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
-    fields: dict[str, Any] = {"measured": f"{mean:.6g}", "smallest_error": error / abs(mean)}
+    fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
+    fields["smallest_error"] = error / abs(mean) if mean else None  # there is none relative to 0
     if abs(claim.scaled(claim.printed) - mean) <= error:
         return cell.row(*claim.judged(True), **fields)
     trend, side = _trend(cell, evidence)

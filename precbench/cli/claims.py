@@ -1,0 +1,166 @@
+"""``precbench claims``."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from precbench.claims import Claim
+from precbench.claims.published import SUFFIX, parse_claims
+from precbench.cli import completion
+from precbench.cli.options import Json
+from precbench.errors import InputError
+from precbench.experiment import Experiment, load_config
+from precbench.files import write_whole
+from precbench.text import count
+from precbench.yaml.document import parse
+from precbench.yaml.models import unknown
+
+_ENTRY = "the new entry"
+
+
+class _Indented(yaml.SafeDumper):
+    """Indents lists, as the files of claims do."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Never leave it out."""
+        super().increase_indent(flow, False)
+
+
+def new_claims(
+    paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
+    place: Annotated[
+        str, typer.Argument(help="Where the claim stands: table-5, or with row and column.")
+    ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of the claim, or of all cells."),
+    ] = None,
+    config: Annotated[
+        str,
+        typer.Option(help="Config whose results decide.", autocompletion=completion.configs),
+    ] = ...,  # type: ignore[assignment]
+    printed: Annotated[str, typer.Option(help="The number or words, as printed.")] = "",
+    table: Annotated[
+        Path | None,
+        typer.Option("--csv", help="The printed table, with names of its columns and rows."),
+    ] = None,
+    columns: Annotated[str, typer.Option(help="Field that the columns name.")] = "solver",
+    rows: Annotated[str, typer.Option(help="Field that the rows name.")] = "metric",
+    to: Annotated[Path | None, typer.Option(help=f"File NAME{SUFFIX} that gets the entry.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a printed number, or a whole table, as an entry of a file of claims.
+
+    The digits stay as printed. The entry is checked as `precbench validate` does, and its solvers,
+    data sets and metrics are looked up in the config. It is printed unless a file gets it.
+
+    \b
+    Examples:
+      precbench claims new kar2015 section-6/avg --printed 0.55 --config letter \\
+          dataset=letter solver=sgd-avg metric=auc runs=5
+      precbench claims new kar2015 table-9 --csv table-9.csv --config letter \\
+          dataset=letter --to letter-9.published.yaml
+    """
+    experiment = load_config(config)
+    common = {"kind": "mean", **dict(_field(text) for text in fields or [])}
+    where = place.partition("/")[0].replace("-", " ").capitalize()
+    entry: dict[str, Any]
+    if table is None:
+        key = "claims"
+        entry = {"id": place, "where": where, "kind": common.pop("kind"), "printed": printed}
+        entry |= common
+    else:
+        key = "tables"
+        entry = {"id": place, "where": where, "kind": common.pop("kind"), "common": common}
+        entry |= _cells(table, columns, rows)
+    head = {"paper": paper, "experiment": experiment.name}
+    alone = _as_yaml({**head, key: [entry]})
+    claims = parse_claims(alone, _ENTRY, config)
+    if isinstance(experiment, Experiment):
+        _refuse_strangers(claims, experiment)
+    if to is not None:
+        _add(to, head, key, entry, config)
+    if as_json:
+        file = None if to is None else str(to)
+        print(json.dumps({"ids": [claim.id for claim in claims], "entry": entry, "file": file}))
+    elif to is None:
+        print(alone, end="")
+    else:
+        print(f"{to}: {count(len(claims), 'claim')} more")
+
+
+def _add(to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str) -> None:
+    """Write an entry into a file, new or not."""
+    if not to.name.endswith(SUFFIX):
+        raise InputError(f"{to}: files of claims are called NAME{SUFFIX}")
+    whole = _joined(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
+    parse_claims(whole, str(to), config)
+    write_whole({to: whole})
+
+
+def _field(text: str) -> tuple[str, Any]:
+    name, is_field, value = text.partition("=")
+    if not is_field:
+        raise InputError(f"{text!r} is no field; give it as FIELD=VALUE")
+    return name, parse(f"value: {value}", text).data["value"]
+
+
+def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
+    """Read a table whose first row and column hold names."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(stream) if any(line)]
+    if len(lines) < 2 or len(lines[0]) < 2:
+        raise InputError(f"{path}: no table with names in its first row and column, and cells")
+    _, *header = lines[0]
+    return {
+        "columns": {name: {columns: name} for name in header},
+        "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in lines[1:]},
+    }
+
+
+def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
+    """Refuse what the config does not have: its results could not decide the claim."""
+    known = {
+        "data set": [dataset.name for dataset in experiment.datasets],
+        "solver": experiment.solvers,
+        "metric": [metric.label for metric in experiment.metrics],
+    }
+    wrong = []
+    for claim in claims:
+        metric = getattr(claim, "metric", "")
+        named = {"data set": claim.data, "solver": claim.labels, "metric": filter(None, [metric])}
+        for what, names in named.items():
+            for name in names:
+                wrong += unknown(f"{what} of {experiment.name}", name, known[what])
+    if wrong:
+        raise InputError("\n".join(f"{_ENTRY}: {text}" for text in dict.fromkeys(wrong)))
+
+
+def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
+    """Return a file of claims with one more entry, and all that it has, comments included."""
+    text = path.read_text(encoding="utf-8")
+    found = parse(text, str(path)).data or {}
+    for name, value in head.items():
+        if found.get(name) != value:
+            raise InputError(f"{path}: holds claims with {name}: {found.get(name)}, not {value}")
+    more = _as_yaml([entry])
+    indented = "".join(f"  {line}" for line in more.splitlines(keepends=True))
+    before, is_there, after = f"\n{text}".partition(f"\n{key}:\n")
+    if not is_there:
+        return f"{text.rstrip()}\n{key}:\n{indented}"
+    return f"{before}{is_there}{indented}{after}".removeprefix("\n")
+
+
+def _as_yaml(data: Any) -> str:
+    return yaml.dump(
+        data,
+        Dumper=_Indented,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+        default_flow_style=None,
+    )

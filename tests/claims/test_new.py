@@ -1,0 +1,92 @@
+"""``precbench claims new``."""
+
+import json
+
+import pytest
+
+from precbench.claims.published import read_claims
+from tests.helpers import invoke
+from tests.sentences import refused
+
+ONE = ["dataset=letter", "solver=sgd-avg", "metric=precision_at_k(k=0.25)", "runs=5"]
+TABLE = """,sgd-avg,sgd-max
+precision_at_k(k=0.25),68.60,54.4
+auc,95.1,94.80
+"""
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text(TABLE)
+    return tmp_path
+
+
+def new(*arguments):
+    result = invoke("claims", "new", "kar2015", *arguments, "--config", "letter")
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_a_number_keeps_its_digits(desk):
+    shown = new("section-6/avg", *ONE, "--printed", "0.550")
+    (desk / "letter.published.yaml").write_text(shown)
+    [claim] = read_claims(desk / "letter.published.yaml")
+    assert claim.id == "kar2015/section-6/avg" and claim.where == "Section 6"
+    assert claim.printed == "0.550" and claim.runs == 5
+    assert claim.experiment == claim.config == "letter"
+    about = json.loads(new("section-6/avg", *ONE, "--printed", "0.550", "--json"))
+    assert about["ids"] == [claim.id] and about["file"] is None
+    assert about["entry"]["printed"] == "0.550"
+
+
+def test_a_table_and_more_claims_come_into_one_file(desk):
+    (desk / "x.published.yaml").write_text(
+        "# A comment.\npaper: kar2015\nexperiment: letter\nclaims:\n  # Another.\n"
+        "  - {id: section-1/a, where: x, kind: statement, printed: y, reason: z}\n"
+    )
+    new("table-9", "dataset=letter", "power_of_ten=-2", "--csv", "table.csv",
+        "--to", "x.published.yaml")  # fmt: skip
+    said = new("section-6/rows", "kind=fact", "dataset=letter", "of=rows", "--printed", "20,000",
+               "--to", "x.published.yaml")  # fmt: skip
+    assert said == "x.published.yaml: 1 claim more\n"
+    text = (desk / "x.published.yaml").read_text()
+    assert text.startswith("# A comment.\n") and "  # Another.\n" in text
+    claims = {claim.id: claim for claim in read_claims(desk / "x.published.yaml")}
+    assert len(claims) == 6 and "kar2015/section-1/a" in claims
+    assert claims["kar2015/section-6/rows"].printed == "20,000"
+    cell = claims["kar2015/table-9/sgd-max/auc"]
+    assert (cell.printed, cell.solver, cell.metric) == ("94.80", "sgd-max", "auc")
+    assert cell.power_of_ten == -2 and cell.first_printed == "95.1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["table-1/x", "--printed", "1", *ONE, "solver=sgd-av"], "'sgd-av' 'sgd-avg'"),
+        (["table-1/x", "--printed", "1", *ONE, "dataset=leter"], "'leter' 'letter'"),
+        (["table-1/x", "--printed", "1", *ONE, "metric=ac"], "'ac'"),
+        (["table-1/x", "--printed", "1", *ONE, "beta=1"], "claims[0].beta"),
+        (["table-1/x", *ONE], "printed"),
+        (["table-1/x", "--printed", "1", "letter"], "'letter'"),
+        (["table-1", "--csv", "short.csv", "dataset=letter"], "short.csv"),
+        (["table-1", "--csv", "ragged.csv", "dataset=letter"], "auc 1 2"),
+        (["table-1/x", "--printed", "1", *ONE, "--to", "x.yaml"], "x.yaml"),
+        (["table-1/x", "--printed", "1", *ONE, "--to", "other.published.yaml"],
+         "other.published.yaml rudin2009 kar2015"),
+    ],
+)  # fmt: skip
+def test_mistakes(desk, arguments, what):
+    (desk / "short.csv").write_text("auc\n")
+    (desk / "ragged.csv").write_text(",sgd-avg,sgd-max\nauc,1\n")
+    (desk / "other.published.yaml").write_text("paper: rudin2009\nexperiment: letter\n")
+    refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], what)
+    assert (desk / "other.published.yaml").read_text().count("\n") == 2
+
+
+def test_an_entry_that_is_there_is_not_written_again(desk):
+    arguments = ["section-6/avg", *ONE, "--printed", "0.550", "--to", "x.published.yaml"]
+    new(*arguments)
+    text = (desk / "x.published.yaml").read_text()
+    refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], "kar2015/section-6/avg")
+    assert (desk / "x.published.yaml").read_text() == text
