@@ -604,6 +604,41 @@ def test_invalid_options_of_fit(files, changes, what):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_the_command_that_is_told_reads_the_table(files, table, command):
+    """Whatever is wrong with it: given as it is told, it runs."""
+    messy = table.assign(
+        doors=["2", "3", "4", "5more"] * 75,
+        seen="31/05/2024",
+        **{"two words": ["x, y", "it's"] * 150},
+    ).assign(id=[f"c{i}" for i in range(300)])
+    messy = messy.drop(columns="patient").rename(columns={"city": "a,b"})
+    messy.to_csv("mine.csv", index=False)
+    given = ["--solver", "logistic-regression", "--splits", "1", "--save", "top.npz"]
+    result = invoke(command, "mine.csv", *given, *(["--k", "10"] if command == "compare" else []))
+    assert result.exit_code == 2
+    *problems, last = result.stderr.splitlines()
+    assert len(problems) == 8
+    names("\n".join(problems), "churned yes 'id' 4 'a,b' 'two words' 'doors' 'seen'")
+    words = shlex.split(last.partition(": ")[2])
+    assert words[0] == "precbench"
+    succeed(*words[1:])
+    encoding = Model.load("top.npz").encoding
+    assert [column.name for column in encoding.columns] == [
+        "a",
+        "b",
+        "c",
+        "a,b",
+        "doors",
+        "two words",
+    ]
+
+    changes = {**TABLE_OPTIONS, "missing": "error", "save": "top.npz"}
+    line = refused(["fit", "mine.csv", *as_options(changes | {"groups": "id"}), "--drop", "seen"])
+    words = shlex.split(line.rpartition(": ")[2])
+    assert "--missing" in words and "--categorical" in words
+
+
 BAD_FILES = [
     ("none.csv", None, "none.csv"),
     ("bad.xlsx", b"x", "'.xlsx'"),

@@ -21,8 +21,9 @@ from sklearn.utils import check_X_y
 from precbench.advice.model import Model
 from precbench.advice.quality import Quality
 from precbench.data import Dataset
-from precbench.data.own.encoding import Encoding, Missing, is_table, listed
-from precbench.data.own.read import Categorical, read_own_file
+from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
+from precbench.data.own.problems import listed
+from precbench.data.own.read import read_own_file
 from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
@@ -223,8 +224,8 @@ def compare(
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
         Numbers, or dates as text: train on the past, test on the latest rows.
-    categorical : {"error", "one-hot"}
-        Treatment of text columns of a frame.
+    categorical : {"error", "one-hot"} or sequence of str
+        Treatment of text in a frame, or its columns of categories, be they text or numbers.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, optional

@@ -19,9 +19,10 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.impute import SimpleImputer
 
 from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
+from precbench.data.own.problems import TableError
 from precbench.data.own.read import _check_header, read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError
-from tests.sentences import raises
+from tests.sentences import mistakes, names, raises
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
@@ -255,6 +256,89 @@ def test_invalid_tables(tmp_path, text, options, what):
     assert "\n" not in str(caught.value)
 
 
+MIXED = ["2", "3", "4", "5more"] * 10
+
+
+@given(st.permutations(range(len(MIXED))), st.integers(0, 40))
+def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_text):
+    """A column of digits, of digits and text, of text: alike from each first row."""
+    texts = np.array(["Oslo"] * n_text + [str(i % 3) for i in range(40 - n_text)], dtype=object)
+    for values in (np.array(MIXED, dtype=object), texts):
+        for categorical in ("error", "one-hot", ["x"]):
+            learnt = []
+            for some in (values, values[list(order)]):
+                table = pd.DataFrame({"x": some})
+                try:
+                    learnt.append(learn_columns(table, ["x"], categorical, "error", "t"))
+                except TableError as error:
+                    learnt.append((error.kind, error.remedies))
+            assert learnt[0] == learnt[1]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_columns_named_as_categories(tmp_path, suffix):
+    """Digits, also beside missing values, and mixed values; the same in new rows of any format."""
+    table = pd.DataFrame({"zip": [7, 12, None, 7], "doors": MIXED[:4], "ok": [1, 2, 3, 4]})
+    options = {"label": "y", "categorical": ["zip, doors"], "missing": "most-frequent"}
+    if suffix == ".parquet":
+        table.assign(y=[0, 1, 0, 1]).to_parquet(path := tmp_path / "own.parquet")
+    else:
+        whole = table.assign(zip=["007", "12", None, "007"], y=[0, 1, 0, 1])
+        WRITERS[suffix](whole, path := tmp_path / f"own{suffix}")
+    dataset, encoding = read_own_file(path, **options)
+    zips, doors = (column.categories for column in encoding.columns[:2])
+    assert zips == (("12", "7") if suffix == ".parquet" else ("007", "12"))
+    assert doors == ("2", "3", "4", "5more")
+    assert read_new_rows(path, encoding).tolist() == dataset.X.tolist()
+    if suffix == ".parquet":
+        assert encoding.encode(table.iloc[[0]].astype({"zip": int})).tolist() == [
+            [0, 1, 1, 0, 0, 0, 1]
+        ]
+        dates = {"zip": pd.to_datetime(["2024-01-01"] * 4)}
+        table.assign(**dates, y=[0, 1, 0, 1]).to_parquet(path)
+        with raises(InputError, "'zip'"):
+            read_own_file(path, **options)
+
+
+def test_columns_named_as_numbers_and_ids(tmp_path):
+    path = csv(tmp_path, "id,x,z,y\na,1,1,0\nb,2,2,1\nc,2,1,0\n")
+    dataset, encoding = read_own_file(path, label="y", id=["id"], numeric=["x,z"])
+    assert encoding.feature_names == ("x", "z") and dataset.X.shape == (3, 2)
+    for options, what in [
+        ({"id": ["x"], "drop": ["id"]}, "'x' 2 3 groups"),
+        ({"id": ["idd"], "drop": ["id"]}, "'idd' 'id'"),
+        ({"numeric": ["id"], "id": []}, "'id' 1 'a'"),
+        ({"categorical": ["x"], "numeric": ["x"]}, "'x'"),
+        ({"categorical": ["onehot"]}, "'onehot'"),
+        ({"numeric": ["zz"]}, "numeric 'zz' 'z'"),
+    ]:
+        with raises(InputError, what):
+            read_own_file(path, **{"label": "y", "id": ["id"]} | options)
+
+
+def test_all_problems_of_a_table_are_told_at_once(tmp_path):
+    lines = [f"{i},{'ab'[i % 2]},{'uv'[i % 2]},{MIXED[i % 4]},{i}" for i in range(40)]
+    text = "\n".join(["n,city,plan,doors,x", *lines, ",,u,3,inf", "9,a,u,3,4"]) + "\n"
+    path = csv(tmp_path, text)
+    found = mistakes(lambda: read_own_file(path, groups="patient", time="x"))
+    assert found[0].startswith(f"{path}: ")
+    for line, places in zip(
+        found[1:],
+        [
+            "label city plan",
+            "u v",
+            "'patient'",
+            "'x' 41 'inf'",
+            "2 'n' 41 'city' 41",
+            "'city' 1 'a'",
+            "'doors' 4",
+        ],
+        strict=True,
+    ):
+        assert line.startswith("  ")
+        names(line, places)
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 @pytest.mark.parametrize("line", [1, 2, 400])
 def test_text_that_is_not_utf8_has_a_line(tmp_path, encoding, line):
@@ -372,8 +456,8 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     before = pyarrow.total_allocated_bytes()
     tracemalloc.start()
     held = []
-    for X, names in read_new_blocks(path, encoding, row_id="id"):
-        assert X.shape == (500, 5) and names == ["x" * 200] * 500
+    for X, ids in read_new_blocks(path, encoding, row_id="id"):
+        assert X.shape == (500, 5) and ids == ["x" * 200] * 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
     assert len(held) == 40
