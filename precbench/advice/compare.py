@@ -81,6 +81,7 @@ def prepare(
     n_splits: int | None = None,
     seed: int = 0,
     tuning: Mapping[str, Any] | None = None,
+    allow: Sequence[str] | None = None,
 ) -> Contest:
     """Make the experiment that compares methods on a file.
 
@@ -100,6 +101,8 @@ def prepare(
     seed : int, default=0
     tuning : mapping, optional
         In place of that of ``configs/compare.yaml``, whose folds are for few positives.
+    allow : sequence of str, optional
+        See `precbench.data.own.read.read_own_file`; the config does not repeat its check.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def prepare(
     """
     check_k(k)
     path, options = Path(data["file"]), _options(data)
-    dataset, _ = read_own_file(path, **options)
+    dataset, _ = read_own_file(path, **options, allow=allow)
     n_rows = len(dataset.y)
     template = _template()
     few = dataset.time is not None or n_rows > _LARGE

@@ -94,6 +94,7 @@ def compare(options: CompareOptions) -> int:
             solvers=options.solver,
             n_splits=options.splits,
             seed=options.seed,
+            allow=options.allow or (),
         )
     if options.config:
         if options.config.exists() and options.config.samefile(file):

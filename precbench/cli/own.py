@@ -88,6 +88,14 @@ class OwnRows:
             rich_help_panel=_FILE,
         ),
     ] = "error"
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to take for features though they look like a leak or an identifier; "
+            "repeatable.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     form: Annotated[
         str | None,
         typer.Option("--format", help=FORMAT, rich_help_panel=_FILE),
@@ -130,6 +138,10 @@ class OwnRows:
                 values[name] = value
             elif str(value) not in (given := values[name] or []):
                 values[name] = [*(one for one in given if one != "error"), str(value)]
+        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
+        for name in ("categorical", "numeric"):
+            if left_out & set(values[name] or ()):
+                values[name] = [one for one in values[name] if one not in left_out] or None
         for name in ("id", "categorical", "numeric"):
             if values[name] and not any("," in one for one in values[name]):
                 values[name] = [",".join(values[name])]

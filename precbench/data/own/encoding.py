@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.dataset import Imputed
 from precbench.data.formats import Format
 from precbench.data.own.problems import Problems, TableError, listed
 from precbench.errors import InputError, did_you_mean
@@ -215,6 +216,16 @@ class Encoding:
         gaps.n_rows += len(table)
         return X
 
+    def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
+        """Return which values of the training rows are filled in, None if none is."""
+        columns, stop = [], 0
+        for column in self.columns:
+            start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
+            missing = np.flatnonzero(table[column.name].isna())
+            if len(missing):
+                columns.append((start, stop, missing))
+        return Imputed(how, tuple(columns)) if columns else None
+
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of X: ``column`` or ``column=category``; None without a table."""
@@ -378,20 +389,20 @@ def _learn_column(
     if not present.any():
         raise _problem(where, f"column {name!r} has no values; drop it", "drop", name)
     if kind == "categorical":
-        if _is_date(values):
+        if is_date(values):
             text = f"column {name!r} holds dates, which are no categories: leave it out of those"
             raise TableError(where, text)
         return _learn_categories(values, MOST_CATEGORIES, missing, where)
-    numbers = _as_numbers(values)
+    numbers = as_numbers(values)
     is_text = np.isnan(numbers) & present
     if not is_text.any():
         _refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
         return Column(name)
     if kind == "numeric":
         _refuse(values, is_text, "is not a number, as all values of numeric columns are", where)
-    texts = _texts(values.dropna(), where)[:, np.newaxis]
+    texts = _texts(values.dropna(), where)
     is_duration = values.dtype.kind == "m"
-    if (_is_date(values) and not is_duration) or _mostly(texts, _ISO_DATE):
+    if (is_date(values) and not is_duration) or mostly_dates(texts):
         moments = _moments(values, where)
         what = "is not a date, as most values are; correct it or drop the column"
         _refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
@@ -399,7 +410,7 @@ def _learn_column(
     if _mostly(texts, _OTHER_DATE):
         what = "looks like a date: write dates as 2024-05-31 (ISO 8601), or drop the column"
         _refuse(values, is_text, what, where, drop=True)
-    if _is_date(values):
+    if is_date(values):
         _refuse(values, is_text, "is not a number; drop the column", where, drop=True)
     n_distinct = values.dropna().astype(str).nunique()
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
@@ -468,13 +479,13 @@ def _problem(where: str, text: str, option: str, column: str) -> TableError:
     return TableError(where, text, column=column, remedy=(option, column))
 
 
-def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
+def as_numbers(values: pd.Series) -> NDArray[np.float64]:
     """Return the values as numbers; NaN for what is missing, text or a date."""
     import pandas as pd
 
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return values.to_numpy(np.float64)
-    if _is_date(values):
+    if is_date(values):
         return np.full(len(values), np.nan)
     try:
         numbers = pd.to_numeric(values, errors="coerce")
@@ -483,12 +494,17 @@ def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _is_date(values: pd.Series) -> bool:
+def is_date(values: pd.Series) -> bool:
     """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
     import pandas as pd
 
     kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
     return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+
+
+def mostly_dates(texts: NDArray[np.object_]) -> bool:
+    """Whether most different texts begin with a date in ISO 8601."""
+    return _mostly(texts, _ISO_DATE)
 
 
 def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
@@ -517,12 +533,12 @@ def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
 def _numbers(
     values: pd.Series, column: Column, where: str, n_before: int = 0
 ) -> NDArray[np.float64]:
-    is_date = column.origin is not None
-    numbers = _as_numbers(values) if column.origin is None else _days(values, column.origin, where)
+    dated = column.origin is not None
+    numbers = as_numbers(values) if column.origin is None else _days(values, column.origin, where)
     if np.isfinite(numbers).all():
         return numbers
     is_missing = values.isna().to_numpy()
-    what = "is not a date such as 2024-05-31 (ISO 8601)" if is_date else "is not a number"
+    what = "is not a date such as 2024-05-31 (ISO 8601)" if dated else "is not a number"
     _refuse(values, np.isnan(numbers) & ~is_missing, what, where, n_before)
     _refuse(values, np.isinf(numbers), "is not a finite number", where, n_before)
     return _filled(values, numbers, column.fill, where, n_before)
@@ -661,7 +677,7 @@ def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[
         raise InputError(f"{where}: column {values.name!r}, row {row}: the time is missing")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
         return values.to_numpy(np.int64)
-    numbers = _as_numbers(values)
+    numbers = as_numbers(values)
     are_numbers = np.isfinite(numbers)
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)

@@ -65,7 +65,7 @@ class TableError(InputError):
         remedy: tuple[str, object] | None = None,
     ) -> None:
         super().__init__(f"{where}: {text}")
-        self.kind = kind
+        self.kind, self.column = kind, column
         self.named = f"{column!r} ({place})" if place else repr(column)
         self.remedies = [] if remedy is None else [remedy]
         self.is_enough = remedy is not None
@@ -90,7 +90,11 @@ class Problems:
         try:
             yield
         except InputError as error:
-            self.found += getattr(error, "parts", [error])
+            self.add(error)
+
+    def add(self, error: InputError) -> None:
+        """Note an error, or each of several."""
+        self.found += getattr(error, "parts", [error])
 
     def tell(self) -> None:
         """Raise what was found, if anything was: one problem a line where there are several."""
@@ -111,7 +115,14 @@ class _SeveralError(TableError):
             if len(lines) > _SHOWN:
                 told.append(f"  and {len(lines) - _SHOWN:,} more")
             self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *told]),)
-        self.remedies = [one for part in parts for one in getattr(part, "remedies", [])]
+        tables = [part for part in parts if isinstance(part, TableError)]
+        out = {of for part in tables for how, of in part.remedies if how in ("drop", "id")}
+        self.remedies = [
+            (how, value)
+            for part in tables
+            for how, value in part.remedies
+            if how in ("drop", "id") or part.column not in out
+        ]
         self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
 
 

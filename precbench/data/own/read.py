@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, stored
+from precbench.data.dataset import Dataset, Dtype, Imputed, stored
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
     Categorical,
@@ -34,6 +34,7 @@ from precbench.data.own.encoding import (
     signs,
 )
 from precbench.data.own.problems import Problems, TableError, listed
+from precbench.data.own.suspects import look_for_suspects
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import DamagedError, unpack
@@ -72,6 +73,7 @@ def read_own_file(
     categorical: Categorical = "error",
     numeric: Sequence[str] = (),
     missing: Missing = "error",
+    allow: Sequence[str] | None = None,
     dtype: Dtype = "float64",
 ) -> tuple[Dataset, Encoding]:
     """Read a labelled file of the user.
@@ -108,6 +110,10 @@ def read_own_file(
         Columns in which nothing but numbers is allowed.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them.
+    allow : sequence of str, optional
+        If given, columns of a table that look like a leak, an identifier or a code are refused,
+        but for these. Those are columns which alone have an AUC above 0.99, which have another
+        value in each row, and of whole numbers that all have as many digits, or zeros before them.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
 
@@ -133,6 +139,7 @@ def read_own_file(
     if missing not in get_args(Missing):
         raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
     X: Matrix
+    imputed: Imputed | None = None
     if kind in _TABLES:
         named = [categorical] if isinstance(categorical, str) else list(categorical)
         kept = [*named, *(part.strip() for text in named for part in text.split(","))]
@@ -144,9 +151,28 @@ def read_own_file(
             encoding = Encoding.learn(
                 table, roles.features, categorical, missing, where, kind, numeric
             )
+        if allow is not None:
+            columns = [str(name) for name in table.columns]
+            with problems.collected():
+                allowed = named_columns(allow, columns, f"{where}: allow")
+                categories = _known(named, columns)
+                numbers = _known(numeric, columns)
+                looked_at = [name for name in roles.features if name not in allowed]
+                unnamed = [n for n in looked_at if n not in {*categories, *numbers}]
+                padded = _padded(path, kind, [n for n in unnamed if _may_be_padded(table[n])])
+                look_for_suspects(
+                    table,
+                    looked_at,
+                    roles.y,
+                    problems,
+                    categorical=categories,
+                    numeric=numbers,
+                    padded=padded,
+                )
         problems.tell()
         y, numbered, order = roles.y, roles.groups, roles.time
         X = encoding.encode(table, where)
+        imputed = encoding.imputed(table, missing)
         del table, roles  # or they would be in memory beside a float32 copy of X, too
     else:
         only_tables = {
@@ -172,6 +198,7 @@ def read_own_file(
     how = categorical if isinstance(categorical, str) else list(categorical)
     options: list[Any] = [VERSION, kind, label, positive, groups, list(drop), how, missing]
     options += [] if time is None else [time]
+    options += [] if imputed is None else ["filled in by split"]
     options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
     digest = hashlib.sha256(json.dumps(options).encode())
     with path.open("rb") as file:
@@ -188,6 +215,7 @@ def read_own_file(
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
         time=order,
+        imputed=imputed,
     )
     return dataset, encoding
 
@@ -245,6 +273,29 @@ class _Roles:
         if not self.features:
             with self.problems.collected():
                 raise InputError(f"{self.where}: no column is left as a feature")
+
+
+def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, without names of none."""
+    parts = [*given, *(part.strip() for text in given for part in text.split(","))]
+    return [name for name in parts if name in columns]
+
+
+def _may_be_padded(values: pd.Series) -> bool:
+    kind = values.dtype.kind
+    return kind in "iu" or (kind == "f" and bool((values.dropna() % 1 == 0).all()))
+
+
+def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
+    """Return the columns of numbers that have zeros before some of them in the file."""
+    if kind not in _SEPARATORS or not names:
+        return set()
+    found: set[str] = set()
+    for table, _ in _tables(path, kind, names, _MOST_ROWS):
+        for name in names:
+            if name not in found and table[name].str.match(r"[+-]?0\d").any():
+                found.add(name)
+    return found
 
 
 def _check_id(values: pd.Series, where: str) -> None:
