@@ -166,9 +166,7 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
             numbers = fit.transform(changed[["x", "z"]].iloc[rows])
             np.testing.assert_allclose(X[:, :2], numbers, rtol=1e-15)
             cities = changed["city"].iloc[rows].fillna(city).str[0]
-            assert (
-                X[:, 2:5] == np.column_stack([cities == c for c in ["Bern", "Oslo", "Rome"]])
-            ).all()
+            assert (X[:, 2:5] == np.column_stack([cities == c for c in "BOR"])).all()
         assert (dataset.gathered(train, train)[:, 5] == 0).all()  # nothing is known
         some = np.flatnonzero(rng.random(200) < 0.5)
         part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.of(some))
