@@ -288,18 +288,24 @@ def _may_be_padded(values: pd.Series) -> bool:
 
 def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
     """Return the columns of numbers that have zeros before some of them in the file."""
-    if kind not in _SEPARATORS or not names:
-        return set()
+    import pandas as pd
+
     found: set[str] = set()
-    for table, _ in _tables(path, kind, names, _MOST_ROWS):
-        for name in names:
-            if name not in found and table[name].str.match(r"[+-]?0\d").any():
-                found.add(name)
+    if kind not in _SEPARATORS or not names:
+        return found
+    options: dict[str, Any] = {"sep": _SEPARATORS[kind], "index_col": False, "usecols": names}
+    with opened(path) as text:
+        for table in pd.read_csv(
+            text, dtype="str", na_filter=False, chunksize=_MOST_ROWS, **options
+        ):
+            for name in set(names) - found:
+                if table[name].str.match(r"[+-]?0\d").any():
+                    found.add(name)
     return found
 
 
 def _check_id(values: pd.Series, where: str) -> None:
-    n_distinct = values.nunique(dropna=False)
+    n_distinct = values.map(str).nunique()
     if n_distinct < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "
@@ -310,9 +316,9 @@ def _check_id(values: pd.Series, where: str) -> None:
 
 def _likely_label(table: pd.DataFrame, given: str | None) -> str | None:
     """Return the column that was perhaps meant: one of two values, best with a name like it."""
-    two = [str(name) for name in table.columns if table[name].nunique(dropna=False) == 2]
+    two = [str(name) for name in table.columns if table[name].map(str).nunique() == 2]
     if given is not None:
-        return next(iter(get_close_matches(given.lower(), two, 1)), None)
+        return next(iter(get_close_matches(str(given).lower(), two, 1)), None)
     return next((name for name in two if _LABEL.search(name)), two[-1] if two else None)
 
 
