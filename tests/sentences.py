@@ -112,12 +112,13 @@ def warns(kind, places=""):
 
 
 def refused(arguments, places="", code=2):
-    """Expect that a command is refused in one line that names places; return the line."""
+    """Expect that a command is refused in a line that names places; return what was told."""
     result = invoke(*arguments)
     assert result.exit_code == code, result.output
     assert not isinstance(result.exception, Exception)
     assert "Traceback" not in result.output
-    assert len(result.stderr.strip().splitlines()) == 1 or result.stderr.startswith("Usage")
+    _, *more = result.stderr.strip().splitlines()  # of a table a line for each problem
+    assert all(line.startswith("  ") for line in more) or result.stderr.startswith("Usage")
     names(result.stderr, places)
     TOLD.append(f"{shlex.join(map(str, arguments))} ({code}): {result.stderr.strip()}")
     return result.stderr

@@ -262,15 +262,21 @@ def test_metrics_are_right(files, table, beside_trees):
     about = json.loads(fit_table(k="0.5", splits="3").stdout)
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     plain = table.drop(columns=["id", "patient", "churned"])
-    numbers = plain[["a", "b", "c"]].fillna(plain[["a", "b", "c"]].median())
-    city = plain["city"].fillna(plain["city"].mode()[0])
-    X = np.column_stack([numbers, *(city == name for name in ("Bern", "Oslo", "Rome"))])
-    assert np.array_equal(X, dataset.X)
+
+    def filled(known):
+        """Fill in gaps from rows that are known."""
+        numbers = plain[["a", "b", "c"]]
+        numbers = numbers.fillna(numbers.iloc[known].median())
+        city = plain["city"].fillna(plain["city"].iloc[known].mode()[0])
+        return np.column_stack([numbers, *(city == name for name in ("Bern", "Oslo", "Rome"))])
+
+    assert np.array_equal(filled(np.arange(300)), dataset.X)
     y = np.where(table["churned"] == "yes", 1, -1)
     found = []
     for index in range(3):
         split = split_rows(dataset, "random", index, n_splits=3, seed=0)
         assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
+        X = filled(split.train)
         mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
         solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
         coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
@@ -522,7 +528,7 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch, suffix):
 
 def test_numeric_strings_stay_strings(files):
     (files / "codes.csv").write_text("code,y\n" + "A1,1\nB2,0\nC3,0\n007,1\n7,0\n" * 20)
-    options = {"label": "y", "categorical": "one-hot", "save": "top.npz"}
+    options = {"label": "y", "categorical": "one-hot", "allow": "code", "save": "top.npz"}
     assert invoke("fit", "codes.csv", *as_options(options)).exit_code == 0
     (files / "new.csv").write_text("code\n7\n007\n7\n")
     alone = ranked("new.csv").set_index("row")["score"]
@@ -577,7 +583,7 @@ FIT_REFUSED = [
     ({"categorical": "error"}, "'city' 1"),
     ({"format": "xls"}, "'xls'"),
     ({"positive": "maybe"}, "'maybe'"),
-    ({"groups": "churned", "drop": "patient"}, "classes"),
+    ({"groups": "churned", "drop": "patient", "id": "id"}, "classes"),
     ({"k": "many"}, "k 'many'"),
     ({"k": "[1"}, "k '[1'"),
     ({"k": "1 percent"}, "k '1 percent' '1 %'"),
@@ -602,6 +608,41 @@ def test_invalid_options_of_fit(files, changes, what):
     options = {"save": "top.npz"} | TABLE_OPTIONS | changes
     refused(["fit", "mine.csv", *as_options(options)], what)
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_the_command_that_is_told_reads_the_table(files, table, command):
+    """Whatever is wrong with it: given as it is told, it runs."""
+    messy = table.assign(
+        doors=["2", "3", "4", "5more"] * 75,
+        seen="31/05/2024",
+        **{"two words": ["x, y", "it's"] * 150},
+    ).assign(id=[f"c{i}" for i in range(300)])
+    messy = messy.drop(columns="patient").rename(columns={"city": "a,b"})
+    messy.to_csv("mine.csv", index=False)
+    given = ["--solver", "logistic-regression", "--splits", "1", "--save", "top.npz"]
+    result = invoke(command, "mine.csv", *given, *(["--k", "10"] if command == "compare" else []))
+    assert result.exit_code == 2
+    *problems, last = result.stderr.splitlines()
+    assert len(problems) == 8
+    names("\n".join(problems), "churned yes 'id' 4 'a,b' 'two words' 'doors' 'seen'")
+    words = shlex.split(last.partition(": ")[2])
+    assert words[0] == "precbench"
+    succeed(*words[1:])
+    encoding = Model.load("top.npz").encoding
+    assert [column.name for column in encoding.columns] == [
+        "a",
+        "b",
+        "c",
+        "a,b",
+        "doors",
+        "two words",
+    ]
+
+    changes = {**TABLE_OPTIONS, "missing": "error", "save": "top.npz"}
+    line = refused(["fit", "mine.csv", *as_options(changes | {"groups": "id"}), "--drop", "seen"])
+    words = shlex.split(line.rpartition(": ")[2])
+    assert "--missing" in words and "--categorical" in words
 
 
 BAD_FILES = [
@@ -651,7 +692,8 @@ def test_groups_few_and_too_few(files):
     for n_groups in (1, 2, 5):
         table = pd.DataFrame({"x": range(60), "g": [i % n_groups for i in range(60)]})
         table.assign(y=table["x"] // 5 % 2).to_csv("few.csv", index=False)
-        arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--save", "top.npz"]
+        arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--numeric", "x"]
+        arguments += ["--save", "top.npz"]
         if n_groups == 1:
             refused(arguments, "few")
         else:

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from precbench.data import Dataset
+from precbench.data.dataset import Imputed
 from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
@@ -130,6 +131,25 @@ def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
         whole, single = (read_own_file(path, dtype=of)[0].X for of in ("float64", "float32"))
         assert single.dtype == np.float32
         assert_array_equal(dense(single), dense(whole).astype(np.float32))
+
+
+def test_gaps_are_filled_in_from_the_training_rows(trials):
+    """In both parts, before they are scaled."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 2)), np.where(np.arange(90) % 3, -1.0, 1.0)
+    gaps = np.flatnonzero(rng.random(90) < 0.3)
+    holed = X.copy()
+    holed[gaps, 1] = np.nan
+    imputed = Imputed("mean", ((1, 2, gaps),))
+    mine = Dataset("mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed)
+    trial = replace(next(t for t in trials() if t.fourier is None), scaling="standardise")
+    split, _ = divide_rows(trial, mine)
+    fill = np.nanmean(holed[split.train, 1])
+    known = np.nan_to_num(holed, nan=fill)
+    scaler = StandardScaler().fit(known[split.train])
+    for part, rows in (("train", split.train), ("test", split.test)):
+        assert np.isin(rows, gaps).any()
+        assert_allclose(sample(trial, mine, part).X, scaler.transform(known[rows]), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from sklearn.utils import check_X_y
 from precbench.advice.model import Model
 from precbench.advice.quality import Quality
 from precbench.data import Dataset
-from precbench.data.own.encoding import Encoding, Missing, is_table, listed
-from precbench.data.own.read import Categorical, read_own_file
+from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
+from precbench.data.own.problems import listed
+from precbench.data.own.read import read_own_file
 from precbench.data.splits import rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
@@ -81,6 +82,7 @@ def prepare(
     seed: int = 0,
     list_rows: int | None = None,
     tuning: Mapping[str, Any] | None = None,
+    allow: Sequence[str] | None = None,
 ) -> Contest:
     """Make the experiment that compares methods on a file.
 
@@ -103,6 +105,8 @@ def prepare(
         default as long as the file.
     tuning : mapping, optional
         In place of that of ``configs/compare.yaml``, whose folds are for few positives.
+    allow : sequence of str, optional
+        See `precbench.data.own.read.read_own_file`; the config does not repeat its check.
 
     Returns
     -------
@@ -116,7 +120,7 @@ def prepare(
     """
     check_k(k)
     path, options = Path(data["file"]), _options(data)
-    dataset, _ = read_own_file(path, **options)
+    dataset, _ = read_own_file(path, **options, allow=allow)
     n_rows = len(dataset.y)
     template = _template()
     few = dataset.time is not None or n_rows > _LARGE
@@ -237,8 +241,8 @@ def compare(
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
         Numbers, or dates as text: train on the past, test on the latest rows.
-    categorical : {"error", "one-hot"}
-        Treatment of text columns of a frame.
+    categorical : {"error", "one-hot"} or sequence of str
+        Treatment of text in a frame, or its columns of categories, be they text or numbers.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, optional

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from precbench.data.own.encoding import Encoding, Gaps, Missing, is_table
+from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
@@ -135,7 +135,7 @@ class Model:
         *,
         scaling: Scaling = "none",
         encoding: Encoding | None = None,
-        categorical: Literal["error", "one-hot"] = "error",
+        categorical: Categorical = "error",
         missing: Missing = "error",
         fourier: int | Mapping[str, Any] | None = None,
         sample_weight: Any = None,
@@ -157,8 +157,8 @@ class Model:
             See `precbench.data.preprocess.Scaler`; default "none".
         encoding : Encoding, optional
             How X was made of the rows of a file.
-        categorical : {"error", "one-hot"}
-            Treatment of text in a frame.
+        categorical : {"error", "one-hot"} or sequence of str
+            Treatment of text in a frame, or its columns of categories, be they text or numbers.
         missing : {"error", "mean", "median", "most-frequent"}
             Treatment of missing values in a frame.
         fourier : int or mapping, optional

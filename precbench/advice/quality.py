@@ -180,10 +180,9 @@ def _measured(
         of_rows = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows gives them too
             warnings.simplefilter("ignore")
-            model = Model.fit(
-                dataset.X[split.train], dataset.y[split.train], sample_weight=of_rows, **how
-            )
-            scores = model.decision_function(dataset.X[split.test])
+            train = dataset.gathered(split.train, split.train)
+            model = Model.fit(train, dataset.y[split.train], sample_weight=of_rows, **how)
+            scores = model.decision_function(dataset.gathered(split.test, split.train))
         y = dataset.y[split.test]
         values.append((precision_at_k(y, scores, k), auc(y, scores)))
     return values

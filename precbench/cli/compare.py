@@ -98,15 +98,17 @@ def compare(options: CompareOptions) -> int:
     if options.save:
         check_target(options.save, file)
     data = {"file": file, **options.reading}
-    contest = prepare(
-        data,
-        plain_value(options.k),
-        folder=folder,
-        solvers=options.solver,
-        n_splits=options.splits,
-        seed=options.seed,
-        list_rows=options.list_rows,
-    )
+    with options.corrected("compare"):
+        contest = prepare(
+            data,
+            plain_value(options.k),
+            folder=folder,
+            solvers=options.solver,
+            n_splits=options.splits,
+            seed=options.seed,
+            list_rows=options.list_rows,
+            allow=options.allow or (),
+        )
     if options.config:
         if options.config.exists() and options.config.samefile(file):
             raise InputError(f"--config {options.config} is the file of the rows: name another")

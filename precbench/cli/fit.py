@@ -116,7 +116,8 @@ def fit(options: FitOptions) -> None:
     reading = options.reading
     if options.weight is not None:
         reading["drop"] = [*reading.get("drop", ()), options.weight]
-    dataset, encoding = read_own_file(file, **reading)
+    with options.corrected("fit"):
+        dataset, encoding = read_own_file(file, **reading, allow=options.allow or ())
     X, y = dataset.X, dataset.y
     resolve_k(k, dataset.n_pos, len(y))
     is_sparse, is_mapped = issparse(X), options.fourier is not None

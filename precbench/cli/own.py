@@ -1,21 +1,25 @@
 """Options of a person's own file, and what fit, compare and score share."""
 
 import os
+import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from precbench.data.own.problems import TableError
 from precbench.errors import InputError
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
+_NAMES = ("label", "positive", "groups", "time", "missing")
+_LISTS = ("drop", "id", "categorical", "numeric")
 FORMAT = "svmlight, csv, tsv, parquet or npz [default: from the suffix]."
 Form = Annotated[str | None, typer.Option("--format", help=FORMAT)]
 
@@ -55,10 +59,28 @@ class OwnRows:
             help="Column to leave out of the features; repeatable.", rich_help_panel=_FILE
         ),
     ] = None
+    id: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column with another value in each row, which is left out, too; repeatable.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     categorical: Annotated[
-        str,
-        typer.Option(help="Treatment of text columns: error or one-hot.", rich_help_panel=_FILE),
-    ] = "error"
+        list[str] | None,
+        typer.Option(
+            help="Columns whose values are categories, also codes of digits (zip,product); one-hot "
+            "for all columns of text; repeatable [default: text is refused].",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of numbers, though they look like codes; repeatable.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     missing: Annotated[
         str,
         typer.Option(
@@ -66,6 +88,14 @@ class OwnRows:
             rich_help_panel=_FILE,
         ),
     ] = "error"
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to take for features though they look like a leak or an identifier; "
+            "repeatable.",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     form: Annotated[
         str | None,
         typer.Option("--format", help=FORMAT, rich_help_panel=_FILE),
@@ -82,9 +112,50 @@ class OwnRows:
     @property
     def reading(self) -> dict[str, Any]:
         """The parameters of `precbench.data.own.read.read_own_file` that were given."""
-        names = ("label", "positive", "groups", "time", "drop", "categorical", "missing")
-        given = {"format": self.form} | {name: getattr(self, name) for name in names}
+        given: dict[str, Any] = {"format": self.form}
+        given |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
+        if self.categorical in (["one-hot"], ["error"]):
+            given["categorical"] = self.categorical[0]
         return {name: value for name, value in given.items() if value and value != "error"}
+
+    @contextmanager
+    def corrected(self, command: str) -> Iterator[None]:
+        """Tell of a table that is refused which command would read it."""
+        try:
+            yield
+        except TableError as error:
+            if not error.remedies or not error.is_enough:
+                raise
+            several = "\n  " if "\n" in str(error) else "; "
+            words = shlex.join(["precbench", command, *self._words(error.remedies)])
+            raise InputError(f"{error}{several}this would do: {words}") from None
+
+    def _words(self, remedies: Iterable[tuple[str, object]]) -> list[str]:
+        """Return the arguments of this command, with those that a table needs."""
+        values = {of.name: getattr(self, of.name) for of in fields(self)}
+        for name, value in remedies:
+            if name not in _LISTS:
+                values[name] = value
+            elif str(value) not in (given := values[name] or []):
+                values[name] = [*(one for one in given if one != "error"), str(value)]
+        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
+        for name in ("categorical", "numeric"):
+            if left_out & set(values[name] or ()):
+                values[name] = [one for one in values[name] if one not in left_out] or None
+        for name in ("id", "categorical", "numeric"):
+            if values[name] and not any("," in one for one in values[name]):
+                values[name] = [",".join(values[name])]
+        words = [str(values.pop("file"))]
+        hints = get_type_hints(type(self), include_extras=True)
+        for of in fields(self):
+            value = values.get(of.name)
+            if value is None or value == of.default:
+                continue
+            declared = getattr(hints[of.name].__metadata__[0], "param_decls", None) or ()
+            name = next(iter(declared), f"--{of.name.replace('_', '-')}")
+            for one in value if isinstance(value, list) else [value]:
+                words += [name] if one is True else [name, str(one)]
+        return words
 
 
 def check_target(save: Path, file: Path) -> None:

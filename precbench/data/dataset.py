@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -58,6 +58,53 @@ class Arrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Imputed:
+    """Values of X that were missing and are filled in.
+
+    Attributes
+    ----------
+    how : {"mean", "median", "most-frequent"}
+    columns : tuple of (int, int, ndarray of int64)
+        For each column with missing values its first feature, the one after its last (several are
+        the categories of text, of which the most frequent is filled in), and the rows that lack it.
+    """
+
+    how: str
+    columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
+
+    def of(self, rows: NDArray[np.intp]) -> Imputed:
+        """Return those of some rows, which are given in ascending order."""
+        columns = []
+        for start, stop, missing in self.columns:
+            kept = missing[np.isin(missing, rows, assume_unique=True)]
+            columns.append((start, stop, np.searchsorted(rows, kept)))
+        return replace(self, columns=tuple(columns))
+
+    def refill(self, X: Matrix, dataset: Dataset, rows: NDArray, known: NDArray) -> None:
+        """Fill in the rows of X, which are these of the data set, from those that are known."""
+        is_missing = np.zeros(dataset.X.shape[0], dtype=bool)
+        for start, stop, missing in self.columns:
+            is_missing[missing] = True
+            gaps = np.flatnonzero(is_missing[rows])
+            if len(gaps):
+                values = np.asarray(dataset.X[known[~is_missing[known]], start:stop])
+                X[gaps, start:stop] = _fill(values, self.how)
+            is_missing[missing] = False
+
+
+def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
+    """Return what stands for a missing value: 0 where nothing is known."""
+    if not len(values):
+        return 0.0
+    if values.shape[1] > 1:
+        return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
+    if how == "most-frequent":
+        distinct, counts = np.unique(values, return_counts=True)
+        return distinct[counts.argmax()]
+    return float(np.median(values) if how == "median" else np.mean(values, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows with labels; the arrays may be read-only memory maps.
 
@@ -84,6 +131,9 @@ class Dataset:
     feature_names : tuple of str or None
     optimum : ndarray of shape (n_features,) or None
         The unit vector that generated the labels, where one is known.
+    imputed : Imputed or None
+        Which values of X were missing and are filled in from all rows; `gathered` fills them in
+        from the training rows of a split.
     split_key : str or None
         What random splits are drawn from; None for the name.
     """
@@ -100,6 +150,20 @@ class Dataset:
     optimum: NDArray[np.float64] | None = None
     split_key: str | None = None
     time: NDArray[np.int64] | NDArray[np.float64] | None = None
+    imputed: Imputed | None = None
+
+    def gathered(self, rows: NDArray[np.intp], train: NDArray[np.intp]) -> Matrix:
+        """Return a copy of rows of X, with what they lack filled in from the training rows alone.
+
+        Parameters
+        ----------
+        rows, train : ndarray of int
+            Numbers of rows.
+        """
+        X = self.X[rows]
+        if self.imputed is not None:
+            self.imputed.refill(X, self, rows, train)
+        return X
 
     @property
     def n_pos(self) -> int:

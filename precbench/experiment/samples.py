@@ -290,7 +290,7 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
         Number of rows before the validation set.
     """
     split, n_fit = divide_rows(trial, dataset)
-    X = dataset.X[split.train]
+    X = dataset.gathered(split.train, split.train)
     _scaler(trial, dataset, X).transform_in_place(X)
     if trial.fourier is not None:
         X = mapped(_fourier(trial.fourier, trial.seed, X), X)
@@ -303,9 +303,9 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
 def test_rows(trial: Trial, dataset: Dataset) -> InMemory:
     """Gather the test rows, scaled as the training rows are."""
     split, _ = divide_rows(trial, dataset)
-    X = dataset.X[split.test]
+    X = dataset.gathered(split.test, split.train)
     if trial.scaling != "none" or trial.fourier is not None:
-        X_train = dataset.X[split.train]
+        X_train = dataset.gathered(split.train, split.train)
         scaler = _scaler(trial, dataset, X_train)
         scaler.transform_in_place(X)
         if trial.fourier is not None:
@@ -353,5 +353,6 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         y=dataset.y[chosen],
         groups=None if dataset.groups is None else dataset.groups[chosen],
         time=None if dataset.time is None else dataset.time[chosen],
+        imputed=None if dataset.imputed is None else dataset.imputed.of(chosen),
         n_train=None if dataset.n_train is None else int(np.sum(chosen < dataset.n_train)),
     )

@@ -144,7 +144,9 @@ class FileData(Section):
     time: str | int | None = None
     """Column of the order of the rows, for ``split: time``: numbers, or dates in ISO 8601."""
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
-    categorical: Literal["one-hot"] | None = None
+    id: Annotated[tuple[str, ...], Strict(False)] = ()
+    categorical: Literal["one-hot"] | Annotated[tuple[str, ...], Strict(False)] | None = None
+    numeric: Annotated[tuple[str, ...], Strict(False)] = ()
     missing: Literal["mean", "median", "most-frequent"] | None = None
 
     @classmethod

@@ -32,6 +32,7 @@ NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "
 _FOURIER = "fourier."
 # The hash of the data stands for these.
 _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
+_LATER = {"id", "numeric"}  # without which earlier records were made
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,9 @@ class Trial:
         if self.dtype != "float64":
             preprocessing["dtype"] = self.dtype
         if not isinstance(self.dataset, NamedData):
-            preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
+            read = self.dataset.model_dump(mode="json", exclude=_SOURCE)
+            later = {name for name in _LATER if not read.get(name)}
+            preprocessing |= {name: value for name, value in read.items() if name not in later}
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
         metric = asdict(self.metric)

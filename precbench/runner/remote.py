@@ -102,7 +102,9 @@ def _version(package: str) -> str | None:
 
 def hollow(dataset: Dataset) -> Dataset:
     """Return what identifies a data set, to be sent without its rows."""
-    nothing: dict[str, Any] = dict.fromkeys(("X", "y", "groups", "time", "feature_names"))
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("X", "y", "groups", "time", "imputed", "feature_names")
+    )
     return replace(dataset, **nothing)
 
 

@@ -7,6 +7,7 @@ import json
 import lzma
 import tracemalloc
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -19,9 +20,11 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.impute import SimpleImputer
 
 from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
+from precbench.data.own.problems import Problems, TableError
 from precbench.data.own.read import _check_header, read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.suspects import look_for_suspects
 from precbench.errors import InputError
-from tests.sentences import raises
+from tests.sentences import mistakes, names, raises
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
@@ -135,6 +138,44 @@ def test_imputation(tmp_path, missing, fill):
     assert dataset.X[2].tolist() == [40, 0, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
     assert read_new_rows(new, encoding).tolist() == [[fill, 0, 1], [1, 1, 0]]
+
+
+@pytest.mark.parametrize("missing", ["mean", "median", "most-frequent"])
+def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing):
+    """As an imputer that knows no other row; what held-out rows hold changes no training row."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.poisson(3, 200), "z": rng.standard_normal(200)})
+    table["city"] = rng.choice(["Bern", "Oslo", "Rome"], 200)
+    table = table.mask(rng.random(table.shape) < 0.3)
+    table["late"] = np.where(np.arange(200) < 150, None, 5.0)
+    table["y"] = np.arange(200) % 2
+    train, test = np.split(rng.permutation(150), [100])[0], np.arange(150, 200)
+    options = {"label": "y", "missing": missing, "categorical": "one-hot"}
+    found = []
+    for shift in (0, 7):
+        changed = table.copy()
+        changed.loc[150:, ["x", "z"]] += shift
+        changed.loc[150:, "city"] = np.where(shift, "Rome", changed.loc[150:, "city"])
+        changed.to_csv(path := tmp_path / "own.csv", index=False)
+        dataset, _ = read_own_file(path, **options)
+        found.append(dataset.gathered(train, train))
+        fit = SimpleImputer(strategy=missing.replace("-", "_")).fit(table[["x", "z"]].iloc[train])
+        city = table["city"].iloc[train].mode()[0]
+        for rows in (train, test):
+            X = dataset.gathered(rows, train)
+            numbers = fit.transform(changed[["x", "z"]].iloc[rows])
+            np.testing.assert_allclose(X[:, :2], numbers, rtol=1e-15)
+            cities = changed["city"].iloc[rows].fillna(city).str[0]
+            assert (X[:, 2:5] == np.column_stack([cities == c for c in "BOR"])).all()
+        assert (dataset.gathered(train, train)[:, 5] == 0).all()  # nothing is known
+        some = np.flatnonzero(rng.random(200) < 0.5)
+        part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.of(some))
+        known = np.flatnonzero(np.isin(some, train))
+        np.testing.assert_array_equal(
+            part.gathered(known, known), dataset.gathered(some[known], some[known])
+        )
+    assert found[0].tobytes() == found[1].tobytes()
+    assert dataset.X.tobytes() != found[0].tobytes()
 
 
 def test_booleans_and_decimals_with_gaps_are_numbers(tmp_path):
@@ -255,6 +296,153 @@ def test_invalid_tables(tmp_path, text, options, what):
     assert "\n" not in str(caught.value)
 
 
+MIXED = ["2", "3", "4", "5more"] * 10
+
+
+@given(st.permutations(range(len(MIXED))), st.integers(0, 40))
+def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_text):
+    """A column of digits, of digits and text, of text: alike from each first row."""
+    texts = np.array(["Oslo"] * n_text + [str(i % 3) for i in range(40 - n_text)], dtype=object)
+    for values in (np.array(MIXED, dtype=object), texts):
+        for categorical in ("error", "one-hot", ["x"]):
+            learnt = []
+            for some in (values, values[list(order)]):
+                table = pd.DataFrame({"x": some})
+                try:
+                    learnt.append(learn_columns(table, ["x"], categorical, "error", "t"))
+                except TableError as error:
+                    learnt.append((error.kind, error.remedies))
+            assert learnt[0] == learnt[1]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_columns_named_as_categories(tmp_path, suffix):
+    """Digits, also beside missing values, and mixed values; the same in new rows of any format."""
+    table = pd.DataFrame({"zip": [7, 12, None, 7], "doors": MIXED[:4], "ok": [1, 2, 3, 4]})
+    options = {"label": "y", "categorical": ["zip, doors"], "missing": "most-frequent"}
+    if suffix == ".parquet":
+        table.assign(y=[0, 1, 0, 1]).to_parquet(path := tmp_path / "own.parquet")
+    else:
+        whole = table.assign(zip=["007", "12", None, "007"], y=[0, 1, 0, 1])
+        WRITERS[suffix](whole, path := tmp_path / f"own{suffix}")
+    dataset, encoding = read_own_file(path, **options)
+    zips, doors = (column.categories for column in encoding.columns[:2])
+    assert zips == (("12", "7") if suffix == ".parquet" else ("007", "12"))
+    assert doors == ("2", "3", "4", "5more")
+    assert read_new_rows(path, encoding).tolist() == dataset.X.tolist()
+    if suffix == ".parquet":
+        assert encoding.encode(table.iloc[[0]].astype({"zip": int})).tolist() == [
+            [0, 1, 1, 0, 0, 0, 1]
+        ]
+        dates = {"zip": pd.to_datetime(["2024-01-01"] * 4)}
+        table.assign(**dates, y=[0, 1, 0, 1]).to_parquet(path)
+        with raises(InputError, "'zip'"):
+            read_own_file(path, **options)
+
+
+def test_columns_named_as_numbers_and_ids(tmp_path):
+    path = csv(tmp_path, "id,x,z,y\na,1,1,0\nb,2,2,1\nc,2,1,0\n")
+    dataset, encoding = read_own_file(path, label="y", id=["id"], numeric=["x,z"])
+    assert encoding.feature_names == ("x", "z") and dataset.X.shape == (3, 2)
+    for options, what in [
+        ({"id": ["x"], "drop": ["id"]}, "'x' 2 3 groups"),
+        ({"id": ["idd"], "drop": ["id"]}, "'idd' 'id'"),
+        ({"numeric": ["id"], "id": []}, "'id' 1 'a'"),
+        ({"categorical": ["x"], "numeric": ["x"]}, "'x'"),
+        ({"categorical": ["onehot"]}, "'onehot'"),
+        ({"numeric": ["zz"]}, "numeric 'zz' 'z'"),
+    ]:
+        with raises(InputError, what):
+            read_own_file(path, **{"label": "y", "id": ["id"]} | options)
+
+
+def test_all_problems_of_a_table_are_told_at_once(tmp_path):
+    lines = [f"{i},{'ab'[i % 2]},{'uv'[i % 2]},{MIXED[i % 4]},{i}" for i in range(40)]
+    text = "\n".join(["n,city,plan,doors,x", *lines, ",,u,3,inf", "9,a,u,3,4"]) + "\n"
+    path = csv(tmp_path, text)
+    found = mistakes(lambda: read_own_file(path, groups="patient", time="x"))
+    assert found[0].startswith(f"{path}: ")
+    for line, places in zip(
+        found[1:],
+        [
+            "label city plan",
+            "u v",
+            "'patient'",
+            "'x' 41 'inf'",
+            "2 'n' 41 'city' 41",
+            "'city' 1 'a'",
+            "'doors' 4",
+        ],
+        strict=True,
+    ):
+        assert line.startswith("  ")
+        names(line, places)
+
+
+def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options):
+    """A table of columns that are leaks, identifiers or codes beside others that are none."""
+    rng = np.random.default_rng(0)
+    y = rng.random(n) < 0.1
+    columns = {
+        "x": (rng.standard_normal(n) + y).round(3),
+        "n": rng.poisson(20_000, n),
+        "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D"),
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+        "many": [f"k{i // 3}" for i in range(n)],
+        "leak": np.where(y, 5, 0) + rng.random(n),
+        "cancelled": np.where(y, "2024-05-05", None),
+        "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
+        "flag": np.where(y, 1, rng.choice([0, 2], n)),
+        "id": [f"c{i:05d}" for i in range(n)],
+        "number": rng.permutation(n),
+        "zip": rng.integers(20, 190, n) * 500 + 1,
+        "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
+    }
+    write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
+    try:
+        return read_own_file(path, label="y", **{"allow": []} | options)
+    except TableError as error:
+        return {
+            kind: [part.column for part in getattr(error, "parts", [error]) if part.kind == kind]
+            for kind in ("leak", "identifier", "codes")
+        }
+
+
+def test_leaks_identifiers_and_codes_are_named(tmp_path):
+    leaks = ["leak", "cancelled", "status", "flag"]
+    found = {"leak": leaks, "identifier": ["id", "number"], "codes": ["n", "zip", "padded"]}
+    assert _suspects(tmp_path) == found
+    assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
+        "leak": leaks[:-1],
+        "identifier": ["id", "number"],  # too many texts for a feature each
+        "codes": ["zip", "padded"],
+    }
+    answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "one-hot"]}
+    answers |= {"id": ["id"], "drop": [*leaks, "many"]}
+    dataset, encoding = _suspects(tmp_path, **answers)
+    assert [column.name for column in encoding.columns] == [
+        *("x", "n", "when", "city", "number", "zip", "padded")
+    ]
+    assert dataset.X.shape[1] > 200
+    assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded"]}
+    with raises(InputError, "'flak' 'flag'"):
+        _suspects(tmp_path, **answers, allow=["flak"])
+    unchecked = answers | {"drop": ["many"], "missing": "median"}
+    assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
+
+
+def test_what_chance_does_is_no_leak():
+    """Columns of noise, of any kind, for labels as rare as the check takes."""
+    rng = np.random.default_rng(1)
+    for n, n_pos in ((50, 5), (200, 5), (1000, 8)):
+        y = np.where(rng.permutation(n) < n_pos, 1.0, -1.0)
+        columns = {f"x{i}": rng.standard_normal(n) for i in range(300)}
+        columns |= {f"c{i}": rng.integers(0, n // 3, n).astype(str) for i in range(100)}
+        columns |= {f"b{i}": rng.integers(0, 3, n) for i in range(100)}
+        look_for_suspects(pd.DataFrame(columns), list(columns), y, problems := Problems("t"))
+        assert not problems.found
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 @pytest.mark.parametrize("line", [1, 2, 400])
 def test_text_that_is_not_utf8_has_a_line(tmp_path, encoding, line):
@@ -372,8 +560,8 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     before = pyarrow.total_allocated_bytes()
     tracemalloc.start()
     held = []
-    for X, names in read_new_blocks(path, encoding, row_id="id"):
-        assert X.shape == (500, 5) and names == ["x" * 200] * 500
+    for X, ids in read_new_blocks(path, encoding, row_id="id"):
+        assert X.shape == (500, 5) and ids == ["x" * 200] * 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
     assert len(held) == 40

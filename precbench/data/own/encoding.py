@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.dataset import Imputed
 from precbench.data.formats import Format
+from precbench.data.own.problems import Problems, TableError, listed
 from precbench.errors import InputError, did_you_mean
 from precbench.text import count
 
@@ -23,11 +25,15 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 """More of them than half the rows are taken for identifiers."""
+_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+_MOST_LABELS = 10  # among which the positive one may be
+_SEVERAL = 0.1  # of the values: text among numbers that is no slip, but a category such as 5more
 _COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
 _ISO_DATE = r"\d{4}-\d{2}-\d{2}(?!\d)"
 _OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
+Categorical = Literal["error", "one-hot"] | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -127,10 +133,11 @@ class Encoding:
         cls,
         table: pd.DataFrame,
         names: Sequence[str],
-        categorical: str = "error",
+        categorical: Categorical = "error",
         missing: Missing = "error",
         name: str = "the table",
         format: Format = "parquet",  # noqa: A002
+        numeric: Sequence[str] = (),
     ) -> Self:
         """Learn from the training rows how columns of a table become features.
 
@@ -139,24 +146,27 @@ class Encoding:
         table : pandas.DataFrame of n_samples rows
         names : sequence of str
             The columns to take.
-        categorical : {"error", "one-hot"}
-            Treatment of text.
+        categorical : {"error", "one-hot"} or sequence of str
+            Treatment of text, or the columns whose values are categories though they may be
+            numbers; ``"one-hot"`` among them stands for all columns of text.
         missing : {"error", "mean", "median", "most-frequent"}
             Treatment of missing values; in text the most frequent value replaces them.
         name : str
             Name of the table in messages.
         format : {"csv", "tsv", "parquet"}
+        numeric : sequence of str
+            Columns of nothing but numbers.
 
         Raises
         ------
-        InputError
+        TableError
             Two columns of one name, text or missing values that are to be refused, a slip in a
-            column of numbers or dates, too many different texts.
+            column of numbers or dates, too many different texts; all of them at once.
         """
         if not table.columns.is_unique:
             twice = table.columns[table.columns.duplicated()][0]
             raise InputError(f"{name}: two columns are named {twice!r}")
-        columns = learn_columns(table, names, categorical, missing, name)
+        columns = learn_columns(table, names, categorical, missing, name, numeric)
         width = sum(
             1 if column.categories is None else len(column.categories) for column in columns
         )
@@ -205,6 +215,16 @@ class Encoding:
                 gaps.filled[column.name] += n_missing
         gaps.n_rows += len(table)
         return X
+
+    def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
+        """Return which values of the training rows are filled in, None if none is."""
+        columns, stop = [], 0
+        for column in self.columns:
+            start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
+            missing = np.flatnonzero(table[column.name].isna())
+            if len(missing):
+                columns.append((start, stop, missing))
+        return Imputed(how, tuple(columns)) if columns else None
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -263,12 +283,15 @@ def _day(text: str | None) -> str | None:
 # --- columns ---
 
 
-def column_of(table: pd.DataFrame, name: str, where: str) -> pd.Series:
+def column_of(
+    table: pd.DataFrame, name: str, where: str, remedy: tuple[str, object] | None = None
+) -> pd.Series:
     """Return a column; an unknown name is reported with the nearest valid one."""
     if name in table.columns:
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
-    raise InputError(f"{where}: no column {name!r}{near}; it has {listed(table.columns)}")
+    text = f"no column {name!r}{near}; it has {listed(table.columns)}"
+    raise TableError(where, text, remedy=remedy)
 
 
 def is_table(X: Any) -> bool:
@@ -276,13 +299,68 @@ def is_table(X: Any) -> bool:
     return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
 
 
+def named_columns(
+    given: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
+) -> list[str]:
+    """Return the columns that an option names, some of them together with commas between them.
+
+    Some words may stand in place of a column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column among the names.
+    """
+    found = [
+        name
+        for text in given
+        for name in (
+            [text] if text in names or "," not in text else map(str.strip, text.split(","))
+        )
+    ]
+    for name in found:
+        if name not in names and name not in words:
+            near = did_you_mean(name, [*words, *map(str, names)])
+            raise InputError(f"{option}: no column {name!r}{near} among {listed(names)}")
+    return found
+
+
 def learn_columns(
-    table: pd.DataFrame, names: Sequence[str], categorical: str, missing: Missing, where: str
+    table: pd.DataFrame,
+    names: Sequence[str],
+    categorical: Categorical,
+    missing: Missing,
+    where: str,
+    numeric: Sequence[str] = (),
 ) -> tuple[Column, ...]:
-    """Learn the categories and fill values of columns from the training rows."""
+    """Learn the categories and fill values of columns from the training rows.
+
+    Raises
+    ------
+    TableError
+        See `Encoding.learn`.
+    """
     from sklearn.impute import SimpleImputer
 
-    columns = {name: _learn_column(table[name], categorical, missing, where) for name in names}
+    given = [categorical] if isinstance(categorical, str) else categorical
+    takes_text = "one-hot" in given
+    problems = Problems(where)
+    kinds: dict[str, str] = {}
+    for option, texts in (("categorical", given), ("numeric", numeric)):
+        with problems.collected():
+            for name in named_columns(texts, names, f"{where}: {option}", _WORDS[option]):
+                if kinds.setdefault(name, option) != option:
+                    raise InputError(f"{where}: {name!r} is both categorical and numeric")
+    problems.tell()
+    columns: dict[str, Column] = {}
+    for name in names:
+        values = table[name]
+        with problems.collected():
+            columns[name] = _learn_column(values, kinds.get(name), takes_text, missing, where)
+        if missing == "error" and values.isna().any() and not values.isna().all():
+            with problems.collected():
+                _filled(values, np.empty(0), None, where, 0)
+    problems.tell()
     if missing != "error":
         numeric = [name for name in names if columns[name].categories is None]
         imputer = SimpleImputer(strategy=missing.replace("-", "_"))
@@ -299,52 +377,115 @@ def learn_columns(
     return tuple(columns.values())
 
 
-def _learn_column(values: pd.Series, categorical: str, missing: Missing, where: str) -> Column:
-    """Learn the categories of a column or its first day and, of text, the fill value."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
+def _learn_column(
+    values: pd.Series, kind: str | None, takes_text: bool, missing: Missing, where: str
+) -> Column:
+    """Learn the categories of a column or its first day and, of text, the fill value.
 
+    What it holds is found from all its values, in whatever order they come.
+    """
     name = str(values.name)
-    numbers = _as_numbers(values)
-    if np.isfinite(numbers).all():
-        return Column(name)
     present = values.notna().to_numpy()
     if not present.any():
-        raise InputError(f"{where}: column {name!r} has no values; drop it")
+        raise _problem(where, f"column {name!r} has no values; drop it", "drop", name)
+    if kind == "categorical":
+        if is_date(values):
+            text = f"column {name!r} holds dates, which are no categories: leave it out of those"
+            raise TableError(where, text)
+        return _learn_categories(values, MOST_CATEGORIES, missing, where)
+    numbers = as_numbers(values)
     is_text = np.isnan(numbers) & present
     if not is_text.any():
+        _refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
         return Column(name)
-    texts = _texts(values.dropna(), where)[:, np.newaxis]
+    if kind == "numeric":
+        _refuse(values, is_text, "is not a number, as all values of numeric columns are", where)
+    texts = _texts(values.dropna(), where)
     is_duration = values.dtype.kind == "m"
-    if (_is_date(values) and not is_duration) or _mostly(texts, _ISO_DATE):
+    if (is_date(values) and not is_duration) or mostly_dates(texts):
         moments = _moments(values, where)
         what = "is not a date, as most values are; correct it or drop the column"
-        _refuse(values, moments.isna().to_numpy() & present, what, where)
+        _refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         return Column(name, origin=moments.min().date().isoformat())
     if _mostly(texts, _OTHER_DATE):
         what = "looks like a date: write dates as 2024-05-31 (ISO 8601), or drop the column"
-        _refuse(values, is_text, what, where)
-    _refuse_text(values, is_text, categorical, where)
-    categories = OneHotEncoder().fit(texts).categories_[0].tolist()
-    most = MOST_CATEGORIES if len(texts) > 2 * len(categories) else _FEW_CATEGORIES
-    if len(categories) > most:
-        raise InputError(
-            f"{where}: column {name!r} has {len(categories):,} different texts in {len(texts):,} "
-            f"rows, too many for a feature each; leave it out (--drop {name}, or drop in a config)"
+        _refuse(values, is_text, what, where, drop=True)
+    if is_date(values):
+        _refuse(values, is_text, "is not a number; drop the column", where, drop=True)
+    n_distinct = values.dropna().astype(str).nunique()
+    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
+    share = is_text.sum() / present.sum()
+    if share > 0.5 and takes_text:
+        return _learn_categories(values, most, missing, where)
+    if share > 0.5 and n_distinct > most:
+        raise _too_many(values, n_distinct, len(texts), where)
+    advice, remedy = "correct it or drop the column", "drop"
+    if share > 0.5:
+        advice = "drop the column, or encode text with categorical: one-hot"
+        remedy = "categorical"
+    elif (
+        share >= _SEVERAL
+        and n_distinct <= _FEW_CATEGORIES
+        and is_text.sum() >= 2 * values[is_text].nunique()
+    ):
+        advice = (
+            f"as {present.sum() - is_text.sum():,} of {present.sum():,} values are; name the "
+            "column in categorical, correct the text, or drop the column"
         )
+        remedy = "categorical"
+    row = int(np.argmax(is_text))
+    found = f"row {row + 1}: {str(values.iloc[row])!r}"
+    joined = "," if advice.startswith("as ") else ";"
+    raise TableError(
+        where,
+        f"column {name!r}, {found} is not a number{joined} {advice}",
+        kind="text" if share > 0.5 else "",
+        column=name,
+        place=found,
+        remedy=(remedy, name),
+    )
+
+
+def _learn_categories(values: pd.Series, most: int, missing: Missing, where: str) -> Column:
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    texts = _texts(values.dropna(), where)[:, np.newaxis]
+    categories = OneHotEncoder().fit(texts).categories_[0].tolist()
+    if len(categories) > most:
+        raise _too_many(values, len(categories), len(texts), where)
     most_frequent = None
     if missing != "error":
         most_frequent = SimpleImputer(strategy="most_frequent").fit(texts).statistics_[0]
-    return Column(name, tuple(categories), most_frequent)
+    return Column(str(values.name), tuple(categories), most_frequent)
 
 
-def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
+def _too_many(values: pd.Series, n_distinct: int, n_rows: int, where: str) -> TableError:
+    name = str(values.name)
+    if n_distinct == n_rows > _FEW_CATEGORIES:
+        text = (
+            f"column {name!r} has another text in each of {n_rows:,} rows and looks like an "
+            "identifier; name it in id, or in drop"
+        )
+        return TableError(where, text, kind="identifier", column=name, remedy=("id", name))
+    text = (
+        f"column {name!r} has {n_distinct:,} different texts in {n_rows:,} rows, too many for a "
+        f"feature each; leave it out (--drop {name}, or drop in a config)"
+    )
+    return _problem(where, text, "drop", name)
+
+
+def _problem(where: str, text: str, option: str, column: str) -> TableError:
+    return TableError(where, text, column=column, remedy=(option, column))
+
+
+def as_numbers(values: pd.Series) -> NDArray[np.float64]:
     """Return the values as numbers; NaN for what is missing, text or a date."""
     import pandas as pd
 
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return values.to_numpy(np.float64)
-    if _is_date(values):
+    if is_date(values):
         return np.full(len(values), np.nan)
     try:
         numbers = pd.to_numeric(values, errors="coerce")
@@ -353,12 +494,17 @@ def _as_numbers(values: pd.Series) -> NDArray[np.float64]:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _is_date(values: pd.Series) -> bool:
+def is_date(values: pd.Series) -> bool:
     """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
     import pandas as pd
 
     kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
     return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+
+
+def mostly_dates(texts: NDArray[np.object_]) -> bool:
+    """Whether most different texts begin with a date in ISO 8601."""
+    return _mostly(texts, _ISO_DATE)
 
 
 def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
@@ -370,36 +516,29 @@ def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
 
 
 def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
+    """Return the values as text; 7.0, which an integer is beside a missing value, as 7."""
+    import pandas as pd
+
     try:
+        if values.dtype.kind == "f":
+            codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
+            shown = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
+            return np.array(shown, dtype=object)[codes]
         return values.astype(str).to_numpy(dtype=object)
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{where}: column {values.name!r} holds bytes, neither numbers nor text; drop it"
-        ) from error
-
-
-def _refuse_text(
-    values: pd.Series, is_text: NDArray[np.bool_], categorical: str, where: str
-) -> None:
-    """Refuse text, unless it is to be encoded and not a slip in a column of numbers."""
-    is_date = _is_date(values)
-    if is_text.sum() > values.notna().sum() / 2 and categorical == "one-hot" and not is_date:
-        return
-    advice = "drop the column" if is_date else "correct it or drop the column"
-    if categorical == "error" and not is_date:
-        advice = "drop the column, or encode text with categorical: one-hot"
-    _refuse(values, is_text, f"is not a number; {advice}", where)
+        text = f"column {values.name!r} holds bytes, neither numbers nor text; drop it"
+        raise _problem(where, text, "drop", str(values.name)) from error
 
 
 def _numbers(
     values: pd.Series, column: Column, where: str, n_before: int = 0
 ) -> NDArray[np.float64]:
-    is_date = column.origin is not None
-    numbers = _as_numbers(values) if column.origin is None else _days(values, column.origin, where)
+    dated = column.origin is not None
+    numbers = as_numbers(values) if column.origin is None else _days(values, column.origin, where)
     if np.isfinite(numbers).all():
         return numbers
     is_missing = values.isna().to_numpy()
-    what = "is not a date such as 2024-05-31 (ISO 8601)" if is_date else "is not a number"
+    what = "is not a date such as 2024-05-31 (ISO 8601)" if dated else "is not a number"
     _refuse(values, np.isnan(numbers) & ~is_missing, what, where, n_before)
     _refuse(values, np.isinf(numbers), "is not a finite number", where, n_before)
     return _filled(values, numbers, column.fill, where, n_before)
@@ -430,22 +569,33 @@ def _filled(
         return array
     if fill is None:
         row = n_before + int(np.argmax(is_missing)) + 1
-        raise InputError(
-            f"{where}: column {values.name!r}, row {row}: the value is missing; fill it, drop the "
-            "column, or impute with missing: mean, median or most-frequent"
+        raise TableError(
+            where,
+            f"column {values.name!r}, row {row}: the value is missing; fill it, drop the column, "
+            "or impute with missing: mean, median or most-frequent",
+            kind="missing",
+            column=str(values.name),
+            place=f"row {row}",
+            remedy=("missing", "median"),
         )
     return np.where(is_missing, fill, array)
 
 
 def _refuse(
-    values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, n_before: int = 0
+    values: pd.Series,
+    wrong: NDArray[np.bool_],
+    what: str,
+    where: str,
+    n_before: int = 0,
+    *,
+    drop: bool = False,
 ) -> None:
+    """Name the first wrong value; `drop` tells whether the column can be left out instead."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(
-            f"{where}: column {values.name!r}, row {n_before + row + 1}: "
-            f"{str(values.iloc[row])!r} {what}"
-        )
+        name = str(values.name)
+        text = f"column {name!r}, row {n_before + row + 1}: {str(values.iloc[row])!r} {what}"
+        raise TableError(where, text, column=name, remedy=("drop", name) if drop else None)
 
 
 def _moments(values: pd.Series, where: str) -> pd.Series:
@@ -477,18 +627,23 @@ def signs(
     names = [canonical(label) for label in distinct]
     if positive is None:
         if not set(names) <= {-1.0, 0.0, 1.0}:
-            raise InputError(
-                f"{path}: name the positive label (positive), one of {listed(distinct)}"
-            )
+            text = f"name the positive label (positive), one of {listed(distinct)}"
+            raise TableError(str(path), text, remedy=_rarest(codes, distinct))
         positive = 1
     is_positive = np.array([name == canonical(positive) for name in names])
     if len(set(names)) == 1:
         raise InputError(f"{path}: one class only, every label is {listed(distinct)}")
     if not is_positive.any():
-        raise InputError(
-            f"{path}: no row has the positive label {positive!r}; found {listed(distinct)}"
-        )
+        text = f"no row has the positive label {positive!r}; found {listed(distinct)}"
+        raise TableError(str(path), text, remedy=_rarest(codes, distinct))
     return np.where(is_positive[codes], 1.0, -1.0)
+
+
+def _rarest(codes: NDArray[np.intp], labels: list[object]) -> tuple[str, object] | None:
+    """Return a proposal for the positive label, where there are few to choose from."""
+    if not 2 <= len(labels) <= _MOST_LABELS:
+        return None
+    return "positive", listed([labels[int(np.argmin(np.bincount(codes)))]])
 
 
 def canonical(label: object) -> object:
@@ -522,7 +677,7 @@ def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[
         raise InputError(f"{where}: column {values.name!r}, row {row}: the time is missing")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
         return values.to_numpy(np.int64)
-    numbers = _as_numbers(values)
+    numbers = as_numbers(values)
     are_numbers = np.isfinite(numbers)
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
@@ -552,10 +707,3 @@ def _factorised(
     if codes.min() < 0:
         raise InputError(f"{path}: row {int(np.argmin(codes)) + 1}: the {what} is missing")
     return codes, list(distinct)
-
-
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """Return the names for a message, shortened if there are many."""
-    shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more

@@ -7,29 +7,34 @@ import hashlib
 import io
 import json
 import os
+import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, stored
+from precbench.data.dataset import Dataset, Dtype, Imputed, stored
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
+    Categorical,
     Encoding,
     Gaps,
     Missing,
     column_of,
-    listed,
+    named_columns,
     number_groups,
     order_in_time,
     signs,
 )
+from precbench.data.own.problems import Problems, TableError, listed
+from precbench.data.own.suspects import look_for_suspects
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import DamagedError, unpack
@@ -44,8 +49,7 @@ _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 VERSION = 2  # raise it when the same file gives other arrays: it is part of their identity
 
-Categorical = Literal["error", "one-hot"]
-
+_LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _SEPARATED = {
@@ -65,8 +69,11 @@ def read_own_file(
     groups: str | None = None,
     time: str | None = None,
     drop: Sequence[str] = (),
+    id: Sequence[str] = (),  # noqa: A002
     categorical: Categorical = "error",
+    numeric: Sequence[str] = (),
     missing: Missing = "error",
+    allow: Sequence[str] | None = None,
     dtype: Dtype = "float64",
 ) -> tuple[Dataset, Encoding]:
     """Read a labelled file of the user.
@@ -92,11 +99,21 @@ def read_own_file(
         dates in ISO 8601, taken as UTC where they name no zone; not a feature.
     drop : sequence of str
         Columns to leave out of the features.
-    categorical : {"error", "one-hot"}
-        Treatment of text. Dates in ISO 8601 are not text: they are converted to days since the
-        first one.
+    id : sequence of str
+        Columns that name each row, with a value of its own: left out, too.
+    categorical : {"error", "one-hot"} or sequence of str
+        Treatment of text, or the columns whose values are categories, be they text, numbers or
+        some of both (``["zip", "doors"]``, or ``["zip,doors"]``); ``"one-hot"`` among them stands
+        for all columns of text. Dates in ISO 8601 are not text: they are converted to days since
+        the first one. What a column holds is found from all rows.
+    numeric : sequence of str
+        Columns in which nothing but numbers is allowed.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them.
+    allow : sequence of str, optional
+        If given, columns of a table that look like a leak, an identifier or a code are refused,
+        but for these. Those are columns which alone have an AUC above 0.99, which have another
+        value in each row, and of whole numbers that all have as many digits, or zeros before them.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
 
@@ -111,30 +128,59 @@ def read_own_file(
     Raises
     ------
     InputError
-        An unknown format, a malformed or empty file, a column that does not exist, one class
-        only, an unknown positive label; text, missing values or infinity, or a time that is
-        neither a number nor a date, with column and row; texts of which there are too many.
+        An unknown format, a malformed or empty file. Of a table, as `TableError` and all at once: a
+        column that does not exist, one class only, an unknown positive label; text, missing values
+        or infinity, or a time that is neither a number nor a date, with column and row; texts of
+        which there are too many.
     """
     path = Path(path)
     where = str(path)
     kind = _format(path, format)
-    for option, value, valid in (
-        ("categorical", categorical, get_args(Categorical)),
-        ("missing", missing, get_args(Missing)),
-    ):
-        if value not in valid:
-            raise InputError(f"{option} must be one of {listed(valid)}, found {value!r}")
+    if missing not in get_args(Missing):
+        raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
     X: Matrix
+    imputed: Imputed | None = None
     if kind in _TABLES:
-        [(table, _)] = _tables(path, kind)
-        if label is None:
-            raise InputError(f"{path}: name the label column, one of {listed(table.columns)}")
-        column = partial(column_of, table, where=where)
+        named = [categorical] if isinstance(categorical, str) else list(categorical)
+        kept = [*named, *(part.strip() for text in named for part in text.split(","))]
+        [(table, _)] = _tables(path, kind, kept)
+        problems = Problems(where)
+        roles = _Roles(problems, table, label, positive)
+        roles.set(groups, time, drop, id)
+        with problems.collected():
+            encoding = Encoding.learn(
+                table, roles.features, categorical, missing, where, kind, numeric
+            )
+        if allow is not None:
+            columns = [str(name) for name in table.columns]
+            with problems.collected():
+                allowed = named_columns(allow, columns, f"{where}: allow")
+                categories = _known(named, columns)
+                numbers = _known(numeric, columns)
+                looked_at = [name for name in roles.features if name not in allowed]
+                unnamed = [n for n in looked_at if n not in {*categories, *numbers}]
+                padded = _padded(path, kind, [n for n in unnamed if _may_be_padded(table[n])])
+                look_for_suspects(
+                    table,
+                    looked_at,
+                    roles.y,
+                    problems,
+                    categorical=categories,
+                    numeric=numbers,
+                    padded=padded,
+                )
+        problems.tell()
+        y, numbered, order = roles.y, roles.groups, roles.time
+        X = encoding.encode(table, where)
+        imputed = encoding.imputed(table, missing)
+        del table, roles  # or they would be in memory beside a float32 copy of X, too
     else:
         only_tables = {
             "label": label is not None,
             "drop": bool(drop),
+            "id": bool(id),
             "categorical": categorical != "error",
+            "numeric": bool(numeric),
             "missing": missing != "error",
             "groups": groups is not None and kind == "svmlight",
             "time": time is not None and kind == "svmlight",
@@ -144,24 +190,16 @@ def read_own_file(
             raise InputError(f"{path}: {wrong} has no meaning for {kind}, which has no columns")
         X, arrays = _matrix(path, kind, dtype)
         column = partial(_vector, path, arrays, X.shape[0])
-
-    y = signs(path, column("y" if label is None else label).tolist(), positive)
-    numbered = None if groups is None else number_groups(path, column(groups).tolist())
-    order = None if time is None else order_in_time(column(time), where)
-    if kind in _TABLES:
-        for name in drop:
-            column(name)
-        names = [name for name in table.columns if name not in {label, groups, time, *drop}]
-        if not names:
-            raise InputError(f"{path}: no column is left as a feature")
-        encoding = Encoding.learn(table, names, categorical, missing, where, kind)
-        X = encoding.encode(table, where)
-        del table, column  # or they would be in memory beside a float32 copy of X, too
-    else:
+        y = signs(path, column("y").tolist(), positive)
+        numbered = None if groups is None else number_groups(path, column(groups).tolist())
+        order = None if time is None else order_in_time(column(time), where)
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
 
-    options = [VERSION, kind, label, positive, groups, list(drop), categorical, missing]
+    how = categorical if isinstance(categorical, str) else list(categorical)
+    options: list[Any] = [VERSION, kind, label, positive, groups, list(drop), how, missing]
     options += [] if time is None else [time]
+    options += [] if imputed is None else ["filled in by split"]
+    options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
     digest = hashlib.sha256(json.dumps(options).encode())
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
@@ -177,8 +215,111 @@ def read_own_file(
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
         time=order,
+        imputed=imputed,
     )
     return dataset, encoding
+
+
+class _Roles:
+    """What the columns of a table are for, beside problems that were found."""
+
+    def __init__(
+        self,
+        problems: Problems,
+        table: pd.DataFrame,
+        label: str | None,
+        positive: str | float | None,
+    ) -> None:
+        self.problems, self.table, self.where = problems, table, problems.where
+        if label is None or label not in table.columns:
+            likely = _likely_label(table, label)
+            remedy = None if likely is None else ("label", likely)
+            with problems.collected():
+                if label is not None:
+                    column_of(table, label, self.where, remedy)
+                text = f"name the label column, one of {listed(table.columns)}"
+                raise TableError(self.where, text, remedy=remedy)
+            label = likely
+        self.label = label
+        self.y: Any = None
+        if label is not None:
+            with problems.collected():
+                self.y = signs(Path(self.where), table[label].tolist(), positive)
+
+    def set(
+        self, groups: str | None, time: str | None, drop: Sequence[str], ids: Sequence[str]
+    ) -> None:
+        """Read groups and times, and note which columns are features."""
+        self.groups: Any = None
+        self.time: Any = None
+        column = partial(column_of, self.table, where=self.where)
+        path, names = Path(self.where), list[str]()
+        if groups is not None:
+            with self.problems.collected():
+                self.groups = number_groups(path, column(groups).tolist())
+        if time is not None:
+            with self.problems.collected():
+                self.time = order_in_time(column(time), self.where)
+        for name in drop:
+            with self.problems.collected():
+                column(name)
+        with self.problems.collected():
+            names = named_columns(ids, self.table.columns, f"{self.where}: id")
+        for name in names:
+            with self.problems.collected():
+                _check_id(column(name), self.where)
+        others = {self.label, groups, time, *drop, *names}
+        self.features = [name for name in self.table.columns if name not in others]
+        if not self.features:
+            with self.problems.collected():
+                raise InputError(f"{self.where}: no column is left as a feature")
+
+
+def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, without names of none."""
+    parts = [*given, *(part.strip() for text in given for part in text.split(","))]
+    return [name for name in parts if name in columns]
+
+
+def _may_be_padded(values: pd.Series) -> bool:
+    kind = values.dtype.kind
+    return kind in "iu" or (kind == "f" and bool((values.dropna() % 1 == 0).all()))
+
+
+def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
+    """Return the columns of numbers that have zeros before some of them in the file."""
+    import pandas as pd
+
+    found: set[str] = set()
+    if kind not in _SEPARATORS or not names:
+        return found
+    options: dict[str, Any] = {"sep": _SEPARATORS[kind], "index_col": False, "usecols": names}
+    with opened(path) as text:
+        for table in pd.read_csv(
+            text, dtype="str", na_filter=False, chunksize=_MOST_ROWS, **options
+        ):
+            for name in set(names) - found:
+                if table[name].str.match(r"[+-]?0\d").any():
+                    found.add(name)
+    return found
+
+
+def _check_id(values: pd.Series, where: str) -> None:
+    n_distinct = values.map(str).nunique()
+    if n_distinct < len(values):
+        raise InputError(
+            f"{where}: column {values.name!r} has {n_distinct:,} different values in "
+            f"{len(values):,} rows, so it is no id of a row: if rows with the same value belong "
+            "together, name it in groups, or else in drop"
+        )
+
+
+def _likely_label(table: pd.DataFrame, given: str | None) -> str | None:
+    """Return the column that was perhaps meant: one of two values, best with a name like it."""
+    two = [str(name) for name in table.columns if table[name].map(str).nunique() == 2]
+    if given is not None:
+        return next(iter(get_close_matches(str(given).lower(), two, 1)), None)
+    return next((name for name in two if _LABEL.search(name)), two[-1] if two else None)
 
 
 def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool:  # noqa: A002

@@ -1,0 +1,139 @@
+"""What is wrong with a table, all at once, and with which options it can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from precbench.errors import InputError
+
+_SHOWN = 20
+_TOGETHER = {
+    "text": "hold text: encode it (categorical), or drop them",
+    "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
+    "the columns",
+    "codes": "hold whole numbers that may be codes: name them in categorical, or in numeric",
+    "identifier": "have another value in each row and look like identifiers: name them in id, or "
+    "in allow",
+    "leak": "alone rank the rows by their labels and look like leaks: drop them, or name them in "
+    "allow",
+}
+"""What is said of several columns with the same problem."""
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Return the names for a message, shortened if there are many."""
+    shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
+class TableError(InputError):
+    """What is wrong with a table.
+
+    Parameters
+    ----------
+    where : str
+        Name of the table.
+    text : str
+        What was found, and what to do.
+    kind : str, optional
+        The same for problems of several columns that are told together.
+    column : str, optional
+    place : str, optional
+        Of the first value that shows it.
+    remedy : (str, object), optional
+        An option of `precbench.data.own.read.read_own_file` and a value of it, or one for its list,
+        with which the table can be read.
+
+    Attributes
+    ----------
+    remedies : list of (str, object)
+        Of all problems, see `remedy`.
+    is_enough : bool
+        Whether the remedies leave no problem.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        text: str,
+        *,
+        kind: str = "",
+        column: str = "",
+        place: str = "",
+        remedy: tuple[str, object] | None = None,
+    ) -> None:
+        super().__init__(f"{where}: {text}")
+        self.kind, self.column = kind, column
+        self.named = f"{column!r} ({place})" if place else repr(column)
+        self.remedies = [] if remedy is None else [remedy]
+        self.is_enough = remedy is not None
+
+
+class Problems:
+    """Collects what is wrong with a table.
+
+    Parameters
+    ----------
+    where : str
+        Name of the table.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.found: list[InputError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Go on after an error."""
+        try:
+            yield
+        except InputError as error:
+            self.add(error)
+
+    def add(self, error: InputError) -> None:
+        """Note an error, or each of several."""
+        self.found += getattr(error, "parts", [error])
+
+    def tell(self) -> None:
+        """Raise what was found, if anything was: one problem a line where there are several."""
+        if not self.found:
+            return
+        if len(self.found) == 1:
+            raise self.found[0]
+        raise _SeveralError(self.where, self.found)
+
+
+class _SeveralError(TableError):
+    def __init__(self, where: str, parts: Sequence[InputError]) -> None:
+        self.parts = list(parts)
+        lines = _lines(where, self.parts)
+        super().__init__(where, lines[0])
+        if len(lines) > 1:
+            told = [f"  {line}" for line in lines[:_SHOWN]]
+            if len(lines) > _SHOWN:
+                told.append(f"  and {len(lines) - _SHOWN:,} more")
+            self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *told]),)
+        tables = [part for part in parts if isinstance(part, TableError)]
+        out = {of for part in tables for how, of in part.remedies if how in ("drop", "id")}
+        self.remedies = [
+            (how, value)
+            for part in tables
+            for how, value in part.remedies
+            if how in ("drop", "id") or part.column not in out
+        ]
+        self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
+
+
+def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
+    """Return a line for each problem, and one for those of a kind."""
+    lines: dict[object, str] = {}
+    for part in parts:
+        kind = getattr(part, "kind", "")
+        alike = [of.named for of in parts if isinstance(of, TableError) and of.kind == kind]
+        if kind in _TOGETHER and len(alike) > 1:
+            lines[kind] = f"{len(alike):,} columns {_TOGETHER[kind]}: {listed(alike)}"
+        else:
+            lines[id(part)] = str(part).removeprefix(f"{where}: ")
+    return list(lines.values())

@@ -1,0 +1,149 @@
+"""Columns that should not be features as they are: leaks, identifiers, and codes made of digits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.own.encoding import MOST_CATEGORIES, as_numbers, is_date, mostly_dates
+from precbench.data.own.problems import Problems, TableError
+from precbench.metrics import auc
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAK = 0.99
+"""The AUC of a single column above which it looks like a leak."""
+_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer such an AUC is not rare by chance
+_FEW_VALUES = 100  # each of which may have a share of positives of its own
+_FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
+
+
+def look_for_suspects(
+    table: pd.DataFrame,
+    names: Sequence[str],
+    y: NDArray[np.float64] | None,
+    problems: Problems,
+    *,
+    categorical: Collection[str] = (),
+    numeric: Collection[str] = (),
+    padded: Collection[str] = (),
+) -> None:
+    """Note which columns look like a leak, an identifier or a code.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame of n_samples rows
+    names : sequence of str
+        The columns to look at.
+    y : ndarray of shape (n_samples,) or None
+        -1 or +1; None if it is not known, so that no leak is found.
+    problems : Problems
+        Gets a `TableError` for each.
+    categorical, numeric : collection of str
+        Columns of which it is known what they hold.
+    padded : collection of str
+        Columns with zeros before a number, such as 007.
+    """
+    where = problems.where
+    told = {getattr(error, "column", "") for error in problems.found}
+    enough = len(table) >= _FEWEST_ROWS
+    for name in names:
+        values = table[name]
+        numbers = as_numbers(values)
+        is_whole = is_text = False
+        if not (np.isnan(numbers) & values.notna()).any():
+            is_whole = _are_whole(numbers)
+        elif not is_date(values):
+            values = values.map(str, na_action="ignore")
+            is_text = not mostly_dates(values.dropna().to_numpy(dtype=object))
+        n_distinct = values.nunique() if is_text or is_whole else 0
+        if name in told or name in numeric:
+            pass
+        elif enough and n_distinct == len(table):
+            text = (
+                f"column {name!r} has another value in each of {len(table):,} rows and looks like "
+                "an identifier; name it in id, or in allow to take it for a feature"
+            )
+            problems.add(_error(where, text, "identifier", name, ("id", name)))
+            continue
+        elif (
+            name not in categorical
+            and is_whole
+            and (name in padded or (enough and _is_code(numbers)))
+        ):
+            option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
+            text = (
+                f"column {name!r} holds {n_distinct:,} whole numbers of one length, or with zeros "
+                "before them, which may be codes: name it in categorical, or in numeric"
+            )
+            problems.add(_error(where, text, "codes", name, (option, name)))
+        if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
+            continue
+        found = _auc_alone(values, numbers, y, is_text or 0 < n_distinct <= _FEW_VALUES)
+        if found > LEAK:
+            text = (
+                f"column {name!r} alone has an AUC of {found:.3f} and looks like a leak, which is "
+                "known with the label only; drop it, or name it in allow to take it for a feature"
+            )
+            problems.add(_error(where, text, "leak", name, ("drop", name)))
+
+
+def _error(where: str, text: str, kind: str, name: str, remedy: tuple[str, str]) -> TableError:
+    return TableError(where, text, kind=kind, column=name, remedy=remedy)
+
+
+def _are_whole(numbers: NDArray[np.float64]) -> bool:
+    known = numbers[~np.isnan(numbers)]
+    return bool(len(known)) and bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+
+
+def _is_code(numbers: NDArray[np.float64]) -> bool:
+    """Whether many whole numbers have the same number of digits, as postcodes do."""
+    distinct = np.unique(numbers[~np.isnan(numbers)])
+    low, high = distinct[0], distinct[-1]
+    return bool(
+        len(distinct) > _FEWEST_CODES
+        and low >= 10 ** (_SHORTEST_CODE - 1)
+        and len(f"{low:.0f}") == len(f"{high:.0f}")
+    )
+
+
+def _auc_alone(
+    values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
+) -> float:
+    """Return the AUC of a column in the better direction, a missing value below or above all."""
+    import pandas as pd
+
+    found = [0.5]
+    if in_groups:
+        found.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
+    ordered = values if np.isnan(numbers).all() else numbers
+    if not in_groups or ordered is numbers:
+        codes, distinct = pd.factorize(ordered, sort=True)
+        ends = (-1, len(distinct)) if codes.min() < 0 else (-1,)
+        for end in ends:
+            value = auc(y, np.where(codes < 0, end, codes).astype(np.float64))
+            found += [value, 1 - value]
+    return max(found)
+
+
+def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
+    """Return the AUC of shares of positives by value, each half of the rows by those of the other.
+
+    A value that is rare cannot rank its own row well like this.
+    """
+    halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
+    found = []
+    for one, other in (halves, halves[::-1]):
+        if len(set(y[other])) < 2:
+            return 0.5
+        n_values = codes.max() + 1
+        positives = np.bincount(codes[one], y[one] > 0, n_values)
+        prior = (y[one] > 0).mean()
+        shares = (positives + prior) / (np.bincount(codes[one], minlength=n_values) + 1)
+        found.append(auc(y[other], shares[codes[other]]))
+    return min(found)
