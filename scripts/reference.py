@@ -64,6 +64,7 @@ FOLLOWING = {
     *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
     *("ftrl", "logistic-regression", "linear-svm"),
     *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"),
+    *("extra-trees", "ensemble"),
 }
 """Solvers whose last bits follow BLAS, the C library or another library."""
 _SHOWN = 20
@@ -159,15 +160,19 @@ def _hash(rows: NDArray[np.intp]) -> str:
 
 def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, float, str]]:
     whole = training(trial, dataset)
-    parts = {"fitting": whole.fitting, "validation": whole.validation}
+    rows = {
+        f"{name} {fold}".removesuffix(" 1"): part
+        for fold, division in enumerate(whole.divisions, start=1)
+        for name, part in zip(("fitting", "validation"), division, strict=True)
+    }
+    parts = {name: whole.whole.part(part) for name, part in rows.items()}
     parts["test"] = sample(trial, dataset, "test")
     hashes = dict.fromkeys(parts, "")
     if isinstance(whole.whole, InMemory):
-        (train, test), n_fit = divide_rows(trial, dataset)
-        for part, rows in zip(parts, (train[:n_fit], train[n_fit:], test), strict=True):
-            hashes[part] = _hash(rows)
-    for part, rows in parts.items():
-        yield part, rows.n_rows, int(np.sum(rows.y > 0)), _weighted_mean(rows), hashes[part]
+        train, test = divide_rows(trial, dataset)[0]
+        hashes = {name: _hash(train[part]) for name, part in rows.items()} | {"test": _hash(test)}
+    for name, part in parts.items():
+        yield name, part.n_rows, int(np.sum(part.y > 0)), _weighted_mean(part), hashes[name]
 
 
 def _weighted_mean(rows: Sample) -> float:
