@@ -539,6 +539,50 @@ def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
     assert len(set(chosen.values())) > 1
 
 
+@pytest.mark.parametrize("folds", [None, 4])
+def test_all_candidates_together_have_the_limit_of_one_training(
+    small, tmp_path, monkeypatch, folds
+):
+    given = []
+
+    class Noted(worker._Deadline):
+        def __init__(self, seconds, most_rows):
+            given.append((seconds, most_rows))
+            super().__init__(seconds, most_rows)
+
+    monkeypatch.setattr(worker, "_Deadline", Noted)
+    grid = "{tune: [0.1, 0.3, 1.0]}"
+    plan = make_plan(
+        load_config(
+            small(
+                solvers=f"{{sgd-avg: {{eta0: {grid}}}}}",
+                tuning=f"{{folds: {folds}}}" if folds else "",
+            )
+        )
+    )
+    trial, key = plan.trials[0]
+    dataset = plan.datasets["mine"]
+    place = str(Store(tmp_path / "small").folder)
+    job = Job(trial, key, place, dataset, 60.0, 6.0, "parallel", "e", "r")
+    assert run_job(job) == "ok"
+    n_fits, rows = 3 * (folds or 1), training(trial, dataset).whole.n_rows
+    share = 1 - 1 / folds if folds else 0.8
+    assert len(given) == n_fits
+    assert sum(most for _, most in given) == pytest.approx(6 * share * rows, rel=0.01)
+    assert sum(seconds for seconds, _ in given) == pytest.approx(3 * 60)  # they learn together
+
+
+def test_a_deadline_passes_by_the_clock_or_by_rows(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(worker.time, "perf_counter", lambda: now[0])
+    deadline, solver = worker._Deadline(5.0, 50), SimpleNamespace(n_rows_seen_=0)
+    assert not deadline(solver)
+    now[0] = 105.1
+    assert deadline(solver) and deadline.passed
+    deadline, solver.n_rows_seen_ = worker._Deadline(5.0, 50), 50
+    assert deadline(solver)
+
+
 def test_tuning_minimises_a_loss(small, tmp_path):
     config = small(
         solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, "
