@@ -931,3 +931,8 @@ def test_missing_and_malformed_input_is_reported(small):
     complains("experiment.json")
     about.unlink()
     complains("experiment.json")
+
+
+def test_a_cell_shows_the_mean_and_not_the_median():
+    row = {"n": 3, "trials": 3, "mean": 0.5, "median": 0.9, "std": 0.1, "stopped": 0}
+    assert _mean(pd.Series(row)) == "0.5000 ± 0.1000"
