@@ -32,7 +32,15 @@ from precbench.report.figures import write_figures
 from precbench.report.folder import NOT_DRAWING, PAGE, write_report
 from precbench.report.style import MOST_STRONG, QUIET, save_figure, solver_styles
 from precbench.report.table import text_table
-from precbench.report.tables import make_tables, notes, summarise, three_digits, tuned, write_tables
+from precbench.report.tables import (
+    _mean,
+    make_tables,
+    notes,
+    summarise,
+    three_digits,
+    tuned,
+    write_tables,
+)
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
