@@ -212,7 +212,19 @@ def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
     assert chosen(far, prefer="simple").recommended == "trees"
 
 
-def test_an_ensemble_is_simpler_than_nothing(chosen):
+def test_an_ensemble_is_the_best_unless_another_has_significantly_more_hits(chosen):
+    near = {"trees": [0.8, 0.75, 0.85, 0.8], "stack": [0.75, 0.8, 0.8, 0.8], "map": [0.3, 0.4] * 2}
+    choice = chosen(near, dcg={"trees": 4.0, "stack": 3.0})
+    assert (choice.best, choice.undecided, choice.worse) == ("stack", ["trees"], ["map"])
+    far = near | {"stack": [0.5, 0.52, 0.5, 0.51]}
+    assert chosen(far).best == "trees" and "stack" in chosen(far).worse
+    failed = chosen(near | {"stack": [0.9, 0.9]})
+    assert failed.best == "trees" and failed.incomplete == {"stack": 2}
+    alone = chosen({"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]})
+    assert not alone.decided and "on other lists it has lost fewest hits" in alone.text
+
+
+def test_an_ensemble_is_the_least_simple(chosen):
     choice = chosen({"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10}, n_splits=20)
     assert choice.best == "stack" and choice.undecided == ["trees"]
     assert chosen({"stack": [0.8] * 4, "trees": [0.8] * 4}, prefer="simple").recommended == "trees"

@@ -77,9 +77,9 @@ def compare(options: CompareOptions) -> int:
     Linear methods, random features, trees and an ensemble of all these are trained on 70 % of the
     rows, with parameters chosen on some of them, and measured by the hits among the first k of the
     other rows; this is repeated on several random splits, or on the latest rows with --time. The
-    best is the one with the best DCG, unless another has significantly more hits. The others are
-    equivalent, undecided or worse; of equivalent ones the simplest is recommended. An interrupted
-    comparison resumes where it left off.
+    best is the ensemble, unless another has significantly more hits; without it, the one with the
+    best DCG. The others are equivalent, undecided or worse; of equivalent ones the simplest is
+    recommended. An interrupted comparison resumes where it left off.
 
     \b
     Examples:

@@ -28,8 +28,9 @@ __all__ = ["Choice", "Expected", "choice_table", "choose_method", "share_of_list
 REFERENCE = "logistic-regression"
 """What most people would take."""
 CHOSEN_BY = "dcg"
-"""Takes the best method, where a run has it: all positives count, those at the top most. A choice
-by the hits among the first k rows loses more of these very hits, see docs/advice.md."""
+"""Takes the best method where there is no ensemble, and a run has this measure: all positives
+count, those at the top most. An ensemble has chosen among its members already: every choice among
+methods loses more hits than it does, and one by these very hits most, see docs/advice.md."""
 MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
@@ -73,8 +74,8 @@ class Choice:
     recommended : str
         The simplest, or the best if nothing is decided, unless simple methods are preferred.
     best : str
-        The method with the best mean of `CHOSEN_BY`, unless another has significantly more hits; of
-        prec@k where a run lacks that measure.
+        An ensemble of several kinds, else the method with the best mean of `CHOSEN_BY`, or of
+        prec@k where a run lacks that measure; but another one if it has significantly more hits.
     equivalent : list of str
         Those whose difference from the best lies within `margin`, with its whole 95 % interval, and
         which are significantly better than chance.
@@ -341,6 +342,8 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
     by_solver = deciding.set_index("solver")["mean"].reindex(means.index)
     order = pd.Series(levels(by_solver.where(complete)), means.index)
     best = str(order.sort_values(ascending=False, kind="stable").index[0])
+    stacks = [name for name in means.index if run.forms.get(name) == "ensemble" and complete[name]]
+    best = str(stacks[0]) if stacks else best
     results = results[results["metric"] == metric]
     table = _against(best, means.index, summary, run, results)
     better = table["solver"][(table["p"] <= LEVEL) & (table["behind"] < 0)]
@@ -402,7 +405,7 @@ def _paragraph(choice: Choice) -> str:
         sentences = [
             f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
             f"list, {_undecided_because(choice)}",
-            f"If you have to take one: {hits}; it has ranked best, maybe by luck",
+            f"If you have to take one: {hits}; {_why(choice)}",
         ]
         if choice.needed:
             share = f"{_WANTED:.0%}".replace("%", " %")
@@ -441,6 +444,12 @@ def _paragraph(choice: Choice) -> str:
         names = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
         sentences.append(f"Not compared, with results on some splits only: {', '.join(names)}")
     return ". ".join([*sentences, ""]).rstrip()
+
+
+def _why(choice: Choice) -> str:
+    if choice.methods[choice.recommended]["form"] == "ensemble":
+        return "on other lists it has lost fewest hits"
+    return "it has ranked best, maybe by luck"
 
 
 def _undecided_because(choice: Choice) -> str:
