@@ -50,7 +50,6 @@ __all__ = ["Contest", "compare", "cores", "fit_recommended", "prepare"]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
-_MANY_POSITIVES = 300  # of which a fifth says enough about parameters
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def prepare(
         Length of the list to score, of which `k` is measured, too, where it is a number of rows; by
         default as long as the file.
     tuning : mapping, optional
-        In place of that of ``configs/compare.yaml``, whose folds are for few positives.
+        In place of that of ``configs/compare.yaml``.
     allow : sequence of str, optional
         See `precbench.data.own.read.read_own_file`; the config does not repeat its check.
 
@@ -135,9 +134,6 @@ def prepare(
             "compared; give a smaller k, or a percentage of the rows"
         )
     entries = _entries(template["solvers"], solvers)
-    if tuning is None:
-        enough = rule.kind == "time" or dataset.n_pos > _MANY_POSITIVES
-        tuning = {"by": template["tuning"]["by"]} if enough else template["tuning"]
     at_k: list[TopK] = [k]
     if isinstance(k, int) and n_test != (list_rows or n_rows):
         at_k.append(share_of_list(k, list_rows or n_rows))
@@ -149,7 +145,7 @@ def prepare(
         "protocol": {**protocol, "seed": seed},
         "common": _shared({**template["common"], "k": k}, entries),
         "solvers": entries,
-        "tuning": dict(tuning),
+        "tuning": dict(tuning or template["tuning"]),
         "metrics": [
             *({"precision_at_k": {"k": share}} for share in at_k),
             *(
