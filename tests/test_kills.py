@@ -40,7 +40,9 @@ def prepare(folder, name, mirror):
     """Write what a command reads, and former versions of the files that it replaces."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.standard_normal((120, 3)).round(3), columns=["a", "b", "c"])
-    rows.assign(y=(rows["a"] > 0.5).astype(int)).to_csv(folder / "rows.csv", index=False)
+    rows.assign(y=(rows["a"] + rows["b"] > 0.5).astype(int)).to_csv(
+        folder / "rows.csv", index=False
+    )
     (folder / "mine.yaml").write_text(CONFIG)
     (folder / "top.csv").write_text("former\n")
     (folder / "model.npz").write_bytes(b"former")

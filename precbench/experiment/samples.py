@@ -30,7 +30,6 @@ from precbench.experiment.sections import (
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
-from precbench.solvers.random_features import fitted_sampler, mapped
 from precbench.solvers.rows import Rows, as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
@@ -293,7 +292,7 @@ def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
     X = dataset.gathered(split.train, split.train)
     _scaler(trial, dataset, X).transform_in_place(X)
     if trial.fourier is not None:
-        X = mapped(_fourier(trial.fourier, trial.seed, X), X)
+        X = _mapped(trial.fourier, trial.seed, X, X)
     rows = InMemory(X, dataset.y[split.train])
     for array in (rows.y, *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr])):
         array.flags.writeable = False
@@ -310,7 +309,7 @@ def test_rows(trial: Trial, dataset: Dataset) -> InMemory:
         scaler.transform_in_place(X)
         if trial.fourier is not None:
             scaler.transform_in_place(X_train)
-            X = mapped(_fourier(trial.fourier, trial.seed, X_train), X)
+            X = _mapped(trial.fourier, trial.seed, X_train, X)
     return InMemory(X, dataset.y[split.test])
 
 
@@ -326,9 +325,12 @@ def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
     return Scaler(trial.scaling).fit(X_train if trial.scaling_fitted_on == "train" else dataset.X)
 
 
-def _fourier(kind: Fourier, seed: int, X_train: Any) -> Any:
-    """Return a fitted map from scaled rows to random features."""
-    return fitted_sampler(X_train, kind.n_components, kind.gamma, kind.bandwidth, seed)
+def _mapped(kind: Fourier, seed: int, X_train: Any, X: Any) -> Any:
+    """Map scaled rows to random features, drawn for training rows."""
+    from precbench.solvers.random_features import fitted_sampler, mapped
+
+    sampler = fitted_sampler(X_train, kind.n_components, kind.gamma, kind.bandwidth, seed)
+    return mapped(sampler, X)
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:
