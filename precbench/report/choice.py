@@ -29,8 +29,8 @@ REFERENCE = "logistic-regression"
 """What most people would take."""
 CHOSEN_BY = "dcg"
 """Takes the best method where there is no ensemble, and a run has this measure: all positives
-count, those at the top most. An ensemble has chosen among its members already: every choice among
-methods loses more hits than it does, and one by these very hits most, see docs/advice.md."""
+count, those at the top most. An ensemble has chosen among its members already: where positives are
+few, every choice among methods loses more hits than it does, see docs/advice.md."""
 MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 

@@ -48,9 +48,8 @@ class Ensemble(NonlinearRanker):
     random Fourier features, SGD@k, large and small boosted trees, and extremely randomised trees.
     Each learns from all folds but one and scores that one. These scores, standardised, are summed:
     a half of each, then twenty times the member that raises the average precision of the sum most.
-    Last, all members learn from all rows. Folds are stratified, and as many of them are
-    scored as it takes to see 100 positives. With fewer than two rows of a class all members weigh
-    the same.
+    Last, all members learn from all rows. Folds are stratified, and as many of them are scored as
+    it takes to see 100 positives. With fewer than two rows of a class all members weigh the same.
 
     Parameters
     ----------
@@ -191,12 +190,10 @@ class Ensemble(NonlinearRanker):
 def _stacked(
     scores: NDArray[np.float64], labels: NDArray[np.int8]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of columns of scores that raise the average precision of their sum.
+    """Return weights of columns of scores that raise the average precision of their sum.
 
-    And those of standardised columns, as shares.
-
-    A half of each is taken, standardised; then, `_ADDED` times, the one whose addition gives the
-    best average precision.
+    And those of standardised columns, as shares: a half of each is taken; then, `_ADDED` times, the
+    one whose addition gives the best average precision.
     """
     with np.errstate(invalid="ignore"):
         spread = scores.std(axis=0)

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from precbench.solvers.random_features import RandomFeatures
+from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
 __all__ = ["Member", "is_vector", "weighted_scores"]
 
 _LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundred trees can
-_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,7 @@ def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
     """
     scores = np.zeros(X.shape[0])
     for member in members:
-        for start in range(0, X.shape[0], _ROWS_AT_ONCE):  # random features take memory
-            rows = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):  # random features take memory
+            rows = slice(start, start + ROWS_AT_ONCE)
             scores[rows] += member.weight * member.scores(X[rows])
     return scores

@@ -11,10 +11,10 @@ from precbench.errors import InputError
 from precbench.solvers.base import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
 
-__all__ = ["RandomFeatures", "fitted_sampler", "mapped"]
+__all__ = ["ROWS_AT_ONCE", "RandomFeatures", "fitted_sampler", "mapped"]
 
 _MOST = 1_000_000
-_ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096
 
 
 def fitted_sampler(
@@ -48,8 +48,8 @@ def mapped(sampler: Any, X: Any) -> Any:
     if X.dtype == np.float64:
         return sampler.transform(X)
     features = np.empty((X.shape[0], sampler.n_components), X.dtype)
-    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    for start in range(0, X.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
         features[rows] = sampler.transform(X[rows].astype(np.float64))
     return features
 

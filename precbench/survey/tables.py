@@ -104,7 +104,7 @@ def optima_table(fits: pd.DataFrame, problems: Sequence[str]) -> str:
             fit["problem"],
             f"{fit['C']:g}",
             f"{fit['minimum']:.4f}" + ("" if fit["converged"] else " ‡"),
-            *(f"{fit[name]:.4f}" for name in ("bound",)),
+            f"{fit['bound']:.4f}",
             *("0" if fit[f"norm of the {w} w"] == 0 else f"{fit[f'norm of the {w} w']:.3g}"
               for w in ("best", "last")),
             *(f"{fit[f'measure of {w}']:.3f}" for w in ("w = 0", "the best w", "the last w")),
