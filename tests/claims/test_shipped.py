@@ -25,6 +25,7 @@ from precbench.claims.verdicts import (
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
 from precbench.papers.kar2015.claims import ConsistencyClaim
+from precbench.solvers import SOLVERS
 from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
 
@@ -44,6 +45,18 @@ def test_ids(claims):
     assert {c.paper for c in claims} == papers
     for name in ids:
         assert re.fullmatch(r"[a-z0-9]+/[a-z0-9.-]+/[^\s/]+(/[^\s/]+)*", name), name
+
+
+@pytest.mark.parametrize("name", [name for name in list_configs() if "/" in name])
+def test_a_column_is_of_the_parameter_that_its_label_names(name):
+    config = load_config(name)
+    names = {"K": "top_negatives", "r": "radius"}
+    for label, entry in getattr(config, "solvers", {}).items():
+        params = SOLVERS[entry.solver]().get_params() | entry.params
+        if entry.solver == "rankboost":
+            params["p"] = 1.0
+        for written, value in re.findall(r"(\w+) ?= ?([0-9.]+)\b(?! %)", label):
+            assert params[names.get(written, written)] == float(value), label
 
 
 def test_experiments_are_those_of_the_configs(claims):
