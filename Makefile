@@ -16,7 +16,7 @@ CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5
 # Takes as long as the rest, and is run beside it: neither needs both processors all the time.
 HALF = rudin2009/table-3-magic rudin2009/table-4-ionosphere
 REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems rudin2009/objectives \
-    rudin2009/ionosphere-labels rudin2009/housing-features rudin2009/wrong-p rudin2009/wrong-scaling \
+    rudin2009/ionosphere-labels rudin2009/housing-features rudin2009/derivative rudin2009/wrong-p rudin2009/wrong-scaling \
     adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
     kar2015/kappa-extension kar2015/batch-extension kar2015/bounds kar2015/rates \
     kar2015/unit-norm kar2015/minima kar2015/optima all-solvers \

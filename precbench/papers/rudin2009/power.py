@@ -7,7 +7,7 @@ Besides the printed rows, each of 100 of our draws is taken as the printed one: 
 that detects the error is the power of such a table.
 
 Most wrong draws are our columns under another name, or changed values; the others are runs:
-rudin2009/wrong-p, wrong-scaling, ionosphere-labels and housing-features.
+rudin2009/derivative, wrong-p, wrong-scaling, ionosphere-labels and housing-features.
 """
 
 import argparse
@@ -94,6 +94,7 @@ WRONG = (
     Wrong("p", "columns p = 8 and 16 change places", columns=swapped("p=8", "p=16")),
     Wrong("p", "columns p = 16 and 64 change places", columns=swapped("p=16", "p=64")),
     Wrong("p", "columns p = 64 and IR change places", columns=swapped("p=64", "IR")),
+    Wrong("derivative", "signed derivative", ("table-3",), SIGNED, "rudin2009-derivative"),
     Wrong("derivative", "signed derivative", FOLDS, SIGNED, RUN),
     Wrong("scaling", "standardised features", FOLDS, ALL, "rudin2009-wrong-scaling"),
     Wrong("data", '"good" returns positive', ("table-4",), ALL, *LABELS),
