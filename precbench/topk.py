@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 
@@ -25,6 +25,7 @@ __all__ = [
     "k_by_size",
     "resolve_k",
     "split_at",
+    "sums_at",
     "training_k",
 ]
 
@@ -283,6 +284,25 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     above, tied, free = split_at(scores, count)
     above[np.flatnonzero(tied)[:free]] = True
     return np.flatnonzero(above)
+
+
+def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
+    """Sum values over the rows with the highest scores, for many lengths of the top at once.
+
+    Parameters
+    ----------
+    values, scores : ndarray of shape (n_samples,)
+    counts : array-like of shape (n,)
+        From 0 to the number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Of tied rows, of which only some belong to the top, the mean over their orders.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
 
 
 def cut_below(scores: NDArray, count: int) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from precbench.statistics import (
 )
 from precbench.text import count
 from precbench.topk import TopK, resolve_k
+
+if TYPE_CHECKING:
+    from precbench.report.length import Length
 
 __all__ = ["Choice", "Expected", "choice_table", "choose_method", "share_of_list"]
 
@@ -113,6 +116,8 @@ class Choice:
         Of the recommended method; None where its share of a held-out list has not been measured.
     text : str
         A paragraph that recommends a method, and says how certain that is.
+    length : Length or None
+        Of `precbench.compare`: what a new list holds by its length.
     """
 
     decided: bool
@@ -133,6 +138,7 @@ class Choice:
     needed: int | None
     expected: Expected | None
     text: str
+    length: "Length | None" = None
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:
@@ -159,10 +165,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        fields = {name: value for name, value in vars(self).items() if name != "expected"}
+        fields = {n: value for n, value in vars(self).items() if n not in ("expected", "length")}
         of_list = None if self.expected is None else asdict(self.expected)
         own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
-        return {**fields, **own}
+        return {**fields, **own, "length": self.length and self.length.model_dump()}
 
 
 def share_of_list(k: int, rows: int) -> str:

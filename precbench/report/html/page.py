@@ -17,6 +17,7 @@ from precbench.report.choice import choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
+from precbench.report.length import Length, gain_table, length_table, profit_text
 from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
@@ -30,6 +31,7 @@ _KINDS = {
     "accuracy-rows": "Quality of the iterates",
     "accuracy-share": "Quality against the fraction of the rows",
     "accuracy-sweep": "Quality against the swept parameter",
+    "length": "Hits, precision, recall and profit against the length of the list",
     "precision-k": "prec@k against k",
     "roc": "ROC curves",
     "roc-counts": "ROC curves in counts of rows",
@@ -93,6 +95,7 @@ def experiment_page(
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
+    length: Length | None = None,
 ) -> Page:
     """Return the page of an experiment.
 
@@ -107,6 +110,8 @@ def experiment_page(
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
         The verdicts on what was printed about these results.
+    length : Length, optional
+        What a new list holds.
     """
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
@@ -124,6 +129,8 @@ def experiment_page(
         marks=marks,
         missing=missing,
         choices=_choices(run),
+        lengths=[] if length is None else [length_table(length), gain_table(length)],
+        profit="" if length is None else profit_text(length),
         tables=[_shown(run, table, summary) for table in tables],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures, run),
