@@ -238,7 +238,7 @@ def _quantile(level: float, n: int) -> float:
 
 
 def expected_hits(
-    precisions: ArrayLike, tested: int, test_share: float, k: int, level: float = LEVEL
+    precisions: ArrayLike, tested: float, test_share: float, k: int, level: float = LEVEL
 ) -> Interval:
     """Return how many hits to expect among the first `k` rows of a new list.
 
@@ -251,7 +251,7 @@ def expected_hits(
     ----------
     precisions : array-like of shape (n_splits,)
         Among the first `tested` rows of the held-out list of each split.
-    tested : int
+    tested : float
         The same share of a held-out list that `k` is of the new one.
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
@@ -288,7 +288,7 @@ def expected_hits(
 def expected_total(
     means: ArrayLike,
     spread: float,
-    tested: int,
+    tested: float,
     test_share: float,
     k: int | None,
     level: float = LEVEL,

@@ -28,12 +28,13 @@ class Calibration:
         Logistic: of the log odds.
     test_share : float
         Share of the rows in a held-out list.
-    held : int
-        Rows of such a list, about.
+    held, positives : float
+        Rows of such a list, and positives among them, on average.
     """
 
     test_share: float
-    held: int
+    held: float
+    positives: float
     scores: NDArray[np.float64] | None = None
     shares: NDArray[np.float64] | None = None
     slope: NDArray[np.float64] | None = None
@@ -55,11 +56,13 @@ class Calibration:
         curves have; Niculescu-Mizil, Caruana, "Predicting good probabilities with supervised
         learning", ICML 2005.
         """
+        n_pos = [np.count_nonzero(of.y > 0) for of in lists]
         about: dict[str, Any] = {
             "test_share": test_share,
-            "held": round(float(np.mean([len(of.y) for of in lists]))),
+            "held": float(np.mean([len(of.y) for of in lists])),
+            "positives": float(np.mean(n_pos)),
         }
-        if min(np.count_nonzero(of.y > 0) for of in lists) < _FEWEST:
+        if min(n_pos) < _FEWEST:
             slope, intercept = np.transpose([_logistic(of.y > 0, of.scores) for of in lists])
             return cls(slope=slope, intercept=intercept, **about)
         from sklearn.isotonic import IsotonicRegression
@@ -88,7 +91,8 @@ class Calibration:
             Of the whole list.
         """
         precisions = [float(of_split.mean()) for of_split in self._curves(scores)]
-        tested = max(1, round(self.held * len(scores) / n_rows))
+        # A curve knows of the first rows from others, too: of as many as there are positives.
+        tested = max(self.held * len(scores) / n_rows, self.positives)
         return expected_hits(precisions, tested, self.test_share, len(scores))
 
     def _curves(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -102,7 +106,7 @@ class Calibration:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a saved model must carry."""
         curves = {n: a for n, a in vars(self).items() if isinstance(a, np.ndarray)}
-        return {"size": np.array([self.test_share, self.held]), **curves}
+        return {"size": np.array([self.test_share, self.held, self.positives]), **curves}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -113,21 +117,23 @@ class Calibration:
         KeyError, TypeError, ValueError
             If an array is missing, of another type or shape, or out of range.
         """
-        curves = {name: array for name, array in arrays.items() if name != "size"}
-        test_share, held = arrays["size"].tolist()
+        curves = dict(arrays)
+        test_share, held, positives = curves.pop("size").tolist()
         is_whole = all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
         if curves.keys() == {"slope", "intercept"}:
             x, y, rising = curves["slope"], curves["intercept"], curves["slope"]
         else:
-            x, y = curves.pop("scores"), curves.pop("shares")
+            x, y = curves["scores"], curves["shares"]
             rising = np.append(np.diff(y, axis=1), 0)
-            is_whole &= not curves and y.ndim == 2 and len(y) > 0 and bool((np.diff(x) > 0).all())
+            is_whole &= (
+                len(arrays) == 3 and y.ndim == 2 and len(y) > 0 and bool((np.diff(x) > 0).all())
+            )
             is_whole &= bool(((y >= 0) & (y <= 1)).all())
         is_whole &= x.ndim == 1 and x.size > 0 and y.shape[-1:] == x.shape
-        is_whole &= bool((rising >= 0).all()) and 0 < test_share < 1 <= held <= 2**63
+        is_whole &= bool((rising >= 0).all()) and 0 < test_share < 1 <= positives <= held
         if not is_whole:
             raise ValueError("the curves of probabilities do not fit together")
-        return cls(test_share, int(held), **{n: a for n, a in arrays.items() if n != "size"})
+        return cls(test_share, held, positives, **curves)
 
 
 def _logistic(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> tuple[float, float]:

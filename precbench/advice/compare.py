@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
@@ -350,7 +350,7 @@ def compare(
             worth=worth,
             amounts=amounts,
         )
-        return replace(choice, length=length)
+        return choice.with_length(length)
 
 
 def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:

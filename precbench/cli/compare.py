@@ -1,7 +1,7 @@
 """``precbench compare``."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -124,11 +124,12 @@ def compare(options: CompareOptions) -> int:
     found = read_run(summary["folder"])
     choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
     console.print(OnScreen(choice_table(choice, experiment.title)))
-    console.print(choice.text)
     rows = options.list_rows
     measured = length_of(
         contest, found, choice.recommended, ks, list_rows=rows, worth=worth, amounts=amounts
     )
+    choice = choice.with_length(measured[0])
+    console.print(choice.text)
     report_length(measured[0], summary["folder"])
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
@@ -141,5 +142,5 @@ def compare(options: CompareOptions) -> int:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:
         about = {"folder": summary["folder"], "model": options.save and str(options.save)}
-        print(json.dumps({**about, **replace(choice, length=measured[0]).to_dict()}, indent=1))
+        print(json.dumps({**about, **choice.to_dict()}, indent=1))
     return int(has_failed(summary))

@@ -1,7 +1,7 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,6 +139,13 @@ class Choice:
     expected: Expected | None
     text: str
     length: "Length | None" = None
+
+    def with_length(self, length: "Length") -> "Choice":
+        """Return the choice with what a new list holds, by its length and in the paragraph."""
+        row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high"]]
+        expected = Expected(length.rows, length.k[0], *map(float, row))
+        found = replace(self, length=length, expected=expected)
+        return replace(found, text=_paragraph(found))
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ of `precbench.statistics.expected_hits`: 95 % of such lists keep to them.
 """
 
 import hashlib
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.choice import share_of_list
 from precbench.report.comparison import Body, stacked
-from precbench.report.style import save_figure
+from precbench.report.style import log_scale, save_figure
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
 from precbench.statistics import expected_hits, expected_total
@@ -220,20 +221,16 @@ def measure_length(
     """
     rows = list_rows or n_rows
     held = round(float(np.mean([len(of.y) for of in lists])))
-    held_pos = round(float(np.mean([np.count_nonzero(of.y > 0) for of in lists])))
-    asked = {_length(each, n_pos, n_rows, rows): each for each in k}
+    asked = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
     lengths = sorted({*asked, *_preferred(math.ceil(rows / held), rows)})
-    tops = [_share(asked.get(length, length), rows, held) for length in lengths]
     at = np.array(lengths)
-    depths = np.array(
-        [[resolve_k(top, _n_pos(of), len(of.y)) for top in tops] for of in lists], dtype=float
-    )
-    tested = np.array([resolve_k(top, held_pos, held) for top in tops])
+    depths = np.array([at * (len(of.y) / rows) for of in lists])
+    tested = at * (held / rows)
     hits = np.array([sums_at(of.y > 0, of.scores, d) for of, d in zip(lists, depths, strict=True)])
-    positives = np.array([[_n_pos(of)] for of in lists])
+    positives = np.array([[np.count_nonzero(of.y > 0)] for of in lists])
     precision = hits / depths
     expected = [
-        expected_hits(of_length, int(n), test_share, length)
+        expected_hits(of_length, n, test_share, length)
         for of_length, n, length in zip(precision.T, tested, lengths, strict=True)
     ]
     base = positives / np.array([[len(of.y)] for of in lists])
@@ -249,7 +246,7 @@ def measure_length(
         method=method,
         rows=rows,
         splits=len(lists),
-        k=list(asked),
+        k=asked,
         curve={name: values.tolist() for name, values in curve.items()},
         groups=_groups(lists),
         profit=profit,
@@ -262,15 +259,6 @@ def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
         share_of_list(k, rows)  # refuses one that is too large
         return k
     return resolve_k(k, round(n_pos * rows / n_rows), rows)
-
-
-def _share(k: TopK, rows: int, held: int) -> TopK:
-    """Return the same part of a held-out list."""
-    return share_of_list(k, rows) if isinstance(k, int) and rows != held else k
-
-
-def _n_pos(of: HeldOut) -> int:
-    return int(np.count_nonzero(of.y > 0))
 
 
 def _preferred(least: int, most: int) -> list[int]:
@@ -288,12 +276,12 @@ class _Amounts:
         lists: Sequence[HeldOut],
         worth: Worth,
         depths: NDArray[np.float64],
-        tested: NDArray[np.int64],
+        tested: NDArray[np.float64],
         test_share: float,
     ):
         self.worth, self.test_share = worth, test_share
         self.depths = np.pad(depths, ((0, 0), (1, 0)))  # of no row at all, too
-        self.tested = np.append(0, tested)
+        self.tested = np.append(0.0, tested)
         each: list[Any] = [of.amounts if worth.gain is None else worth.gain for of in lists]
         gains = [np.where(of.y > 0, g, 0.0) for of, g in zip(lists, each, strict=True)]
         of_lists = [*zip(lists, gains, self.depths, strict=True)]
@@ -305,7 +293,7 @@ class _Amounts:
         """Return the mean gain of the rows between two lengths, and its interval."""
         n = self.depths[:, end] - self.depths[:, start]
         means = (self.sums[:, end] - self.sums[:, start]) / n
-        tested = max(1, int(self.tested[end] - self.tested[start]))
+        tested = self.tested[end] - self.tested[start]
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
         # As of half a hit in all: no hit among some rows does not mean that there never is one.
@@ -315,7 +303,9 @@ class _Amounts:
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
     worth, lengths = amounts.worth, np.append(0, curve["length"])
-    gains = np.append(0.0, (amounts.sums / np.maximum(amounts.depths, 1)).mean(axis=0)[1:])
+    gains = np.append(
+        0.0, (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)[1:]
+    )
     costs = worth.cost * lengths
     profit = gains * lengths - costs
     if worth.gain is None:
@@ -348,8 +338,6 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
     """Return whether the rows between two lengths may gain what they cost."""
-    if (amounts.depths[:, start] == amounts.depths[:, end]).any():
-        return True
     _, low, high = amounts.expected(start, end, None)
     return low <= amounts.worth.cost <= high
 
@@ -496,7 +484,8 @@ def draw_length(length: Length, folder: Path) -> list[Path]:
     write_whole({files[0]: length.table.to_csv(index=False, lineterminator="\n")})
     title = f"Length of a list from {length.rows:,} new rows, by {length.method}"
     caption = (
-        f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the bands."
+        f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
+        "bands. Grey lines: the lengths asked for."
     )
     n_panels = 2 + (length.profit is not None)
     body = Body(_WIDTH, n_panels * _PANEL + 0.3, partial(_draw, length=length))
@@ -526,9 +515,8 @@ def _draw(figure: "SubFigure", length: Length) -> None:
         if length.profit.best:
             panels[2].axvline(length.profit.best, color="0.4", linewidth=0.8)
         panels[2].set_ylabel("profit (grey: alike)")
-    for axes in panels[:2]:
-        for k in length.k:
-            axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
-    panels[-1].set_xscale("log")
+    for axes, k in itertools.product(panels[:2], length.k):
+        axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
     panels[-1].set_xlim(at.min(), at.max())
+    log_scale(panels[-1], "x")
     panels[-1].set_xlabel("length of the list (rows, log scale)")

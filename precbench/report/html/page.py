@@ -128,7 +128,7 @@ def experiment_page(
         run=run,
         marks=marks,
         missing=missing,
-        choices=_choices(run),
+        choices=_choices(run, length),
         lengths=[] if length is None else [length_table(length), gain_table(length)],
         profit="" if length is None else profit_text(length),
         tables=[_shown(run, table, summary) for table in tables],
@@ -188,16 +188,18 @@ def study_page(
     )
 
 
-def _choices(run: Run) -> list[tuple[str, str]]:
+def _choices(run: Run, length: Length | None) -> list[tuple[str, str]]:
     """Recommend a method for each data set whose splits allow a test."""
     texts = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
         try:
-            texts.append((run.dataset_title(dataset), choose_method(run, dataset).text))
+            choice = choose_method(run, dataset)
         except InputError:  # of other metrics, or without a result
             continue
+        choice = choice if length is None else choice.with_length(length)
+        texts.append((run.dataset_title(dataset), choice.text))
     return texts
 
 
