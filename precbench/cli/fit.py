@@ -11,7 +11,7 @@ from precbench.cli import completion
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows, check_target, numbers_in, plain_value, plain_warnings
 from precbench.cli.tables import show_length
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
 from precbench.topk import TopK, resolve_k
 
@@ -111,14 +111,13 @@ def fit(options: FitOptions) -> None:
     if options.solver is not None:
         _params(options, options.solver, k)  # refuses before the file is read
     check_target(save, file)
-    weights, amounts = None, options.amounts()
-    if options.weight is not None:
-        weights = numbers_in(file, "--weight", options.weight, options.form)
-    reading = options.reading
-    if options.weight is not None:
+    reading, amounts, weights = options.reading, options.amounts(), None
+    if options.weight is not None and is_table(file, reading.get("format")):
         reading["drop"] = [*reading.get("drop", ()), options.weight]
     with options.corrected("fit"):
         dataset, encoding = read_own_file(file, **reading, allow=options.allow or ())
+    if options.weight is not None:
+        weights = numbers_in(file, "--weight", options.weight, options.form)
     X, y = dataset.X, dataset.y
     for each in ks:
         resolve_k(each, dataset.n_pos, options.list_rows or len(y))
