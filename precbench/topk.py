@@ -8,7 +8,7 @@ import functools
 import math
 import re
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from precbench.errors import InputError
 
 __all__ = [
+    "HeldOut",
     "TopK",
     "ceil_share",
     "check_beta",
@@ -34,6 +35,23 @@ TopK = float | int | str
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
+
+
+class HeldOut(NamedTuple):
+    """Rows that a model was measured on, and its scores.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Above 0 for positives.
+    scores : ndarray of shape (n,)
+    amounts : ndarray of shape (n,) or None
+        What each row gains if it is a hit.
+    """
+
+    y: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    amounts: NDArray[np.float64] | None = None
 
 
 def check_k(k: TopK) -> TopK:

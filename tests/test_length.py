@@ -19,7 +19,6 @@ from precbench.errors import InputError
 from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
 from precbench.report.folder import PAGE, write_report
 from precbench.report.length import (
-    HeldOut,
     Worth,
     gain_table,
     length_table,
@@ -28,7 +27,7 @@ from precbench.report.length import (
     read_length,
 )
 from precbench.statistics import expected_hits, expected_total
-from precbench.topk import sums_at
+from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
 from tests.sentences import raises, refused, tells
 

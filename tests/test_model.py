@@ -23,8 +23,8 @@ from precbench import SOLVERS, Model
 from precbench.advice.model import make_solver
 from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
-from precbench.report.length import HeldOut
 from precbench.solvers.classifiers import ranker_of
+from precbench.topk import HeldOut
 from tests import laws
 from tests.sentences import raises, warns
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from precbench.report.length import HeldOut
 from precbench.statistics import Interval, expected_hits
+from precbench.topk import HeldOut
 
 __all__ = ["Calibration"]
 

@@ -36,7 +36,7 @@ from precbench.locations import shipped
 from precbench.metrics import METRICS
 from precbench.report.choice import Choice, choose_method, share_of_list
 from precbench.report.folder import write_report
-from precbench.report.length import HeldOut, Length, Worth, measure_length, write_length
+from precbench.report.length import Length, Worth, measure_length, write_length
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
@@ -45,7 +45,7 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
 from precbench.store import Store
 from precbench.text import count
-from precbench.topk import TopK, check_k
+from precbench.topk import HeldOut, TopK, check_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 

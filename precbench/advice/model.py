@@ -24,13 +24,13 @@ from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
 from precbench.npz import pack, unpack
-from precbench.report.length import HeldOut
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
 from precbench.solvers.members import Member, is_vector, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
+from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
 

@@ -14,7 +14,7 @@ from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
-from precbench.report.length import HeldOut, Length
+from precbench.report.length import Length
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
@@ -23,7 +23,7 @@ from precbench.statistics import (
     resampled_test,
 )
 from precbench.strict_json import Count, Fields, Number
-from precbench.topk import TopK, resolve_k
+from precbench.topk import HeldOut, TopK, resolve_k
 
 __all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -28,13 +28,12 @@ from precbench.report.tables import three_digits
 from precbench.statistics import expected_hits, expected_total
 from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import count
-from precbench.topk import TopK, ceil_share, resolve_k, sums_at
+from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 __all__ = [
-    "HeldOut",
     "Length",
     "Worth",
     "draw_length",
@@ -54,23 +53,6 @@ _GROUPS = 10
 _WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
 _PANEL = 1.9  # inches
 _WIDTH = 6.4
-
-
-class HeldOut(NamedTuple):
-    """Rows that a model was measured on, and its scores.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-        Above 0 for positives.
-    scores : ndarray of shape (n,)
-    amounts : ndarray of shape (n,) or None
-        What each row gains if it is a hit.
-    """
-
-    y: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    amounts: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
