@@ -19,6 +19,7 @@ from precbench.errors import InputError
 from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
 from precbench.report.folder import PAGE, write_report
 from precbench.report.length import (
+    Length,
     Worth,
     gain_table,
     length_table,
@@ -27,6 +28,7 @@ from precbench.report.length import (
     read_length,
 )
 from precbench.statistics import expected_hits, expected_total
+from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
 from tests.sentences import raises, refused, tells
@@ -433,6 +435,26 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     replace(Model.load("old.npz"), calibration=None).save("old.npz")
     refused(["score", "old.npz", "payments.csv", "--probability"], "probabilities")
     assert invoke("score", "old.npz", "payments.csv", "--top", 1).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a["curve"].pop("hits"),
+        lambda a: a["curve"]["hits"].append(0.5),
+        lambda a: a["groups"].pop("lift"),
+        lambda a: a["k"].append(21),
+        lambda a: a["k"].clear(),
+        lambda a: a["curve"]["length"].__setitem__(0, 0),
+        lambda a: a.update(profit={}),
+    ],
+)
+def test_damaged_lengths_are_refused(change):
+    about = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).model_dump()
+    assert checked(about, Length)
+    change(about)
+    with pytest.raises(ValueError):
+        checked(about, Length)
 
 
 def test_tables_say_what_was_measured():

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from precbench.errors import InputError
 from precbench.files import write_whole
@@ -118,6 +118,12 @@ class Profit(Fields):
 
 
 _Columns = dict[str, list[Number]]
+_CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
+_OF_PROFIT = ("profit", "profit_low", "profit_high")
+_OF_GROUPS = (
+    *("group", "share", "threshold", "response_rate", "lift", "cumulative_lift"),
+    *("capture_rate", "cumulative_capture", "gain", "mean_score"),
+)
 
 
 class Length(Fields):
@@ -152,6 +158,16 @@ class Length(Fields):
     curve: _Columns
     groups: _Columns
     profit: Profit | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        needed = _CURVE + (_OF_PROFIT if self.profit else ())
+        for named, names in ((self.curve, needed), (self.groups, _OF_GROUPS)):
+            if not named.keys() >= {*names} or len({len(column) for column in named.values()}) != 1:
+                raise ValueError(f"columns {', '.join(names)} of one length are needed")
+        if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
+            raise ValueError("a length is below 1, or k is none of the lengths")
+        return self
 
     @property
     def table(self) -> pd.DataFrame:
@@ -216,10 +232,8 @@ def measure_length(
         for of_length, n, length in zip(precision.T, tested, lengths, strict=True)
     ]
     base = positives / np.array([[len(of.y)] for of in lists])
-    names = ("hits", "low", "high")
-    curve = {"length": at, **dict(zip(names, np.transpose(expected), strict=True))}
-    means = (("precision", precision), ("recall", hits / positives), ("lift", precision / base))
-    curve |= {name: values.mean(axis=0) for name, values in means}
+    means = (values.mean(axis=0) for values in (precision, hits / positives, precision / base))
+    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *means), strict=True))
     profit = None
     if worth is not None:
         profit, of_profit = _profit(_Amounts(lists, worth, depths, tested, test_share), curve)
@@ -269,7 +283,8 @@ class _Amounts:
         of_lists = [*zip(lists, gains, self.depths, strict=True)]
         self.sums = np.array([sums_at(g, of.scores, d) for of, g, d in of_lists])
         self.squares = np.array([sums_at(g**2, of.scores, d) for of, g, d in of_lists])
-        self.largest = max(float(g.max()) for g in gains)
+        n_hits = sum(np.count_nonzero(of.y > 0) for of in lists)
+        self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
         """Return the mean gain of the rows between two lengths, and its interval."""
@@ -279,7 +294,7 @@ class _Amounts:
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
         # As of half a hit in all: no hit among some rows does not mean that there never is one.
-        least = self.largest**2 * 0.5 / (tested * len(n) + 1)
+        least = self.typical * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(spread, least), tested, self.test_share, k)
 
 
@@ -314,8 +329,8 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         profit_high=float(high[best]),
         wrong=wrong,
     )
-    names = ("profit", "profit_low", "profit_high")
-    return found, {n: values[1:] for n, values in zip(names, (profit, low, high), strict=True)}
+    columns = (values[1:] for values in (profit, low, high))
+    return found, dict(zip(_OF_PROFIT, columns, strict=True))
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
@@ -338,19 +353,10 @@ def _groups(lists: Sequence[HeldOut]) -> _Columns:
     sizes, found = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
     base = hits[-1] / n
     lift = found / sizes / base
-    columns = {
-        "group": np.arange(1, len(ends) + 1),
-        "share": ends / n,
-        "threshold": thresholds,
-        "response_rate": found / sizes,
-        "lift": lift,
-        "cumulative_lift": hits / ends / base,
-        "capture_rate": found / hits[-1],
-        "cumulative_capture": hits / hits[-1],
-        "gain": 100 * (lift - 1),
-        "mean_score": np.diff(totals, prepend=0) / sizes,
-    }
-    return {name: values.tolist() for name, values in columns.items()}
+    columns = [np.arange(1, len(ends) + 1), ends / n, thresholds, found / sizes, lift]
+    columns += [hits / ends / base, found / hits[-1], hits / hits[-1], 100 * (lift - 1)]
+    columns += [np.diff(totals, prepend=0) / sizes]
+    return {name: c.tolist() for name, c in zip(_OF_GROUPS, columns, strict=True)}
 
 
 def length_table(length: Length) -> Table:
@@ -481,7 +487,7 @@ def _draw(figure: "SubFigure", length: Length) -> None:
     panels = figure.subplots(2 + (length.profit is not None), 1, sharex=True)
     panels[0].fill_between(at, curve["low"], curve["high"], alpha=0.2, linewidth=0)
     panels[0].plot(at, curve["hits"])
-    panels[0].plot(at, curve["hits"] / curve["lift"], color="0.5", linewidth=0.8)
+    panels[0].plot(at, at * curve["precision"].iloc[-1], color="0.5", linewidth=0.8)
     panels[0].set_ylabel("hits (grey: by chance)")
     panels[1].fill_between(at, curve["low"] / at, curve["high"] / at, alpha=0.2, linewidth=0)
     panels[1].plot(at, curve["precision"])
