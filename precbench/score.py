@@ -144,14 +144,14 @@ def write_results(
 
 def final_scores(
     plan: Plan, store: Store, label: str
-) -> Iterator[tuple[Trial, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the trials of a method that have a result, with labels and scores of the test rows."""
+) -> Iterator[tuple[Trial, NDArray[np.float64]]]:
+    """Yield the trials of a method that have a result, with the scores of their test rows."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
                 rows = sample(trial, plan.datasets[trial.dataset.name], "test")
                 *_, scores = _scores(_checkpoints(store, key, {"test": rows}), "test", rows)
-                yield trial, rows.y, scores
+                yield trial, scores
 
 
 def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:

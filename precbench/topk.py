@@ -47,11 +47,15 @@ class HeldOut(NamedTuple):
     scores : ndarray of shape (n,)
     amounts : ndarray of shape (n,) or None
         What each row gains if it is a hit.
+    days, entities : ndarray of int of shape (n,) or None
+        Number of the day on which each row was seen, and of what it belongs to.
     """
 
     y: NDArray[np.float64]
     scores: NDArray[np.float64]
     amounts: NDArray[np.float64] | None = None
+    days: NDArray[np.int64] | None = None
+    entities: NDArray[np.int64] | None = None
 
 
 def check_k(k: TopK) -> TopK:

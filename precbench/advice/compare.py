@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
 from precbench.advice.model import Model
-from precbench.advice.quality import Quality
+from precbench.advice.quality import Quality, held_out
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
 from precbench.data.own.problems import listed
@@ -410,9 +410,10 @@ def length_of(
     """
     plan = make_plan(contest.experiment)
     lists = []
-    for trial, y, scores in final_scores(plan, Store(run.folder), method):
-        test = divide_rows(trial, plan.datasets[_NAME])[0].test
-        lists.append(HeldOut(y, scores, None if amounts is None else amounts[test]))
+    for trial, scores in final_scores(plan, Store(run.folder), method):
+        dataset = plan.datasets[_NAME]
+        rows = divide_rows(trial, dataset)[0].test
+        lists.append(held_out(dataset, rows, scores, amounts))
     sizes = (contest.positives, contest.rows)
     options: dict[str, Any] = {"method": method, "list_rows": list_rows, "worth": worth}
     return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists

@@ -25,10 +25,18 @@ from precbench.statistics import (
 from precbench.strict_json import Count, Fields, Number
 from precbench.topk import HeldOut, TopK, resolve_k
 
-__all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
+__all__ = [
+    "RECOMMENDED",
+    "Quality",
+    "describe_quality",
+    "held_out",
+    "held_out_quality",
+    "held_out_splits",
+]
 
 RECOMMENDED = "hist-gradient-boosting"  # the answer of docs/which-method.md
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
+_DAY, _MOST_DAYS = 86_400_000_000, 1e12  # in microseconds; more days than any list has
 _METRICS = ("precision_at_k", "auc")
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
@@ -198,9 +206,24 @@ def _held_out(
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(train, dataset.y[split.train], sample_weight=of_rows, **how)
             scores = model.decision_function(dataset.gathered(split.test, split.train))
-        of_test = None if amounts is None else amounts[split.test]
-        lists.append(HeldOut(dataset.y[split.test], scores, of_test))
+        lists.append(held_out(dataset, split.test, scores, amounts))
     return lists
+
+
+def held_out(
+    dataset: Dataset,
+    rows: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    amounts: NDArray[np.float64] | None,
+) -> HeldOut:
+    """Return some rows of a data set with their scores, and what is known of all rows."""
+    days = None
+    if dataset.time is not None:
+        # Dates are microseconds since 1970; smaller numbers are taken for days.
+        of_day = _DAY if np.abs(dataset.time).max() > _MOST_DAYS else 1
+        days = np.floor_divide(dataset.time, of_day).astype(np.int64)
+    columns: tuple[Any, ...] = (amounts, days, dataset.groups)
+    return HeldOut(dataset.y[rows], scores, *[None if c is None else c[rows] for c in columns])
 
 
 def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:

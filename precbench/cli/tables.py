@@ -23,13 +23,13 @@ _GAP = 2
 
 
 def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
-    """Print what a list holds by its length, the profit in words, and maybe the gain table."""
-    from precbench.report.length import gain_table, length_table, profit_text
+    """Print what a list holds by its length, profit and days in words, maybe the gain table."""
+    from precbench.report.length import by_day_lines, gain_table, length_table, profit_text
 
     console = screen(quiet=quiet)
     for table in (length_table(length), *([gain_table(length)] if groups else [])):
         console.print(OnScreen(table))
-    if text := profit_text(length):
+    for text in filter(None, (profit_text(length), *by_day_lines(length))):
         console.print(text)
 
 

@@ -7,7 +7,7 @@ of `precbench.statistics.expected_hits`: 95 % of such lists keep to them.
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from precbench.report.comparison import Body, stacked
 from precbench.report.style import log_scale, save_figure
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
-from precbench.statistics import expected_hits, expected_total
+from precbench.statistics import expected_hits, expected_total, resampled_interval
 from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 __all__ = [
+    "ByDay",
     "Length",
     "Worth",
+    "by_day_lines",
     "draw_length",
     "gain_table",
     "length_table",
@@ -117,6 +119,36 @@ class Profit(Fields):
     wrong: list[_Wrong]
 
 
+class ByDay(Fields):
+    """Hits where the first k rows of each day are taken, or the first k entities.
+
+    Attributes
+    ----------
+    k : int
+        A day.
+    days : int
+        In a held-out list, on average.
+    precision : float
+        Mean over days and lists, of k rows even where a day has fewer.
+    interval : list of float or None
+        Of that mean, see `precbench.statistics.resampled_interval`; None of one list.
+    of_entities : bool
+        Whether an entity has the highest score of its rows of a day, is a hit if one of them is,
+        and is left out on the days after it was found.
+
+    References
+    ----------
+    Le Borgne, Siblini, Lebichot, Bontempi, "Reproducible machine learning for credit card fraud
+    detection: practical handbook", 2022, "Precision top-k metrics".
+    """
+
+    k: Count
+    days: Count
+    precision: Number
+    interval: list[Number] | None
+    of_entities: bool
+
+
 _Columns = dict[str, list[Number]]
 _CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
 _OF_PROFIT = ("profit", "profit_low", "profit_high")
@@ -149,6 +181,8 @@ class Length(Fields):
         ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_score``. Equal scores are
         in one group.
     profit : Profit or None
+    by_day : list of ByDay
+        Of rows with times, for each `k` below the number of rows of a day.
     """
 
     method: str
@@ -158,6 +192,7 @@ class Length(Fields):
     curve: _Columns
     groups: _Columns
     profit: Profit | None = None
+    by_day: list[ByDay] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -246,7 +281,45 @@ def measure_length(
         curve={name: values.tolist() for name, values in curve.items()},
         groups=_groups(lists),
         profit=profit,
+        by_day=[*_by_days(lists, test_share, [n for n in k if isinstance(n, int)])],
     )
+
+
+def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> Iterator[ByDay]:
+    days = [of.days for of in lists if of.days is not None]
+    if not days:
+        return
+    n_days = float(np.mean([len(np.unique(each)) for each in days]))
+    for k in dict.fromkeys(ks):
+        if k >= np.mean([len(of.y) for of in lists]) / n_days:
+            continue
+        for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
+            mean, *ends = resampled_interval(
+                [_a_day(of, k, of_entities) for of in lists], test_share
+            )
+            interval = None if len(lists) == 1 else ends
+            yield ByDay(
+                k=k,
+                days=round(n_days),
+                precision=mean,
+                interval=interval,
+                of_entities=of_entities,
+            )
+
+
+def _a_day(of: HeldOut, k: int, of_entities: bool) -> float:
+    """Return the mean precision of the first k rows or entities of each day."""
+    assert of.days is not None
+    entities = of.entities if of_entities else np.arange(len(of.y))
+    assert entities is not None
+    found = np.empty(0, dtype=entities.dtype)
+    for day in (days := np.unique(of.days)):
+        rows = np.flatnonzero((of.days == day) & ~np.isin(entities, found))
+        rows = rows[np.argsort(-of.scores[rows], kind="stable")]
+        firsts = np.sort(np.unique(entities[rows], return_index=True)[1])[:k]
+        top = entities[rows][firsts]
+        found = np.append(found, np.intersect1d(top, entities[rows][of.y[rows] > 0]))
+    return len(found) / (k * len(days))
 
 
 def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
@@ -411,6 +484,16 @@ def profit_text(length: Length) -> str:
             text += f"; from {found.low:,} to {found.high:,} no difference is significant"
     wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in found.wrong)
     return f"{text}. If the gain is {'; if it is '.join(wrong)}."
+
+
+def by_day_lines(length: Length) -> list[str]:
+    """Return a line for each precision by day."""
+    lines = []
+    for of in length.by_day:
+        ends = "" if of.interval is None else f" ± {(of.interval[1] - of.interval[0]) / 2:.3f}"
+        what = "entities, each until it is found" if of.of_entities else "rows"
+        lines.append(f"The first {of.k:,} {what}, of each day: precision {of.precision:.3f}{ends}")
+    return lines
 
 
 def gain_table(length: Length) -> Table:

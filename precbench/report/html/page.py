@@ -17,7 +17,13 @@ from precbench.report.choice import choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
-from precbench.report.length import Length, gain_table, length_table, profit_text
+from precbench.report.length import (
+    Length,
+    by_day_lines,
+    gain_table,
+    length_table,
+    profit_text,
+)
 from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
@@ -130,7 +136,7 @@ def experiment_page(
         missing=missing,
         choices=_choices(run, length),
         lengths=[] if length is None else [length_table(length), gain_table(length)],
-        profit="" if length is None else profit_text(length),
+        of_length=[] if length is None else [profit_text(length), *by_day_lines(length)],
         tables=[_shown(run, table, summary) for table in tables],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures, run),
