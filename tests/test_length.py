@@ -151,6 +151,7 @@ def test_where_no_length_pays():
     length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, worth=Worth(1.0, None, 50.0))
     assert (length.profit.best, length.profit.profit) == (0, 0)
     assert profit_text(length).startswith("No length pays with a gain of 1 for each hit and")
+    assert profit_text(length).endswith("a cost of 50 for each row.")
     free = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, worth=Worth(0.0))
     assert free.profit.best == 0
 

@@ -482,6 +482,8 @@ def profit_text(length: Length) -> str:
         )
         if found.low < found.high:
             text += f"; from {found.low:,} to {found.high:,} no difference is significant"
+    if not found.best and not any(w.best for w in found.wrong):
+        return f"{text}."
     wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in found.wrong)
     return f"{text}. If the gain is {'; if it is '.join(wrong)}."
 
