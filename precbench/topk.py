@@ -7,6 +7,7 @@ An int `k` is a count of rows, a float a fraction of the positives, and a string
 import functools
 import math
 import re
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = [
     "first_rows",
     "k_by_size",
     "resolve_k",
+    "several_k",
     "split_at",
     "sums_at",
     "training_k",
@@ -85,6 +87,21 @@ def check_k(k: TopK) -> TopK:
         "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
         f"{_meant(k)}; give one of the three"
     )
+
+
+def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
+    """Validate one `k` or several, and return them as a list without repetitions.
+
+    Raises
+    ------
+    InputError
+        If one is malformed, or there is none.
+    """
+    given: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
+    if not given:
+        raise InputError("k is an empty list: give the length of the top")
+    values = [check_k(each.item() if isinstance(each, np.generic) else each) for each in given]
+    return list({repr(each): each for each in values}.values())  # 1 and 1.0 are two
 
 
 def _is_count(k: Any) -> bool:

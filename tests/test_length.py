@@ -439,7 +439,9 @@ def test_compare_in_python_says_how_long(payments):
     table = pd.read_csv(payments / "payments.csv")
     X, y = table[["amount", "hour"]], table["fraud"]
     options = {"solvers": ["logistic-regression"], "n_splits": 2, "n_jobs": 1}
-    choice = precbench.compare(X, y, k=[10, np.int64(30)], gain=table["amount"], cost=15, **options)
+    choice = precbench.compare(
+        X, y, k=[10, np.int64(30)], gain=table["amount"], cost=np.int64(15), **options
+    )
     assert (choice.k, choice.length.k) == (10, [10, 30])
     assert choice.length.profit.column == "gain" and choice.length.profit.cost == 15
     assert json.loads(json.dumps(choice.to_dict()))["length"]["rows"] == 1200
@@ -450,6 +452,8 @@ def test_compare_in_python_says_how_long(payments):
         ({"k": 10, "gain": -1.0}, "gain -1.0"),
         ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"),
         ({"k": 10, "gain": np.ones(3)}, "gain"),
+        ({"k": 10, "gain": ["much"] * 1200}, "gain"),
+        ({"k": 10, "gain": "much"}, "gain much"),
     ):
         with raises(InputError, places):
             precbench.compare(X, y, **wrong, **options)

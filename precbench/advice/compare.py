@@ -45,7 +45,7 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
 from precbench.store import Store
 from precbench.text import count
-from precbench.topk import HeldOut, TopK, check_k
+from precbench.topk import HeldOut, TopK, several_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
@@ -167,21 +167,6 @@ def prepare(
     assert isinstance(experiment, Experiment)
     _require_divisible(dataset, experiment, path.name)
     return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
-
-
-def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
-    """Return one `k` or several as a list, without repetitions.
-
-    Raises
-    ------
-    InputError
-        If one is malformed, or there is none.
-    """
-    given: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
-    if not given:
-        raise InputError("k is an empty list: give the length of the top")
-    values = [check_k(each.item() if isinstance(each, np.generic) else each) for each in given]
-    return [each for i, each in enumerate(values) if repr(each) not in map(repr, values[:i])]
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
@@ -312,8 +297,11 @@ def compare(
     arrays, worth, amounts = _arrays(X, y, categorical, missing), None, None
     if gain is not None or cost:
         if np.ndim(gain):
-            amounts = np.asarray(_plain(gain, len(arrays["y"]), "gain"), dtype=np.float64)
-            if not (np.isfinite(amounts) & (amounts >= 0)).all():
+            amounts = _plain(gain, len(arrays["y"]), "gain")
+            if (
+                amounts.dtype.kind not in "fiub"
+                or not (np.isfinite(amounts) & (amounts >= 0)).all()
+            ):
                 raise InputError("gain holds a value that is not a number of at least 0")
         worth = Worth(None if np.ndim(gain) else gain, "gain" if np.ndim(gain) else None, cost)
     for name, column in (("groups", groups), ("time", time)):

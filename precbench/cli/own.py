@@ -14,7 +14,7 @@ import typer
 
 from precbench.data.own.problems import TableError
 from precbench.errors import InputError
-from precbench.topk import TopK, check_k
+from precbench.topk import TopK, several_k
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,8 +147,7 @@ class OwnRows:
     @property
     def lengths(self) -> list[TopK]:
         """The values of ``--k``, each once."""
-        values: list[TopK] = [check_k(plain_value(text)) for text in self.k or ["0.25"]]
-        return [k for i, k in enumerate(values) if repr(k) not in map(repr, values[:i])]
+        return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     @property
     def worth(self) -> "Worth | None":

@@ -30,7 +30,7 @@ def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) 
     for table in (length_table(length), *([gain_table(length)] if groups else [])):
         console.print(OnScreen(table))
     for text in filter(None, (profit_text(length), *by_day_lines(length))):
-        console.print(text)
+        console.print(one_line(text))
 
 
 @dataclass(frozen=True)

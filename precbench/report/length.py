@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -78,8 +79,9 @@ class Worth:
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and two gains or none."""
         for name, value in (("gain", self.gain), ("cost", self.cost)):
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} must be a number of at least 0, found {value}")
+            is_number = isinstance(value, Real) and math.isfinite(value) and value >= 0
+            if value is not None and not is_number:
+                raise InputError(f"{name} must be a number of at least 0, found {value!r}")
         if (self.gain is None) == (self.column is None):
             several = "both are given" if self.column else "a cost alone tells no profit"
             raise InputError(f"give a gain of each hit, or a column of gains: {several}")
@@ -391,9 +393,9 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         lost = float(then.max() - then[best])
         wrong.append(_Wrong(gain=name, best=int(lengths[np.argmax(then)]), lost=lost))
     found = Profit(
-        gain=worth.gain,
+        gain=None if worth.gain is None else float(worth.gain),
         column=worth.column,
-        cost=worth.cost,
+        cost=float(worth.cost),
         best=int(lengths[best]),
         low=int(lengths[min(alike)]),
         high=int(lengths[max(alike)]),
