@@ -354,7 +354,7 @@ def test_days_of_dates_and_of_numbers(payments, monkeypatch):
         result = succeed("fit", f"{name}.csv", *given, "--save", f"{name}.npz")
         about = json.loads(succeed("show", f"{name}.npz", "--json").stdout)
         found.append(about["quality"]["length"]["by_day"])
-        assert "The first 10 entities, each until it is found, of each day: " in result.stdout
+        assert "The first 10 entities of each day, each until it is found: " in result.stdout
     assert found[0] == found[1]
     assert [of["days"] for of in found[0]] == [8, 8]  # a quarter of thirty days
 

@@ -495,8 +495,9 @@ def by_day_lines(length: Length) -> list[str]:
     lines = []
     for of in length.by_day:
         ends = "" if of.interval is None else f" ± {(of.interval[1] - of.interval[0]) / 2:.3f}"
-        what = "entities, each until it is found" if of.of_entities else "rows"
-        lines.append(f"The first {of.k:,} {what}, of each day: precision {of.precision:.3f}{ends}")
+        what, until = ("entities", ", each until it is found") if of.of_entities else ("rows", "")
+        value = f"precision {of.precision:.3f}{ends}"
+        lines.append(f"The first {of.k:,} {what} of each day{until}: {value}")
     return lines
 
 
