@@ -159,6 +159,8 @@ def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -
             if found:
                 break
     finally:
+        for other in {*path.parent.glob(f"{path.stem}.*")} - {*correct}:
+            other.unlink()  # C of an error, which would be compiled again
         for other, (content, about) in correct.items():  # what was compiled, too
             other.write_bytes(content)
             os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
