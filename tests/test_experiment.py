@@ -396,6 +396,20 @@ def test_seeds_follow_from_identity_and_pair_the_solvers(read):
     assert not {t.seed for t in moved.trials()} & {t.seed for t in trials}
 
 
+@pytest.mark.parametrize(
+    ("protocol", "tuning", "complaint"),
+    [
+        ("{}", "{folds: 5, rows: 9}", "tuning.rows: has no meaning with folds"),
+        ("{split: time}", "{rows: 9}", "tuning.rows: has no meaning with split: time"),
+        ("{split: time}", "{folds: 5}", "tuning.folds: has no meaning with split: time"),
+    ],
+)
+def test_ways_to_tune_that_have_no_meaning(complaints, protocol, tuning, complaint):
+    text = f"name: a\ntitle: A\ndatasets: [letter]\nsolvers: {{sgd-avg: }}\nprotocol: {protocol}\n"
+    [found] = complaints(f"{text}metrics: [auc]\ntuning: {tuning}\n")
+    assert complaint in found
+
+
 def test_folds_are_of_one_partition(read):
     trials = read(SMALL.replace("n_splits: 2", "split: kfold, n_splits: 3")).trials()
     letter = [t for t in trials if t.dataset.name == "letter"]

