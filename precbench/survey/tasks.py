@@ -21,6 +21,10 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")
 """Sparse features of 0 and 1."""
 
+TEST_SHARE = 0.3
+_COUNT = 100  # of rows
+_READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
+
 
 def read_task(task: Any) -> pd.DataFrame:
     """Return the rows of a task as text, with 1 or 0 in the column ``label``.
@@ -69,8 +73,10 @@ def read_tasks() -> list[Any]:
     return list(tasks.sort_values("rows", kind="stable").itertuples())
 
 
-def write_config(folder: Path, tasks: Iterable[Any], **changed: Any) -> Path:
-    """Write the files of tasks, and a config that has all of them as data sets.
+def write_configs(
+    folder: Path, tasks: Iterable[Any], name: str = "survey", **changed: Any
+) -> list[Path]:
+    """Write the files of tasks, and the configs that have them as data sets.
 
     Parameters
     ----------
@@ -78,13 +84,15 @@ def write_config(folder: Path, tasks: Iterable[Any], **changed: Any) -> Path:
         Files that it holds are kept.
     tasks : iterable of named tuple
         As `read_tasks` gives them.
+    name : str, default="survey"
     **changed
-        Keys of the config in place of those of ``configs/top/survey.yaml``.
+        Keys of the configs in place of those of ``configs/top/survey.yaml``.
 
     Returns
     -------
-    pathlib.Path
-        Of the config.
+    list of pathlib.Path
+        ``NAME-short.yaml`` for test parts of which 100 rows are more than a quarter, where prec@100
+        is not measured, and ``NAME-long.yaml`` for the others.
 
     Raises
     ------
@@ -92,19 +100,27 @@ def write_config(folder: Path, tasks: Iterable[Any], **changed: Any) -> Path:
         As `read_task`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    datasets: list[dict[str, Any]] = []
+    datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
     for task in tasks:
+        length = "short" if TEST_SHARE * task.rows < 4 * _COUNT else "long"
         if not task.package:
-            unscaled = {"scaling": "none"} if task.task in UNSCALED else {}
-            datasets.append({"name": task.task, "on_missing": "skip", **unscaled})
+            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip"}
+            entry |= {"scaling": "none"} if task.task in UNSCALED else {}
+        else:
+            entry = {"file": f"{task.task}.csv", "name": task.task, **_READING}
+            if not (folder / entry["file"]).exists():
+                read_task(task).to_csv(folder / entry["file"], index=False)
+        datasets[length].append(entry)
+    template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
+    for length, entries in datasets.items():
+        if not entries:
             continue
-        file = folder / f"{task.task}.csv"
-        if not file.exists():
-            read_task(task).to_csv(file, index=False)
-        read = {"label": "label", "categorical": "one-hot", "missing": "median"}
-        datasets.append({"file": file.name, "name": task.task, **read})
-    document = load(shipped("configs") / "top" / "survey.yaml").data
-    document |= {"datasets": datasets, **changed}
-    path = folder / f"{document['name']}.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
-    return path
+        of = {"name": f"{name}-{length}", "datasets": entries}
+        if length == "short":
+            of["metrics"] = [
+                m for m in template["metrics"] if m != {"precision_at_k": {"k": _COUNT}}
+            ]
+        paths.append(folder / f"{of['name']}.yaml")
+        document = template | of | changed
+        paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+    return paths
