@@ -376,6 +376,7 @@ class Experiment(Section):
             sweep=sweep,
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,
+            draw=self.tuning.draw,
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,
