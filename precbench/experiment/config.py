@@ -380,6 +380,7 @@ class Experiment(Section):
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,
             tuning_rows=self.tuning.rows,
+            draw=self.tuning.draw,
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,

@@ -312,6 +312,9 @@ class Tuning(Section):
     rows: Annotated[int, Field(ge=2)] | None = None
     """Candidates are trained and measured on so many of the training rows; what is chosen is trained
     on all of them."""
+    draw: Annotated[int, Field(ge=2)] | None = None
+    """Most candidates of a solver: of more combinations of its lists so many are drawn at random,
+    the same for all data sets and splits. By default all are tried."""
 
 
 class Limit(Section):

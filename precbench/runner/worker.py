@@ -254,7 +254,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
-    first = {name: values[0] for name, values in trial.candidates.items()}
+    first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
     rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
