@@ -689,13 +689,14 @@ def bayesian_signed_rank(
     References
     ----------
     Benavoli, Corani, Demsar & Zaffalon, "Time for a change: a tutorial for comparing multiple
-    classifiers through Bayesian analysis", JMLR 18, 2017, Section 4.2.1; the prior is one
-    observation of no difference, as theirs.
+    classifiers through Bayesian analysis", JMLR 18, 2017, Section 4.2.1; as theirs the prior is
+    half an observation of no difference.
     """
     table = _table(np.column_stack([first, second]))
     differences = np.append(0.0, table[:, 0] - table[:, 1])
     sums = differences[:, None] + differences
-    weights = np.random.default_rng(0).dirichlet(np.ones(len(differences)), draws)
+    strength = np.append(0.5, np.ones(len(table)))
+    weights = np.random.default_rng(0).dirichlet(strength, draws)
     sides = [(sums > 2 * rope).astype(float), (sums < -2 * rope).astype(float)]
     above, below = (np.einsum("di,ij,dj->d", weights, side, weights, optimize=True) for side in sides)
     likeliest = np.argmax([above, 1 - above - below, below], axis=0)
