@@ -698,6 +698,8 @@ def bayesian_signed_rank(
     strength = np.append(0.5, np.ones(len(table)))
     weights = np.random.default_rng(0).dirichlet(strength, draws)
     sides = [(sums > 2 * rope).astype(float), (sums < -2 * rope).astype(float)]
-    above, below = (np.einsum("di,ij,dj->d", weights, side, weights, optimize=True) for side in sides)
+    above, below = (
+        np.einsum("di,ij,dj->d", weights, side, weights, optimize=True) for side in sides
+    )
     likeliest = np.argmax([above, 1 - above - below, below], axis=0)
     return Posterior(*(float(np.mean(likeliest == side)) for side in range(3)))

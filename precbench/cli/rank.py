@@ -136,11 +136,9 @@ def _by_measure(survey: Survey, label: str) -> Table:
     for metric, measure in MEASURES.items():
         values = survey.values(metric)
         found = standings(values)
-        place, best = found.loc[label], str(found.index[0])
-        rows.append(
-            [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]
-        )
-        rows[-1] += [f"{place['wins']:.0%}", best]
+        place = found.loc[label]
+        row = [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]
+        rows.append([*row, f"{place['wins']:.0%}", str(found.index[0])])
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 

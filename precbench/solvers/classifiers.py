@@ -320,7 +320,9 @@ class Forest(GrowingEnsemble):
     def _classifier(self) -> Any:
         if self.class_weight == UNDERSAMPLED:
             self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
-            return self.kind(**self.get_params(deep=False) | {"class_weight": None}, bootstrap=False)
+            return self.kind(
+                **self.get_params(deep=False) | {"class_weight": None}, bootstrap=False
+            )
         chosen = signed_weights(self.class_weight, self.classes_)
         return self.kind(**self.get_params(deep=False) | {"class_weight": chosen})
 

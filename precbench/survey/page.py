@@ -4,9 +4,9 @@
 results make another page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -54,24 +54,26 @@ def answer(survey: Survey) -> str:
 
 
 def _answer(survey: Survey, metric: str) -> str:
-    tasks = survey.sound(metric)
+    tasks, title = survey.sound(metric), MEASURES[metric].title
     values = survey.values(metric, tasks)
-    found, table = choose(survey, values), standings(values)
+    found = choose(survey, values)
     if found is None:
-        return f"For {MEASURES[metric].title} there are too few tasks."
+        return f"For {title} there are too few tasks."
+    table = standings(values)
     first, second = table.index[:2]
-    pair = in_words(compared(values, first, second))
-    by_kind = survey.best(values)
-    trees = next(solver for solver in by_kind if kind_of(solver) == TREES)
+    trees = next(solver for solver in survey.best(values) if kind_of(solver) == TREES)
+    lost = {
+        solver: _interval(table.loc[solver], "lost", "{:.1%}")
+        for solver in (first, trees, found.linear)
+    }
     return (
-        f"**{MEASURES[metric].title}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real "
-        f"tasks where the measure looks at {LEAST_ROWS} rows of a test part or more, its mean rank "
-        f"of {len(survey.solvers)} is {_interval(table.loc[first], 'rank', '{:.1f}')}, and it loses "
-        f"{_interval(table.loc[first], 'lost', '{:.1%}')} to the best method of each task, at most "
-        f"{found.most:.0%} ({found.where}). Against the next, `{second}`, it is {pair}; against the "
-        f"best of another kind, `{found.rival}`, {found.standing}. The best trees, `{trees}`, lose "
-        f"{_interval(table.loc[trees], 'lost', '{:.1%}')}, the best linear method, "
-        f"`{found.linear}`, {_interval(table.loc[found.linear], 'lost', '{:.1%}')}."
+        f"**{title}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real tasks where the "
+        f"measure looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
+        f"{len(survey.solvers)} is {_interval(table.loc[first], 'rank', '{:.1f}')}, and it loses "
+        f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
+        f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}; against "
+        f"the best of another kind, `{found.rival}`, {found.standing}. The best trees, `{trees}`, "
+        f"lose {lost[trees]}, the best linear method, `{found.linear}`, {lost[found.linear]}."
     )
 
 
@@ -92,14 +94,8 @@ def measures(survey: Survey) -> str:
 
 
 _HEADER = [
-    "tasks",
-    "use",
-    "loses",
-    "at most",
-    "best of another kind",
-    "",
-    "best linear method",
-    "loses",
+    *("tasks", "use", "loses", "at most", "best of another kind", "against it"),
+    *("best linear method", "loses"),
 ]
 
 
@@ -121,17 +117,9 @@ def situations(survey: Survey) -> str:
     rows_a_column = TRAIN_SHARE * tasks["rows"] / tasks["columns"]
     linear = tasks.index.isin(survey.nearly_linear())
     looked, values = survey.looked_at(AP), survey.values(AP)
-    parts: list[tuple[str, pd.Series]] = []
-    for name, of, bounds, form in (
-        ("training positives", n_pos, POSITIVES, "{:,}"),
-        ("positive rows", share, SHARES, "{:.0%}"),
-    ):
-        for low, high in zip((0, *bounds), (*bounds, float("inf")), strict=True):
-            text = f"more than {form.format(low)}" if high == float("inf") else (
-                f"up to {form.format(high)}" if not low else f"{form.format(low)} to {form.format(high)}"
-            )  # fmt: skip
-            parts.append((f"{name}: {text}", (of > low) & (of <= high)))
-    parts += [
+    parts = [
+        *_between("training positives", n_pos, POSITIVES, "{:,}"),
+        *_between("positive rows", share, SHARES, "{:.0%}"),
         (f"fewer than {WIDE} training rows for each column", rows_a_column < WIDE),
         (f"{WIDE} training rows for each column, or more", rows_a_column >= WIDE),
         ("nearly linear", pd.Series(linear, tasks.index)),
@@ -149,6 +137,18 @@ def situations(survey: Survey) -> str:
         within = within.loc[:, (seconds <= budget).any()]
         rows.append(_row(f"at most {budget:g} s to choose and to train", choose(survey, within)))
     return laid_out(["situation", *_HEADER], filter(None, rows))
+
+
+def _between(
+    name: str, values: pd.Series, bounds: Sequence[float], form: str
+) -> Iterator[tuple[str, pd.Series]]:
+    """Yield the ranges between bounds, with what lies in each."""
+    first, last = form.format(bounds[0]), form.format(bounds[-1])
+    yield f"{name}: up to {first}", values <= bounds[0]
+    for low, high in pairwise(bounds):
+        text = f"{name}: {form.format(low)} to {form.format(high)}"
+        yield text, (values > low) & (values <= high)
+    yield f"{name}: more than {last}", values > bounds[-1]
 
 
 def contestants(survey: Survey, metric: str) -> str:
@@ -209,8 +209,8 @@ def tests(survey: Survey, metric: str) -> str:
     return (
         f"{MEASURES[metric].title}, {len(values)} tasks: Friedman's test (in the form of Iman and "
         f"Davenport) of all {len(survey.solvers)} contestants: p = {everyone.friedman.p_f:.1g}; of "
-        f"the best of each of {len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. Wilcoxon's "
-        f"tests with Holm's correction {found}.\n"
+        f"the best of each of {len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. "
+        f"Wilcoxon's tests with Holm's correction {found}.\n"
     )
 
 
@@ -238,15 +238,15 @@ def cost(survey: Survey) -> str:
     slowest, worst = str(median.idxmax()), str(seconds.max(axis=1).idxmax())
     return (
         f"To choose the parameters and to train takes `{first}` a median of "
-        f"{_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])} s; the median "
-        f"ratio is {ratio:.2g}. The slowest is `{slowest}` with {_seconds(median[slowest])} s, on "
-        f"{worst} {_seconds(seconds[slowest][worst])} s.\n"
+        f"{_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])} s; the "
+        f"median ratio is {ratio:.2g}. The slowest is `{slowest}` with "
+        f"{_seconds(median[slowest])} s, on {worst} {_seconds(seconds[slowest][worst])} s.\n"
     )
 
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear = survey.of(*LINEAR)
+    linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, survey.sound(AP)))
     table = {
         m: standings(survey.values(m, survey.sound(m) or survey.real)[linear]) for m in MEASURES
     }
@@ -255,9 +255,7 @@ def papers(survey: Survey) -> str:
         found = pd.DataFrame({m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES})
         leader, at = str(found[AP].idxmin()), str(found.min().idxmin())
         best = str(found[at].idxmin())
-        lost = _interval(
-            standings(survey.values(AP, survey.sound(AP))).loc[leader], "lost", "{:.1%}"
-        )
+        lost = _interval(all_of.loc[leader], "lost", "{:.1%}")
         row = [link, f"`{leader}` ({found[AP][leader]:.1f})", lost]
         rows.append([*row, f"{MEASURES[at].title}: `{best}` ({found[at][best]:.1f})"])
     header = ["paper", "best at average precision", "loses to the best of all", "best measure"]
@@ -289,10 +287,8 @@ def broken(survey: Survey) -> list[str]:
     n_pos = 0.3 * survey.tasks["positives"].loc[auc.index]
     n_neg = 0.3 * (survey.tasks["rows"] - survey.tasks["positives"]).loc[auc.index]
     error = ((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) ** 0.5
-    below = auc.lt(0.5 - 3 * error, axis=0)
-    return [
-        f"{s} on {t}" for s in below for t in below.index if below.loc[t, s] and s != "no-skill"
-    ]
+    below = auc.lt(0.5 - 3 * error, axis=0).drop(columns="no-skill", errors="ignore").stack()
+    return [f"{solver} on {task}" for task, solver in below.index[below]]
 
 
 def draw(name: str, folder: Path) -> Path:

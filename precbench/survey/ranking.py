@@ -96,8 +96,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and whether
-        a limit ``stopped`` it. Without stand-ins and smoke runs; a split that failed is missing.
+        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and
+        whether a limit ``stopped`` it. No stand-ins nor smoke runs; a split that failed is missing.
 
     Raises
     ------

@@ -117,9 +117,8 @@ def write_configs(
             continue
         of = {"name": f"{name}-{length}", "datasets": entries}
         if length == "short":
-            of["metrics"] = [
-                m for m in template["metrics"] if m != {"precision_at_k": {"k": _COUNT}}
-            ]
+            counted = {"precision_at_k": {"k": _COUNT}}
+            of["metrics"] = [metric for metric in template["metrics"] if metric != counted]
         paths.append(folder / f"{of['name']}.yaml")
         document = template | of | changed
         paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
