@@ -19,11 +19,11 @@ COLUMNS = [
     *("p_best", "tied", "seconds", "tuning_seconds"),
 ]
 TREES, FEATURES, CLASSIFIERS = "trees", "random features", "linear classifiers"
-STACKS = "ensembles of several kinds"
+STACKS, NETWORKS, NO_SKILL = "ensembles of several kinds", "neural networks", "no skill"
 KINDS = {
     TREES: (
         *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank"),
-        *("random-forest", "extra-trees"),
+        *("random-forest", "extra-trees", "xgboost", "catboost"),
     ),
     FEATURES: (),  # before whatever solver
     CLASSIFIERS: ("logistic-regression", "linear-svm"),
@@ -31,10 +31,12 @@ KINDS = {
     "Kar et al. 2014": ("1pmb", "2pmb", "psg", "cutting-plane", "ftrl"),
     "pushes": ("pnorm-push", "ir-push", "rankboost", "toppush", "toppush-k"),
     STACKS: ("ensemble",),
+    NETWORKS: ("mlp",),
+    NO_SKILL: ("no-skill",),
     "Gultekin and Paisley 2020": ("bbr", "bbr-pairs", "lcbr", "oam", "adaoam", "pgd", "spam"),
 }
 """Seven with results, since over ten data sets the tests of all pairs of more have no power."""
-LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS)]
+LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NO_SKILL)]
 MAIN = "precision_at_k(k=0.25)"
 NEAR = 0.01  # of logistic regression's AUC to the best one, where a problem is called linear
 MOST = 0.8  # of the data sets
