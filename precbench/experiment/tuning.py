@@ -50,9 +50,8 @@ def choose(
     means = {number: np.mean(values) for number, values in tried.items()}
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
-        raise PrecbenchError(
-            f"every candidate of {', '.join(trial.candidates)} diverged: take smaller ones"
-        )
+        names = ", ".join(trial.candidates)
+        raise PrecbenchError(f"every candidate of {names} diverged: take smaller ones")
     reached = levels([means[number] for number in numbers])
     tied = [number for number, level in zip(numbers, reached, strict=True) if level == max(reached)]
     return candidates[tied[len(tied) // 2]]

@@ -161,7 +161,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """Part of the key of a trial: raise it when the results change."""
 
     later_parameters: tuple[str, ...] = ()
-    """Without which earlier records were made: at its default none is part of the key of a trial."""
+    """Without which earlier records were made: at their defaults they are no part of a key."""
 
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""

@@ -44,9 +44,7 @@ class OptionalBoosting(ScoringClassifier):
     needs_dense_rows = True  # XGBoost takes what is not stored in sparse rows as missing, not as 0
     dtypes = STORED
 
-    allowed = Allowed(
-        n_estimators=COUNT, class_weight=CLASS_WEIGHT, random_state=["random_state"]
-    )
+    allowed = Allowed(n_estimators=COUNT, class_weight=CLASS_WEIGHT, random_state=["random_state"])
 
     n_estimators: int
     class_weight: ClassWeight
@@ -57,8 +55,8 @@ class OptionalBoosting(ScoringClassifier):
             rows = super()._rows(X).astype(np.float32, copy=False)
         if not np.isfinite(rows).all():
             raise InputError(
-                f"X has values up to {np.abs(X).max():.3g}, and {type(self).__name__} keeps them as "
-                "float32: scale the features"
+                f"X has values up to {np.abs(X).max():.3g}, which overflow the float32 of "
+                f"{type(self).__name__}: scale the features"
             )
         return rows
 
@@ -212,11 +210,12 @@ class CatBoost(OptionalBoosting):
     n_estimators : int, default=1000
         Number of trees.
     learning_rate : float or None, default=None
-        None for what CatBoost derives from the numbers of rows and trees.
+        None for what CatBoost derives from the numbers of rows and trees, or 0.03 where there is an
+        `l2_leaf_reg`.
     depth : int, default=6
         Of each tree, at most 16.
-    l2_leaf_reg : float, default=3.0
-        Weight of the L2 penalty.
+    l2_leaf_reg : float or None, default=None
+        Weight of the L2 penalty; None for 3.
     class_weight : {"balanced"}, dict or None, default=None
         As of `LogisticRegressionRanker`.
     random_state : int or None, default=None
@@ -227,7 +226,7 @@ class CatBoost(OptionalBoosting):
     """
 
     allowed = Allowed(
-        learning_rate=[None, *POSITIVE], depth=at_least(1), l2_leaf_reg=NOT_NEGATIVE
+        learning_rate=[None, *POSITIVE], depth=at_least(1), l2_leaf_reg=[None, *NOT_NEGATIVE]
     )
 
     def __init__(
@@ -236,7 +235,7 @@ class CatBoost(OptionalBoosting):
         n_estimators: int = 1000,
         learning_rate: float | None = None,
         depth: int = 6,
-        l2_leaf_reg: float = 3.0,
+        l2_leaf_reg: float | None = None,
         class_weight: ClassWeight = None,
         random_state: Any = None,
     ):
@@ -265,7 +264,7 @@ class CatBoost(OptionalBoosting):
         )
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        if (X == X[0]).all():  # which CatBoost refuses
+        if not np.ptp(X, axis=0).any():  # which CatBoost refuses
             classifier = DummyClassifier()
         return super()._trained(classifier, X, labels)
 
