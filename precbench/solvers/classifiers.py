@@ -320,19 +320,11 @@ class Forest(GrowingEnsemble):
     def _classifier(self) -> Any:
         if self.class_weight == UNDERSAMPLED:
             self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
-<<<<<<< HEAD
-            return self.kind(
-                **self.get_params(deep=False) | {"class_weight": None}, bootstrap=False
-            )
-        chosen = signed_weights(self.class_weight, self.classes_)
-        return self.kind(**self.get_params(deep=False) | {"class_weight": chosen})
-=======
             given = self.get_params(deep=False) | {"class_weight": None, "bootstrap": False}
         else:
             chosen = signed_weights(self.class_weight, self.classes_)
             given = self.get_params(deep=False) | {"class_weight": chosen}
         return self.kind(**given)
->>>>>>> rivals
 
     def _grow(
         self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
