@@ -13,6 +13,7 @@ from scipy.stats import binomtest, rankdata
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
+from precbench.cli import rank
 from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment import load_config
 from precbench.solvers import SOLVERS
@@ -20,7 +21,8 @@ from precbench.statistics import Interval, bayesian_signed_rank
 from precbench.survey import __main__ as program
 from precbench.survey import advice, coverage, page, ranking, tables, tasks
 from precbench.survey.ranking import AP, MAIN, Survey
-from tests.sentences import raises
+from tests.helpers import invoke
+from tests.sentences import raises, refused
 
 TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
@@ -204,6 +206,45 @@ def test_the_configs_of_the_tasks(tmp_path):
     assert labels[1] - labels[0] == {"precision_at_k(k=100)"} and labels[1] == {*ranking.MEASURES}
     assert [config.datasets[0].scaling for config in (short, long)] == [None, "none"]
     assert short.tuning.draw == 12 and short.protocol.n_splits == 10
+
+
+@pytest.fixture
+def small_survey(tmp_path, monkeypatch):
+    """Two tasks that have cards, and values of two methods there."""
+    of = {task.task: task for task in tasks.read_tasks()}
+    monkeypatch.setattr(rank, "read_tasks", lambda: [of["ionosphere"], of["german"]])
+    reference = split_table([[0.99, 0.01]] * 2, ["ensemble", "no-skill"], n=10)
+    reference.to_csv(tmp_path / "reference.csv", index=False)
+    monkeypatch.setattr(rank, "REFERENCE", tmp_path / "reference.csv")
+
+
+def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
+    out = tmp_path / "out"
+    args = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", "0", "--out", out]
+    done = invoke(*args)
+    assert done.exit_code == 0 and "logistic-regression (yours)" in done.stdout
+    found = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
+    assert found.index.tolist() == ["ensemble", "logistic-regression (yours)", "no-skill"]
+    assert found["rank"].tolist() == [1, 2, 3]
+    html = (out / "rank-logistic-regression.html").read_text()
+    assert "Where logistic-regression stands" in html and "ionosphere" in html
+    again = json.loads(invoke(*args, "--json").stdout)
+    assert again["solver"] == "logistic-regression"
+    assert again["lost"] == pytest.approx(found["lost"].iloc[1])
+    assert "prec@100" in html and "wins" in html
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["no-such-solver"], "no-such-solver"),
+        (["bbr", "--parameters", "{radius: [}"], "--parameters"),
+        (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
+        (["bbr", "--parameters", "3"], "--parameters"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
+    refused(["rank", *args, "--out", tmp_path / "out"], words)
 
 
 def test_what_is_reproduced_under_readings_alone_counts_apart():

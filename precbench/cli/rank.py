@@ -9,14 +9,17 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from precbench.advice.compare import shared_parameters
 from precbench.cli.options import takes
 from precbench.cli.run import RunOptions, has_failed, run_all
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
+from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole
 from precbench.locations import shipped
 from precbench.report.html import study_page
 from precbench.report.table import Table, text_table
+from precbench.solvers import SOLVERS
 from precbench.survey.ranking import (
     AP,
     LEAST_ROWS,
@@ -64,20 +67,26 @@ def rank(
       precbench rank pnorm-push --small
       precbench rank my-solver --parameters '{depth: {tune: [2, 4]}}' --jobs 2
     """
-    label = f"{name} (yours)"
-    of_survey = load(shipped("configs") / "top" / "survey.yaml").data["solvers"]
-    entry = parse(options.parameters, "--parameters").data if options.parameters else None
-    entry = {"solver": name, **(of_survey.get(name) or {} if entry is None else entry)}
+    if name not in SOLVERS:
+        raise InputError(f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}; see list solvers")
+    survey_config = load(shipped("configs") / "top" / "survey.yaml").data
+    params = survey_config["solvers"].get(name) or {}
+    if options.parameters:
+        params = parse(options.parameters, "--parameters").data
+        if not isinstance(params, dict):
+            raise InputError("--parameters should be names with values, such as '{C: 0.1}'")
+    label, entry = f"{name} (yours)", {"solver": name, **params}
+    common = shared_parameters(survey_config["common"], {label: entry})
     tasks = read_tasks()
     if options.small:
         tasks = tasks[::3]
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     folder = options.out / "survey-tasks"
-    paths = write_configs(folder, tasks, name=experiment, solvers={label: entry})
+    paths = write_configs(folder, tasks, name=experiment, solvers={label: entry}, common=common)
     quiet = replace(options, quiet=True)  # its tables are of one method
     summaries = run_all(map(str, paths), quiet)
     failed = int(any(map(has_failed, summaries)))
-    if options.dry_run or options.shard:
+    if options.dry_run or options.shard or options.smoke:
         return failed
     table = collect(Path(summary["folder"]) for summary in summaries)
     committed = pd.read_csv(REFERENCE)
@@ -88,7 +97,7 @@ def rank(
     found = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem = options.out / experiment
-    about = {"smoke": options.smoke, "title": f"Where {name} stands", "source": None, "name": ""}
+    about = {"smoke": False, "title": f"Where {name} stands", "source": None, "name": ""}
     page = study_page(stem, about | {"parameters": entry}, tables, [], [])
     contents = {
         stem.with_suffix(".csv"): found.to_csv(lineterminator="\n"),
