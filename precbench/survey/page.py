@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -60,16 +61,16 @@ def _answer(survey: Survey, metric: str) -> str:
     if found is None:
         return f"For {title} there are too few tasks."
     table = standings(values)
-    first, second = table.index[:2]
+    first, second = map(str, table.index[:2])
     trees = next(solver for solver in survey.best(values) if kind_of(solver) == TREES)
     lost = {
-        solver: _interval(table.loc[solver], "lost", "{:.1%}")
+        solver: _interval(table, solver, "lost", "{:.1%}")
         for solver in (first, trees, found.linear)
     }
     return (
         f"**{title}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real tasks where the "
         f"measure looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
-        f"{len(survey.solvers)} is {_interval(table.loc[first], 'rank', '{:.1f}')}, and it loses "
+        f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
         f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
         f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}; against "
         f"the best of another kind, `{found.rival}`, {found.standing}. The best trees, `{trees}`, "
@@ -77,9 +78,9 @@ def _answer(survey: Survey, metric: str) -> str:
     )
 
 
-def _interval(row: pd.Series, name: str, form: str) -> str:
-    """Return a value with its 95 % interval."""
-    value, low, high = (form.format(row[name + end]) for end in ("", "_low", "_high"))
+def _interval(table: Any, solver: str, name: str, form: str) -> str:
+    """Return a value of `standings` with its 95 % interval."""
+    value, low, high = (form.format(table.at[solver, name + end]) for end in ("", "_low", "_high"))
     return f"{value} ({low} to {high})"
 
 
@@ -130,11 +131,11 @@ def situations(survey: Survey) -> str:
         some = [task for task in values.index if here[task]]
         few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
         rows.append(_row(f"{name} †" if few else name, choose(survey, values.loc[some])))
-    seconds = survey.seconds(values.index)
+    seconds = survey.seconds(list(values.index))
     chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
     for budget in BUDGETS:
-        within = values.where(seconds <= budget, chance, axis=0)
-        within = within.loc[:, (seconds <= budget).any()]
+        fits = seconds <= budget
+        within = values.where(fits).apply(lambda column: column.fillna(chance)).loc[:, fits.any()]
         rows.append(_row(f"at most {budget:g} s to choose and to train", choose(survey, within)))
     return laid_out(["situation", *_HEADER], filter(None, rows))
 
@@ -158,12 +159,13 @@ def contestants(survey: Survey, metric: str) -> str:
     seconds = survey.seconds().median()
     rows = [
         [
-            *(solver, kind_of(solver), _interval(row, "rank", "{:.1f}")),
-            *(_interval(row, "lost", "{:.1%}"), _interval(row, "wins", "{:.0%}")),
+            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
+            _interval(table, solver, "lost", "{:.1%}"),
+            _interval(table, solver, "wins", "{:.0%}"),
             *(f"{others[m]['rank'][solver]:.1f}" for m in MEASURES if m != metric),
             _seconds(seconds[solver]),
         ]
-        for solver, row in table.iterrows()
+        for solver in map(str, table.index)
     ]
     titles = [measure.title for m, measure in MEASURES.items() if m != metric]
     header = ["contestant", "kind", "mean rank", "lost", "wins", *titles, "seconds"]
@@ -188,8 +190,8 @@ def short(survey: Survey) -> str:
     table, seconds = standings(values), survey.seconds().median()
     rows = [
         [
-            *(solver, kind_of(solver), _interval(table.loc[solver], "rank", "{:.1f}")),
-            *(_interval(table.loc[solver], "lost", "{:.1%}"), _seconds(seconds[solver])),
+            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
+            *(_interval(table, solver, "lost", "{:.1%}"), _seconds(seconds[solver])),
         ]
         for solver in survey.best(values)
         if kind_of(solver) != NONE
@@ -220,11 +222,12 @@ def tasks(survey: Survey) -> str:
     shown = [solver for solver in survey.best(values) if kind_of(solver) != NONE]
     splits = survey.table.groupby("task")["split"].nunique()
     rows = []
-    for name, task in survey.tasks.iterrows():
-        about = [name, f"{task['rows']:,}", f"{task['columns']}", f"{task['positives']:,}"]
-        best = values.loc[name].max()
-        cells = [f"{v:.3f}" if v < best else f"**{v:.3f}**" for v in values.loc[name, shown]]
-        rows.append([*about, _percent(task["positives"] / task["rows"]), splits[name], *cells])
+    task: Any
+    for task in survey.tasks.reset_index().itertuples():
+        about = [task.task, f"{task.rows:,}", f"{task.columns}", f"{task.positives:,}"]
+        of_task, best = values.loc[task.task], values.loc[task.task].max()
+        cells = [f"{v:.3f}" if v < best else f"**{v:.3f}**" for v in of_task[shown]]
+        rows.append([*about, _percent(task.positives / task.rows), splits[task.task], *cells])
     header = ["task", "rows", "columns", "positives", "share", "splits", *shown]
     return laid_out(header, rows, numbers=len(header) - 1)
 
@@ -255,7 +258,7 @@ def papers(survey: Survey) -> str:
         found = pd.DataFrame({m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES})
         leader, at = str(found[AP].idxmin()), str(found.min().idxmin())
         best = str(found[at].idxmin())
-        lost = _interval(all_of.loc[leader], "lost", "{:.1%}")
+        lost = _interval(all_of, leader, "lost", "{:.1%}")
         row = [link, f"`{leader}` ({found[AP][leader]:.1f})", lost]
         rows.append([*row, f"{MEASURES[at].title}: `{best}` ({found[at][best]:.1f})"])
     header = ["paper", "best at average precision", "loses to the best of all", "best measure"]
@@ -269,7 +272,10 @@ def synthetic(survey: Survey) -> str:
     rows = [
         [
             f"{solver} ({kind_of(solver)})",
-            *(f"**{v:.3f}**" if v == best[t] else f"{v:.3f}" for t, v in values[solver].items()),
+            *(
+                f"**{v:.3f}**" if v == most else f"{v:.3f}"
+                for v, most in zip(values[solver], best, strict=True)
+            ),
         ]
         for solver in survey.best(values)
     ]
@@ -287,8 +293,9 @@ def broken(survey: Survey) -> list[str]:
     n_pos = 0.3 * survey.tasks["positives"].loc[auc.index]
     n_neg = 0.3 * (survey.tasks["rows"] - survey.tasks["positives"]).loc[auc.index]
     error = ((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) ** 0.5
-    below = auc.lt(0.5 - 3 * error, axis=0).drop(columns="no-skill", errors="ignore").stack()
-    return [f"{solver} on {task}" for task, solver in below.index[below]]
+    below = auc.lt(0.5 - 3 * error, axis=0)
+    names = [solver for solver in auc if solver != "no-skill"]
+    return [f"{solver} on {task}" for solver in names for task in auc.index[below[solver]]]
 
 
 def draw(name: str, folder: Path) -> Path:
@@ -305,7 +312,7 @@ def draw(name: str, folder: Path) -> Path:
         made = write_profiles(values[shown], "value", stem, title, about)
     else:
         title = "Seconds to choose the parameters and to train"
-        seconds = survey.seconds(values.index)[shown]
+        seconds = survey.seconds(list(values.index))[shown]
         made = write_profiles(seconds, "time", stem, title, about)
     return next(path for path in made if path.suffix == ".png")
 

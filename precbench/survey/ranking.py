@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -156,7 +156,7 @@ class Survey:
         full = every.reindex(pd.MultiIndex.from_frame(places[["task", "solver", "split"]]))
         chance = every.xs("no-skill", level="solver") if "no-skill" in self.solvers else every * 0
         chance = chance.groupby(level=["task", "split"]).first()
-        at = full.index.droplevel("solver")
+        at = pd.MultiIndex.from_frame(places[["task", "split"]])
         filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
@@ -222,7 +222,7 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     n = values.shape[1]
     each = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
     drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
-    found = {}
+    found: dict[str, Any] = {}
     for name, table in each.items():
         means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
