@@ -213,6 +213,8 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     max_leaf_nodes : int, default=31
     min_samples_leaf : int, default=20
     l2_regularization : float, default=0.0
+        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
+        take a step of any length: take 0.1 or more there.
     max_features : float, default=1.0
         Fraction of the features that each split chooses among.
     class_weight : {"balanced"}, dict or None, default=None

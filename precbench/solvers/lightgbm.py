@@ -149,7 +149,8 @@ class LightGBM(WeightedRanker, BoostedTrees):
     num_leaves : int, default=31
     min_child_samples : int, default=20
     reg_lambda : float, default=0.0
-        Weight of the L2 penalty.
+        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
+        take a step of any length: take 0.1 or more there.
     colsample_bytree : float, default=1.0
         Fraction of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None

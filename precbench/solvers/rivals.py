@@ -93,7 +93,8 @@ class XGBoost(OptionalBoosting):
     max_leaves : int, default=0
         Most leaves of a tree, which then grows where it gains most; 0 for no limit.
     min_child_weight : float, default=1.0
-        Least sum of second derivatives in a leaf.
+        Least sum of second derivatives in a leaf; those of lists are small: take 0 where positives
+        are few.
     reg_lambda : float, default=1.0
         Weight of the L2 penalty.
     colsample_bytree : float, default=1.0
