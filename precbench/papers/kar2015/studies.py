@@ -249,7 +249,7 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
         below.set(xlabel="iteration")
     grid[0, 0].set_ylabel("value, relative to w = 0")
     grid[1, 0].set_ylabel(f"{paths['problem'].iloc[0]}, test rows")
-    grid[0, -1].legend()
+    grid[0, 0].legend(loc="lower right")
 
 
 def _rate_tables(result: Result) -> Iterator[Table]:
