@@ -220,7 +220,7 @@ def small_survey(tmp_path, monkeypatch):
 
 def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     out = tmp_path / "out"
-    args = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", "0", "--out", out]
+    args = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", 0, "--out", out]
     done = invoke(*args)
     assert done.exit_code == 0 and "logistic-regression (yours)" in done.stdout
     found = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
