@@ -327,6 +327,15 @@ def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool
     return _format(Path(path), format) in _TABLES
 
 
+def read_table(path: Path, format: Format | None = None) -> pd.DataFrame:  # noqa: A002
+    """Read a table as it is; an `InputError` says that a file is none, or what is wrong."""
+    kind = _format(path, format)
+    if kind not in _TABLES:
+        raise InputError(f"{path}: {kind} has no columns with names: a table is profiled")
+    [(table, _)] = _tables(path, kind)
+    return table
+
+
 def read_new_rows(
     path: str | os.PathLike[str],
     encoding: Encoding,

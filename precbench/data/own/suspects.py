@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEAK = 0.99
 """The AUC of a single column above which it looks like a leak."""
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer such an AUC is not rare by chance
-_FEW_VALUES = 100  # each of which may have a share of positives of its own
+FEW_VALUES = 100  # each of which may have a share of positives of its own
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
 
 
@@ -83,7 +83,7 @@ def look_for_suspects(
             problems.add(_error(where, text, "codes", name, (option, name)))
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
             continue
-        found = _auc_alone(values, numbers, y, is_text or 0 < n_distinct <= _FEW_VALUES)
+        found = auc_alone(values, numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
         if found > LEAK:
             text = (
                 f"column {name!r} alone has an AUC of {found:.3f} and looks like a leak, which is "
@@ -112,7 +112,7 @@ def _is_code(numbers: NDArray[np.float64]) -> bool:
     )
 
 
-def _auc_alone(
+def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
     """Return the AUC of a column in the better direction, a missing value below or above all."""

@@ -1,0 +1,99 @@
+"""``precbench profile``: what a table holds, and what would be done with it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from precbench.cli.options import Json, takes
+from precbench.cli.own import OwnRows, plain_value
+from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
+from precbench.errors import InputError
+from precbench.report.table import text_table
+from precbench.text import count, duration, one_line
+
+_MOST_SHOWN = 40  # columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(OwnRows):
+    """Options of the command."""
+
+    as_json: Json = False
+
+
+@takes(ProfileOptions)
+def profile(options: ProfileOptions) -> int:
+    """Describe a table: rows, positives, columns, gaps, and what compare would do with it.
+
+    Of each column: what it holds, how many different values and gaps, its smallest and largest
+    value (of text the most frequent one), and its AUC alone, which shows leaks. Nothing is trained.
+
+    \b
+    Examples:
+      precbench profile customers.csv --label churned --positive yes
+    """
+    from precbench.data.own.profile import profile_table
+
+    console = screen(quiet=options.as_json)
+    found = profile_table(options.file, options.reading, options.allow or ())
+    n_pos = found.positives
+    rows = f"{one_line(options.file.name)}: {found.rows:,} rows"
+    if n_pos is not None:
+        rows += f", {n_pos:,} positive ({n_pos / found.rows:.2%})"
+    if found.duplicates:
+        rows += f", {found.duplicates:,} of them like an earlier one"
+    console.print(rows)
+    shown = found.columns[:_MOST_SHOWN]
+    cells = [
+        [
+            *(column.name, column.holds, f"{column.distinct:,}", f"{column.missing:,}"),
+            *(column.low, column.high, "" if np.isnan(column.auc) else f"{column.auc:.3f}"),
+        ]
+        for column in shown
+    ]
+    header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
+    more = len(found.columns) - len(shown)
+    notes = [f"and {count(more, 'column')} more"] if more else []
+    console.print(OnScreen(text_table(options.file.name, header, cells, *notes)))
+    refusal, outlook = "", ""
+    if found.refusal is not None:
+        try:
+            with options.corrected("compare"):
+                raise found.refusal
+        except InputError as error:
+            refusal = str(error)
+        console.print(f"compare refuses it: {refusal}")
+    elif n_pos is not None:
+        outlook = _outlook(options)
+        console.print(outlook)
+    if options.as_json:
+        about = {"rows": found.rows, "positives": n_pos, "duplicates": found.duplicates}
+        columns = [
+            column._asdict() | {"auc": None if np.isnan(column.auc) else column.auc}
+            for column in found.columns
+        ]
+        told = {"refusal": refusal or None, "compare": outlook or None}
+        print(json.dumps({**about, "columns": columns, **told}, indent=1))
+    return 0
+
+
+def _outlook(options: ProfileOptions) -> str:
+    """Say what compare would do, and about how long."""
+    from precbench.advice.compare import cores, prepare
+    from precbench.cli.outlook import expected_seconds
+    from precbench.experiment.plan import make_plan
+    from precbench.store import Store
+
+    data = {"file": options.file, **options.reading}
+    contest = prepare(data, plain_value(options.k), folder=Path(), allow=options.allow or ())
+    plan = make_plan(contest.experiment)
+    store = Store(Path("results") / contest.experiment.name)
+    seconds = expected_seconds(plan, store, [trial for trial, _ in plan.trials])
+    n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
+    return (
+        f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "
+        f"{contest.features:,} features, about {duration(seconds / cores())}"
+    )
