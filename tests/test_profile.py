@@ -42,7 +42,9 @@ def test_what_columns_hold_by_hand(table, tmp_path):
     holds = {name: column.holds for name, column in columns.items()}
     assert holds == {
         **dict.fromkeys(["age", "paid", "closed"], "numbers"),
-        "since": "dates", "plan": "text", "none": "nothing",
+        "since": "dates",
+        "plan": "text",
+        "none": "nothing",
     }
     for name, column in columns.items():
         assert column.distinct == table[name].nunique(), name

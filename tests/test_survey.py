@@ -16,6 +16,7 @@ from precbench.claims.verdicts import Verdict
 from precbench.cli import rank
 from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment import load_config
+from precbench.metrics import partial_auc, partial_auc_mcclish
 from precbench.solvers import SOLVERS
 from precbench.statistics import Interval, bayesian_signed_rank
 from precbench.survey import __main__ as program
@@ -160,7 +161,9 @@ def test_rows_that_measures_look_at(random_survey):
     rows, n_pos = known.loc["german", ["rows", "positives"]]
     assert looked["precision_at_k(k=10)"]["german"] == 10
     assert looked[MAIN]["german"] == pytest.approx(0.25 * 0.3 * n_pos)
-    assert looked["partial_auc(beta=0.01)"]["german"] == pytest.approx(0.003 * (rows - n_pos))
+    assert looked["partial_auc_mcclish(beta=0.01)"]["german"] == pytest.approx(
+        0.003 * (rows - n_pos)
+    )
     assert random_survey.sound("precision_at_k(k=10)") == []
     assert "abalone19" not in random_survey.sound(AP) and "german" in random_survey.sound(AP)
 
@@ -179,6 +182,20 @@ def test_words_follow_the_values(n, steps, word):
     assert ranking.in_words(ranking.compared(values, "ensemble", "sgd-avg")) == word
     swapped = ranking.in_words(ranking.compared(values, "sgd-avg", "ensemble"))
     assert swapped == {"ahead": "behind"}.get(word, word)
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.3])
+def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
+    """With ties, of the mean over the orders in which they may stand; 1 for a perfect ranking."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], [30, 300])
+    scores = (rng.normal(size=330) + y).round()
+    found = ranking.share_of_area(partial_auc_mcclish(y, scores, beta), beta)
+    broken = [partial_auc(y, scores + 1e-3 * rng.random(330), beta) for _ in range(500)]
+    assert found == pytest.approx(np.mean(broken), abs=0.005)
+    constant = ranking.share_of_area(partial_auc_mcclish(y, 0 * scores, beta), beta)
+    assert constant == pytest.approx(beta / 2)
+    assert ranking.share_of_area(partial_auc_mcclish(y, y, beta), beta) == pytest.approx(1)
 
 
 def test_a_situation_of_few_tasks_has_no_recommendation(random_survey):

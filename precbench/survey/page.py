@@ -204,10 +204,12 @@ def tests(survey: Survey, metric: str) -> str:
     values = survey.values(metric, survey.sound(metric))
     everyone, ranking = rank(values), rank(values[survey.best(values)])
     listed = list(combinations(map(str, ranking.p), 2))
-    same = [f"`{a}` from `{b}`" for a, b in listed if ranking.p[a][b] > LEVEL]
-    found = f"find {len(listed) - len(same)} of the {len(listed)} pairs of these different"
-    if same:
-        found += f", but not {'; '.join(same)}"
+    differ = [pair for pair in listed if ranking.p[pair[0]][pair[1]] <= LEVEL]
+    first = listed[0][0]
+    others = [f"`{b}`" for a, b in differ if a == first]
+    found = f"find {len(differ)} of the {len(listed)} pairs of these different"
+    if others:
+        found += f", `{first}` from {', '.join(others)}"
     return (
         f"{MEASURES[metric].title}, {len(values)} tasks: Friedman's test (in the form of Iman and "
         f"Davenport) of all {len(survey.solvers)} contestants: p = {everyone.friedman.p_f:.1g}; of "

@@ -70,8 +70,8 @@ MEASURES = {
     MAIN: Measure("prec@0.25", "positives", 0.25),
     "precision_at_k(k=1.0)": Measure("prec@1.0", "positives", 1),
     AP: Measure("average precision", "positives", 1),
-    "partial_auc(beta=0.01)": Measure("pAUC(0.01)", "negatives", 0.01),
-    "partial_auc(beta=0.1)": Measure("pAUC(0.1)", "negatives", 0.1),
+    "partial_auc_mcclish(beta=0.01)": Measure("pAUC(0.01)", "negatives", 0.01),
+    "partial_auc_mcclish(beta=0.1)": Measure("pAUC(0.1)", "negatives", 0.1),
     "auc": Measure("AUC", "positives", 1),
 }
 COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
@@ -118,7 +118,18 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     place = ["task", "solver", "split"]
     about = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
+    for metric, measure in MEASURES.items():
+        if measure.of == "negatives":
+            wide[metric] = share_of_area(wide[metric], measure.share)
     return about.join(wide).reset_index()[COLUMNS]
+
+
+def share_of_area(mcclish: Any, beta: float) -> Any:
+    """Return the area under the ROC curve up to a rate by that rate, of its value by McClish.
+
+    Ties count by expectation, while the pAUC of kar2014 gives equal scores for all rows 1/2.
+    """
+    return (2 * mcclish - 1) * (1 - beta / 2) + beta / 2
 
 
 class Survey:
