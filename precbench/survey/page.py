@@ -23,6 +23,7 @@ from precbench.survey.ranking import (
     MEASURES,
     NONE,
     REFERENCE,
+    SPLITS,
     TREES,
     Choice,
     Survey,
@@ -33,6 +34,7 @@ from precbench.survey.ranking import (
     standings,
 )
 from precbench.survey.tables import laid_out
+from precbench.text import count
 
 PICTURES = ("ranks", "profiles", "times")
 PAPERS = {
@@ -51,7 +53,21 @@ _TOP = 5
 
 def answer(survey: Survey) -> str:
     """Give the answer, and what it rests on."""
-    return "\n\n".join(_answer(survey, metric) for metric in HEADLINE) + "\n"
+    return (
+        "\n\n".join([*(_answer(survey, metric) for metric in HEADLINE), *_lacking(survey)]) + "\n"
+    )
+
+
+def _lacking(survey: Survey) -> Iterator[str]:
+    """Say what of the survey has not been run."""
+    splits = survey.table[survey.table["task"].isin(survey.real)].groupby("task")["split"].nunique()
+    if (splits < SPLITS).any() or len(splits) < len(survey.known):
+        counts = splits.value_counts().sort_index(ascending=False)
+        run = ", ".join(f"{n} of {count(many, 'task')}" for n, many in counts.items())
+        yield (
+            f"*Not complete*: of {SPLITS} divisions for each of {len(survey.known)} tasks those "
+            f"that have been run are {run}."
+        )
 
 
 def _answer(survey: Survey, metric: str) -> str:

@@ -39,6 +39,7 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
 HEADLINE = (AP, MAIN)
+SPLITS = 10
 LEAST_ROWS = 20  # of a test part that a measure looks at, for a headline
 LEAST_TASKS = 5  # in a situation
 ROPE = 0.01
@@ -144,10 +145,10 @@ class Survey:
     def __init__(self, table: pd.DataFrame) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
+        self.known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
         names = list(table["task"].unique())
-        self.tasks = known.loc[[name for name in known.index if name in names]]
-        self.synthetic = [name for name in names if name not in known.index]
+        self.tasks = self.known.loc[[name for name in self.known.index if name in names]]
+        self.synthetic = [name for name in names if name not in self.known.index]
 
     @property
     def real(self) -> list[str]:
