@@ -21,7 +21,6 @@ from precbench.survey.ranking import (
     LEAST_ROWS,
     LINEAR,
     MEASURES,
-    NONE,
     REFERENCE,
     SPLITS,
     TREES,
@@ -84,7 +83,7 @@ def _answer(survey: Survey, metric: str) -> str:
         for solver in (first, trees, found.linear)
     }
     return (
-        f"**{title}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real tasks where the "
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real tasks where the "
         f"measure looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
         f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
         f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
@@ -210,7 +209,6 @@ def short(survey: Survey) -> str:
             *(_interval(table, solver, "lost", "{:.1%}"), _seconds(seconds[solver])),
         ]
         for solver in survey.best(values)
-        if kind_of(solver) != NONE
     ]
     return laid_out(["best of its kind", "kind", "mean rank", "lost", "seconds"], rows, numbers=3)
 
@@ -227,9 +225,9 @@ def tests(survey: Survey, metric: str) -> str:
     if others:
         found += f", `{first}` from {', '.join(others)}"
     return (
-        f"{MEASURES[metric].title}, {len(values)} tasks: Friedman's test (in the form of Iman and "
-        f"Davenport) of all {len(survey.solvers)} contestants: p = {everyone.friedman.p_f:.1g}; of "
-        f"the best of each of {len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. "
+        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of Iman and "
+        f"Davenport) of all {len(survey.solvers)} contestants has p = {everyone.friedman.p_f:.1g}; of "
+        f"the best of each of {len(ranking.ranks)} kinds p = {ranking.friedman.p_f:.1g}. "
         f"Wilcoxon's tests with Holm's correction {found}.\n"
     )
 
@@ -237,7 +235,7 @@ def tests(survey: Survey, metric: str) -> str:
 def tasks(survey: Survey) -> str:
     """Lay out the real tasks, with the average precision of the best of some kinds."""
     values = survey.values(AP)
-    shown = [solver for solver in survey.best(values) if kind_of(solver) != NONE]
+    shown = survey.best(values)
     splits = survey.table.groupby("task")["split"].nunique()
     rows = []
     task: Any
@@ -320,7 +318,7 @@ def draw(name: str, folder: Path) -> Path:
     """Draw the best of each kind over the real tasks: `PICTURES`, one at a time."""
     survey = committed()
     values = survey.values(AP, survey.sound(AP))
-    shown = [solver for solver in survey.best(values) if kind_of(solver) != NONE]
+    shown = survey.best(values)
     about = f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
     stem = folder / name
     if name == "ranks":

@@ -37,6 +37,7 @@ KINDS = {
     NONE: ("no-skill",),
 }
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
+COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
 HEADLINE = (AP, MAIN)
 SPLITS = 10
@@ -196,7 +197,7 @@ class Survey:
         wide = self.table.pivot_table("seconds", "task", "solver", aggfunc="median")[self.solvers]
         return wide.loc[self.real if tasks is None else list(tasks)]
 
-    def best(self, values: pd.DataFrame, kinds: Iterable[str] = KINDS) -> list[str]:
+    def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the contestant with the best mean rank of each kind, the best first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         of_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
