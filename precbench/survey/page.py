@@ -83,8 +83,8 @@ def _answer(survey: Survey, metric: str) -> str:
         for solver in (first, trees, found.linear)
     }
     return (
-        f"**{title[0].upper()}{title[1:]}: `{first}`.** On the {len(tasks)} of {len(survey.real)} real tasks where the "
-        f"measure looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On the {len(tasks)} of {len(survey.real)} "
+        f"real tasks where it looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
         f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
         f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
         f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}; against "
@@ -225,9 +225,10 @@ def tests(survey: Survey, metric: str) -> str:
     if others:
         found += f", `{first}` from {', '.join(others)}"
     return (
-        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of Iman and "
-        f"Davenport) of all {len(survey.solvers)} contestants has p = {everyone.friedman.p_f:.1g}; of "
-        f"the best of each of {len(ranking.ranks)} kinds p = {ranking.friedman.p_f:.1g}. "
+        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of "
+        f"Iman and Davenport) of all {len(survey.solvers)} contestants has p = "
+        f"{everyone.friedman.p_f:.1g}; of the best of each of {len(ranking.ranks)} kinds p = "
+        f"{ranking.friedman.p_f:.1g}. "
         f"Wilcoxon's tests with Holm's correction {found}.\n"
     )
 
