@@ -33,9 +33,9 @@ from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
 from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import visible
-from precbench.topk import resolve_k
+from precbench.topk import resolve_k, sums_at
 
-__all__ = ["final_values", "not_ok", "write_results"]
+__all__ = ["final_scores", "final_values", "not_ok", "write_results"]
 
 COLUMNS = [
     "experiment",
@@ -140,6 +140,18 @@ def write_results(
     facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
     store.write_text("experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
+
+
+def final_scores(
+    plan: Plan, store: Store, label: str
+) -> Iterator[tuple[Trial, NDArray[np.float64]]]:
+    """Yield the trials of a method that have a result, with the scores of their test rows."""
+    for trials in _by_rows(plan, store):
+        for trial, key, record in trials:
+            if trial.label == label and record.status == "ok":
+                rows = sample(trial, plan.datasets[trial.dataset.name], "test")
+                *_, scores = _scores(_checkpoints(store, key, {"test": rows}), "test", rows)
+                yield trial, scores
 
 
 def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:
@@ -350,7 +362,6 @@ def _precisions(
     metrics: Iterable[Metric],
 ):
     """Return prec@k, ties in any order, for k on a log scale and for those that are measured."""
-    fpr, tpr, _ = roc_curve(y, scores)
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -358,8 +369,7 @@ def _precisions(
             with suppress(InputError):  # too few rows
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
-    # Between two vertices all rows are tied: the straight line is the mean over their orders.
-    hits = np.interp(k, fpr * (n_rows - n_pos) + tpr * n_pos, tpr * n_pos)
+    hits = sums_at(y > 0, scores, k)
     named = {name: about[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})
 

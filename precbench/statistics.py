@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, chdtrc, fdtrc, stdtr, stdtrit
+from scipy.special import betaincinv, chdtrc, fdtrc, ndtri, stdtr, stdtrit
 
 from precbench.errors import InputError
 
@@ -44,6 +44,7 @@ __all__ = [
     "binomial_interval",
     "cliques",
     "expected_hits",
+    "expected_total",
     "friedman_test",
     "holm",
     "levels",
@@ -239,7 +240,7 @@ def _quantile(level: float, n: int) -> float:
 
 
 def expected_hits(
-    precisions: ArrayLike, tested: int, test_share: float, k: int, level: float = LEVEL
+    precisions: ArrayLike, tested: float, test_share: float, k: int, level: float = LEVEL
 ) -> Interval:
     """Return how many hits to expect among the first `k` rows of a new list.
 
@@ -252,7 +253,7 @@ def expected_hits(
     ----------
     precisions : array-like of shape (n_splits,)
         Among the first `tested` rows of the held-out list of each split.
-    tested : int
+    tested : float
         The same share of a held-out list that `k` is of the new one.
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
@@ -274,17 +275,62 @@ def expected_hits(
     45, from 27 to 63
     """
     values = _splits(precisions)
-    mean, error = _mean_and_error(values, test_share)
-    seen = len(values) if test_share == 0 else (1 - (1 - test_share) ** len(values)) / test_share
-    once = tested * seen  # rows, however often
+    once = tested * _seen(values, test_share)
+    mean = float(values.mean())
     shrunk = (once * mean + 0.5) / (once + 1)  # else nothing varies where all lists are alike
     spread = shrunk * (1 - shrunk)
-    of_mean = max(error**2 if len(values) > 1 else 0.0, spread / once)
-    variance = min(of_mean + spread / k, spread / 1.001)  # at most that of 0 and 1
+    variance = _variance_of_list(values, spread, once, test_share, k)
+    variance = min(variance, spread / 1.001)  # at most that of 0 and 1
     size = spread / variance - 1
     a, b = shrunk * size, (1 - shrunk) * size
     low, high = betaincinv(a, b, level / 2), betaincinv(a, b, 1 - level / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
+
+
+def expected_total(
+    means: ArrayLike,
+    spread: float,
+    tested: float,
+    test_share: float,
+    k: int | None,
+    level: float = LEVEL,
+) -> Interval:
+    """Return what amount to expect of the first `k` rows of a new list, as `expected_hits` does.
+
+    Parameters
+    ----------
+    means : array-like of shape (n_splits,)
+        Of the amounts of the first `tested` rows of the held-out list of each split.
+    spread : float
+        Variance of the amounts of these rows.
+    tested, test_share, k, level
+        See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
+
+    Returns
+    -------
+    Interval
+        Of the sum, or of the mean, by the normal distribution.
+    """
+    values = _splits(means)
+    once = tested * _seen(values, test_share)
+    half = np.sqrt(_variance_of_list(values, spread, once, test_share, k)) * ndtri(1 - level / 2)
+    mean, rows = values.mean(), 1 if k is None else k
+    return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
+
+
+def _seen(values: NDArray[np.float64], test_share: float) -> float:
+    """Return how many held-out lists without a common row hold as many rows as all splits."""
+    n = len(values)
+    return n if test_share == 0 else (1 - (1 - test_share) ** n) / test_share
+
+
+def _variance_of_list(
+    values: NDArray[np.float64], spread: float, once: float, test_share: float, k: int | None
+) -> float:
+    """Return the variance of the mean of `k` new rows, about the mean of the splits."""
+    error = _mean_and_error(values, test_share)[1]
+    of_mean = max(0.0 if np.isnan(error) else error**2, spread / once)
+    return of_mean + (0.0 if k is None else spread / k)
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:

@@ -7,15 +7,17 @@ An int `k` is a count of rows, a float a fraction of the positives, and a string
 import functools
 import math
 import re
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 
 __all__ = [
+    "HeldOut",
     "TopK",
     "ceil_share",
     "check_beta",
@@ -24,7 +26,9 @@ __all__ = [
     "first_rows",
     "k_by_size",
     "resolve_k",
+    "several_k",
     "split_at",
+    "sums_at",
     "training_k",
 ]
 
@@ -33,6 +37,27 @@ TopK = float | int | str
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
+
+
+class HeldOut(NamedTuple):
+    """Rows that a model was measured on, and its scores.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Above 0 for positives.
+    scores : ndarray of shape (n,)
+    amounts : ndarray of shape (n,) or None
+        What each row gains if it is a hit.
+    days, entities : ndarray of int of shape (n,) or None
+        Number of the day on which each row was seen, and of what it belongs to.
+    """
+
+    y: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    amounts: NDArray[np.float64] | None = None
+    days: NDArray[np.int64] | None = None
+    entities: NDArray[np.int64] | None = None
 
 
 def check_k(k: TopK) -> TopK:
@@ -62,6 +87,21 @@ def check_k(k: TopK) -> TopK:
         "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
         f"{_meant(k)}; give one of the three"
     )
+
+
+def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
+    """Validate one `k` or several, and return them as a list without repetitions.
+
+    Raises
+    ------
+    InputError
+        If one is malformed, or there is none.
+    """
+    given: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
+    if not given:
+        raise InputError("k is an empty list: give the length of the top")
+    values = [check_k(each.item() if isinstance(each, np.generic) else each) for each in given]
+    return list({repr(each): each for each in values}.values())  # 1 and 1.0 are two
 
 
 def _is_count(k: Any) -> bool:
@@ -283,6 +323,25 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     above, tied, free = split_at(scores, count)
     above[np.flatnonzero(tied)[:free]] = True
     return np.flatnonzero(above)
+
+
+def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
+    """Sum values over the rows with the highest scores, for many lengths of the top at once.
+
+    Parameters
+    ----------
+    values, scores : ndarray of shape (n_samples,)
+    counts : array-like of shape (n,)
+        From 0 to the number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Of tied rows, of which only some belong to the top, the mean over their orders.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
 
 
 def cut_below(scores: NDArray, count: int) -> float:

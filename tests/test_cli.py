@@ -308,7 +308,8 @@ def test_metrics_are_right(files, table, beside_trees):
 def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     options = as_options(TABLE_OPTIONS | {"splits": "5"})
     result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
-    first, second, third, fourth = result.stdout.splitlines()
+    first, second, third, title, *_, fourth = result.stdout.splitlines()
+    assert title == "Length of a list from 300 new rows"
     assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
     number = r"[01]\.\d{3} ± 0\.\d{3}"
     assert re.fullmatch(
@@ -343,7 +344,7 @@ def test_one_split_has_the_interval_of_its_list_and_trees_are_not_compared_with_
 ):
     options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
     result = succeed("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
-    _, second, third = result.stdout.splitlines()
+    _, second, *_, third = result.stdout.splitlines()
     assert second.startswith("1 split, ") and second.count("±") == 1  # of prec@k
     assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
     about = json.loads(fit_table().stdout)
@@ -493,7 +494,8 @@ def test_score_names_columns_without_information(files, table):
     table.assign(a=np.nan, city="Paris").to_csv("new.csv", index=False)
     result = succeed("score", "top.npz", "new.csv", "--top", "1")
     assert result.stdout.startswith("rank,row,score\n1,")
-    filled, unknown, some, summary = result.stderr.splitlines()
+    filled, unknown, some, hits, summary = result.stderr.splitlines()
+    assert " hits expected among the listed, " in hits
     assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
     assert unknown.endswith("none of the values in city: all are treated as unknown")
     n_missing = table[["b", "c"]].isna().sum()

@@ -63,7 +63,7 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     text = " ".join(shown(path).split())
     assert re.match(f"{path}: {kind} fitted: on 2", text)
     assert re.search(r"to 200 rows, \d+ positive", text)
-    quality = " ".join(said.splitlines()[1:-1])
+    quality = " ".join(said.partition("Length of")[0].splitlines()[1:])
     assert f"quality: {quality} parameters: " in text and "2 splits" in quality
     assert "columns: a: number; missing values as " in text
     assert "city: one of Oslo, Rome" in text

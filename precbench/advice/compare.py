@@ -15,11 +15,12 @@ from typing import Any, Literal
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
 from precbench.advice.model import Model
-from precbench.advice.quality import Quality
+from precbench.advice.quality import Quality, held_out
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
 from precbench.data.own.problems import listed
@@ -34,15 +35,17 @@ from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
 from precbench.report.choice import Choice, choose_method, share_of_list
+from precbench.report.folder import write_report
+from precbench.report.length import Length, Worth, measure_length, write_length
 from precbench.report.tables import final_values
-from precbench.results import read_run
+from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
-from precbench.score import write_results
+from precbench.score import final_scores, write_results
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval
 from precbench.store import Store
 from precbench.text import count
-from precbench.topk import TopK, check_k
+from precbench.topk import HeldOut, TopK, several_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
@@ -73,7 +76,7 @@ class Contest:
 
 def prepare(
     data: Mapping[str, Any],
-    k: TopK,
+    k: TopK | Sequence[TopK],
     *,
     folder: Path,
     solvers: Sequence[str] | None = None,
@@ -89,8 +92,9 @@ def prepare(
     ----------
     data : mapping
         ``file``, and how to read it: the parameters of `precbench.data.own.read.read_own_file`.
-    k : int, float or str
-        Length of the top of a held-out list, see `precbench.topk.check_k`.
+    k : int, float or str, or a sequence of these
+        Length of the top of a held-out list, see `precbench.topk.check_k`. Of several the first
+        decides; the others are measured, too, numbers of rows as a share of the list to score.
     folder : pathlib.Path
         Of the config file, which names the data relative to it.
     solvers : sequence of str, optional
@@ -117,7 +121,7 @@ def prepare(
         If the file, `k` or a contestant is not valid, or `k` exceeds the held-out list or the one
         to score.
     """
-    check_k(k)
+    k, *others = several_k(k)
     path, options = Path(data["file"]), _options(data)
     dataset, _ = read_own_file(path, **options, allow=allow)
     n_rows = len(dataset.y)
@@ -137,6 +141,8 @@ def prepare(
     at_k: list[TopK] = [k]
     if isinstance(k, int) and n_test != (list_rows or n_rows):
         at_k.append(share_of_list(k, list_rows or n_rows))
+    shares = [share_of_list(o, list_rows or n_rows) if isinstance(o, int) else o for o in others]
+    at_k += [share for share in shares if repr(share) not in map(repr, at_k)]
     document = {
         "name": "compare-" + re.sub(r"[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]),
         "title": f"Which method for the top of {path.name}",
@@ -207,7 +213,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    k: TopK,
+    k: TopK | Sequence[TopK],
     groups: Any = None,
     time: Any = None,
     categorical: Categorical = "error",
@@ -216,6 +222,8 @@ def compare(
     n_splits: int | None = None,
     list_rows: int | None = None,
     prefer: Literal["best", "simple"] = "best",
+    gain: Any = None,
+    cost: float = 0.0,
     random_state: int = 0,
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
@@ -230,9 +238,10 @@ def compare(
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Two labels, the greater is the positive class.
-    k : int, float or str
+    k : int, float or str, or a list of these
         Length of the top of a held-out list of 30 % of the rows: a count of rows, a fraction of the
-        positives such as 0.25, or a fraction of the rows such as ``"1 %"``.
+        positives such as 0.25, or a fraction of the rows such as ``"1 %"``. Of several the first
+        decides; ``choice.length`` has all.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
@@ -249,6 +258,10 @@ def compare(
         Length of the list of new rows for which hits are expected; by default as many as `X` has.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
+    gain : float or array-like of shape (n_samples,), optional
+        What each hit gains, or each row if it is one, for ``choice.length.profit``.
+    cost : float, default=0.0
+        What each row of the list costs.
     random_state : int, default=0
     n_jobs : int, optional
         Number of worker processes; by default, and with -1, one for each core. The numbers do not
@@ -259,7 +272,7 @@ def compare(
     Returns
     -------
     Choice
-        ``decided``, ``recommended``, ``values``, and as ``text`` a paragraph.
+        ``decided``, ``recommended``, ``values``, ``length``, and as ``text`` a paragraph.
 
     Raises
     ------
@@ -281,7 +294,16 @@ def compare(
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
-    arrays = _arrays(X, y, categorical, missing)
+    arrays, worth, amounts = _arrays(X, y, categorical, missing), None, None
+    if gain is not None or cost:
+        if np.ndim(gain):
+            amounts = _plain(gain, len(arrays["y"]), "gain")
+            if (
+                amounts.dtype.kind not in "fiub"
+                or not (np.isfinite(amounts) & (amounts >= 0)).all()
+            ):
+                raise InputError("gain holds a value that is not a number of at least 0")
+        worth = Worth(None if np.ndim(gain) else gain, "gain" if np.ndim(gain) else None, cost)
     for name, column in (("groups", groups), ("time", time)):
         if column is not None:
             arrays[name] = _plain(column, len(arrays["y"]), name)
@@ -291,7 +313,7 @@ def compare(
         data = {"file": path} | {name: name for name in ("groups", "time") if name in arrays}
         contest = prepare(
             data,
-            k.item() if isinstance(k, np.generic) else k,
+            several_k(k),
             folder=path.parent,
             solvers=solvers,
             n_splits=None if n_splits is None else int(n_splits),
@@ -305,7 +327,18 @@ def compare(
             for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
                 store.require_lock()
             write_results(plan, store)
-        return choose_method(read_run(store.folder), list_rows=list_rows, prefer=prefer)
+        run = read_run(store.folder)
+        choice = choose_method(run, list_rows=list_rows, prefer=prefer)
+        length, _ = length_of(
+            contest,
+            run,
+            choice.recommended,
+            several_k(k),
+            list_rows=list_rows and int(list_rows),
+            worth=worth,
+            amounts=amounts,
+        )
+        return choice.with_length(length)
 
 
 def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:
@@ -334,8 +367,60 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     return found if found.dtype.kind in "fiubU" else found.astype(str)
 
 
+def length_of(
+    contest: Contest,
+    run: Run,
+    method: str,
+    k: Sequence[TopK],
+    *,
+    list_rows: int | None = None,
+    worth: Worth | None = None,
+    amounts: NDArray[np.float64] | None = None,
+) -> tuple[Length, list[HeldOut]]:
+    """Measure what a new list holds by its length, from the stored scores of a method.
+
+    Parameters
+    ----------
+    contest : Contest
+    run : Run
+        Its results.
+    method : str
+    k, list_rows, worth
+        See `precbench.report.length.measure_length`.
+    amounts : ndarray of shape (n_samples,), optional
+        What each row gains if it is a hit.
+
+    Returns
+    -------
+    Length
+    list of HeldOut
+        Of each split.
+    """
+    plan = make_plan(contest.experiment)
+    lists = []
+    for trial, scores in final_scores(plan, Store(run.folder), method):
+        dataset = plan.datasets[_NAME]
+        rows = divide_rows(trial, dataset)[0].test
+        lists.append(held_out(dataset, rows, scores, amounts))
+    sizes = (contest.positives, contest.rows)
+    options: dict[str, Any] = {"method": method, "list_rows": list_rows, "worth": worth}
+    return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists
+
+
+def report_length(length: Length, folder: str | os.PathLike[str]) -> None:
+    """Write it beside the results, and into their report."""
+    store = Store(folder)
+    with store.lock():
+        write_length(length, store.folder)
+        write_report(store.folder)
+
+
 def fit_recommended(
-    data: Mapping[str, Any], contest: Contest, folder: str | os.PathLike[str], choice: Choice
+    data: Mapping[str, Any],
+    contest: Contest,
+    folder: str | os.PathLike[str],
+    choice: Choice,
+    measured: tuple[Length, Sequence[HeldOut]] | None = None,
 ) -> Model:
     """Fit the method that a comparison recommends to all rows, as it was tuned most often.
 
@@ -347,6 +432,8 @@ def fit_recommended(
     folder : path-like
         Its results.
     choice : Choice
+    measured : (Length, sequence of HeldOut), optional
+        From `length_of`; with them the model is calibrated.
 
     Returns
     -------
@@ -400,9 +487,10 @@ def fit_recommended(
         auc=mean,
         auc_interval=[low, high] if several else None,
         by_chance=choice.by_chance,
+        length=measured and measured[0],
     )
     model.about.update(quality.to_dict())
-    return model
+    return model.calibrated(measured[1], run.test_shares[_NAME]) if measured else model
 
 
 def cores() -> int:

@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from precbench.advice.calibration import Calibration
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
@@ -29,11 +30,12 @@ from precbench.solvers.members import Member, is_vector, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
+from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
 
-_OF_WEIGHTS, _OF_TREES, _OF_MEMBERS = 1, 2, 3  # schemas: the least that can read a model
-_SCHEMA = _OF_MEMBERS
+_OF_WEIGHTS, _OF_TREES, _OF_MEMBERS, _CALIBRATED = 1, 2, 3, 4  # schemas: the least that reads it
+_SCHEMA = _CALIBRATED
 _VALUES_AT_ONCE = 2**22
 
 
@@ -113,6 +115,8 @@ class Model:
         What the scaled features are mapped to.
     members : tuple of Member
         Of an ensemble, in place of weights and trees.
+    calibration : Calibration or None
+        How scores become probabilities, see `calibrated`.
     """
 
     solver: str
@@ -125,6 +129,7 @@ class Model:
     trees: Trees | None = None
     random_features: RandomFeatures | None = None
     members: tuple[Member, ...] = ()
+    calibration: Calibration | None = None
 
     @classmethod
     def fit(
@@ -298,6 +303,56 @@ class Model:
             rows = self.scaler.transform_in_place(rows.copy())
         return rows if self.random_features is None else self.random_features.transform(rows)
 
+    def calibrated(self, lists: Sequence[HeldOut], test_share: float) -> Self:
+        """Return the model with probabilities, learnt from rows that it was not fitted to.
+
+        Parameters
+        ----------
+        lists : sequence of HeldOut
+            Labels, and scores of models fitted like this one to other rows, as
+            ``precbench fit`` and ``precbench compare --save`` make them; each with both classes.
+        test_share : float
+            Share of all rows that each list holds out, in (0, 1).
+        """
+        return replace(self, calibration=Calibration.fit(lists, test_share))
+
+    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return calibrated probabilities; those of a list add up to its expected hits.
+
+        Parameters
+        ----------
+        X, n_jobs
+            See `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Of the negative and of the positive class.
+
+        Raises
+        ------
+        InputError
+            If the model is not calibrated, and as `decision_function`.
+        """
+        positive = self.probabilities(self.decision_function(X, n_jobs=n_jobs))
+        return np.column_stack([1 - positive, positive])
+
+    def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of a hit at each score of this model, in the same order.
+
+        Raises
+        ------
+        InputError
+            If the model is not calibrated.
+        """
+        if self.calibration is None:
+            raise InputError(
+                "the model has no probabilities, which are learnt from held-out rows: fit it with "
+                "`precbench fit` or `precbench compare --save` of this version, or see "
+                "Model.calibrated"
+            )
+        return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
+
     def rank(self, X: Any, top: int | None = None, *, n_jobs: int | None = None) -> pd.DataFrame:
         """List rows from the highest score down.
 
@@ -374,8 +429,10 @@ class Model:
         """
         own = Member("", self.coef, self.trees, self.random_features)
         is_simple = own.trees is None and own.random_features is None
+        schema = _OF_MEMBERS if self.members else _OF_WEIGHTS if is_simple else _OF_TREES
+        schema = schema if self.calibration is None else _CALIBRATED
         described: dict[str, Any] = {
-            "schema": _OF_MEMBERS if self.members else _OF_WEIGHTS if is_simple else _OF_TREES,
+            "schema": schema,
             "solver": self.solver,
             "params": self.params,
             "intercept": self.intercept,
@@ -396,6 +453,9 @@ class Model:
             ]
             for i, member in enumerate(self.members):
                 parts |= {f"member{i}_{name}": a for name, a in member.to_arrays().items()}
+        if self.calibration is not None:
+            own_parts = self.calibration.to_arrays()
+            parts |= {f"calibration_{name}": array for name, array in own_parts.items()}
         arrays: dict[str, Any] = {
             "description": np.array(json.dumps(described, default=_plain)),
             **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
@@ -456,10 +516,11 @@ class Model:
         parts: dict[str, dict[str, NDArray]] = {}
         for name, array in arrays.items():
             part, _, rest = name.partition("_")
-            if part != "scaler" and not part.startswith("member"):
+            if part not in ("scaler", "calibration") and not part.startswith("member"):
                 part, rest = "own", name
             parts.setdefault(part, {})[rest] = array
         of_scaler, members = parts.pop("scaler", {}), tuple[Member, ...]()
+        curves = parts.pop("calibration", None)
         if "members" in described:
             members = tuple(
                 Member.from_arrays(parts.pop(f"member{i}"), **member)
@@ -496,6 +557,7 @@ class Model:
             trees=own.trees,
             random_features=own.random_features,
             members=members,
+            calibration=None if curves is None else Calibration.from_arrays(curves),
         )
 
 

@@ -14,6 +14,7 @@ from precbench.data import Dataset
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
+from precbench.report.length import Length
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
@@ -22,12 +23,20 @@ from precbench.statistics import (
     resampled_test,
 )
 from precbench.strict_json import Count, Fields, Number
-from precbench.topk import TopK, resolve_k
+from precbench.topk import HeldOut, TopK, resolve_k
 
-__all__ = ["RECOMMENDED", "Quality", "describe_quality", "held_out_quality", "held_out_splits"]
+__all__ = [
+    "RECOMMENDED",
+    "Quality",
+    "describe_quality",
+    "held_out",
+    "held_out_quality",
+    "held_out_splits",
+]
 
 RECOMMENDED = "hist-gradient-boosting"  # the answer of docs/which-method.md
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
+_DAY, _MOST_DAYS = 86_400_000_000, 1e12  # in microseconds; more days than any list has
 _METRICS = ("precision_at_k", "auc")
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
@@ -51,7 +60,7 @@ class Quality(_Measured):
     Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
     intervals; of one split the interval of its list, and for the AUC None. Under ``boosted_trees``
     these of them on the same splits, with the p-value of the difference; None if they were not
-    measured.
+    measured. Under ``length`` what a new list holds; None in models of former versions.
     """
 
     split: Literal["random", "time"] = "random"
@@ -61,6 +70,7 @@ class Quality(_Measured):
     k: Count | Number | str
     by_chance: Number
     boosted_trees: _Beside | None = None
+    length: Length | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured."""
@@ -118,7 +128,8 @@ def held_out_quality(
     k: TopK,
     how: Mapping[str, Any],
     weights: NDArray[np.float64] | None = None,
-) -> Quality:
+    amounts: NDArray[np.float64] | None = None,
+) -> tuple[Quality, list[HeldOut], float]:
     """Measure models that are fitted as the whole will be.
 
     Parameters
@@ -130,20 +141,26 @@ def held_out_quality(
         Arguments of `Model.fit`.
     weights : ndarray of shape (n_samples,), optional
         Of the rows that are fitted to; each row that is measured counts as one.
+    amounts : ndarray of shape (n_samples,), optional
+        For `HeldOut`.
 
     Returns
     -------
-    Quality
+    quality : Quality
         Without boosted trees where they are the model itself, where they would take too long, or
         too much memory, or where they refuse the rows.
+    lists : list of HeldOut
+        Of each split.
+    test_share : float
     """
-    own = _measured(dataset, splits, k, how, weights)
+    lists = _held_out(dataset, splits, how, weights, amounts)
+    own = _measured(lists, k)
     trees = None
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
             plain = {"solver": RECOMMENDED, "random_state": 0}
-            trees = _measured(dataset, splits, k, plain, weights)
+            trees = _measured(_held_out(dataset, splits, plain, weights), k)
 
     labels = [dataset.y[split.test] > 0 for split in splits]
     n_held = sum(map(len, labels))
@@ -156,7 +173,7 @@ def held_out_quality(
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
         means = _means(trees, share, top)
         found["boosted_trees"] = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
-    return Quality(
+    quality = Quality(
         split="random" if dataset.time is None else "time",
         splits=len(splits),
         held_out_rows=n_rows,
@@ -165,17 +182,23 @@ def held_out_quality(
         by_chance=float(np.mean([of.mean() for of in labels])),
         **found,
     )
+    return quality, lists, share
 
 
-def _measured(
+def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
+    """Return prec@k and AUC on the held-out rows of each split."""
+    return [(precision_at_k(of.y, of.scores, k), auc(of.y, of.scores)) for of in lists]
+
+
+def _held_out(
     dataset: Dataset,
     splits: Sequence[RowSplit],
-    k: TopK,
     how: Mapping[str, Any],
     weights: NDArray[np.float64] | None,
-) -> list[tuple[float, float]]:
-    """Return prec@k and AUC on the held-out rows of each split."""
-    values = []
+    amounts: NDArray[np.float64] | None = None,
+) -> list[HeldOut]:
+    """Fit a model on each split, and score its held-out rows."""
+    lists = []
     for split in splits:
         of_rows = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows gives them too
@@ -183,9 +206,24 @@ def _measured(
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(train, dataset.y[split.train], sample_weight=of_rows, **how)
             scores = model.decision_function(dataset.gathered(split.test, split.train))
-        y = dataset.y[split.test]
-        values.append((precision_at_k(y, scores, k), auc(y, scores)))
-    return values
+        lists.append(held_out(dataset, split.test, scores, amounts))
+    return lists
+
+
+def held_out(
+    dataset: Dataset,
+    rows: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    amounts: NDArray[np.float64] | None,
+) -> HeldOut:
+    """Return some rows of a data set with their scores, and what is known of all rows."""
+    days = None
+    if dataset.time is not None:
+        # Dates are microseconds since 1970; smaller numbers are taken for days.
+        of_day = _DAY if np.abs(dataset.time).max() > _MOST_DAYS else 1
+        days = np.floor_divide(dataset.time, of_day).astype(np.int64)
+    columns: tuple[Any, ...] = (amounts, days, dataset.groups)
+    return HeldOut(dataset.y[rows], scores, *[None if c is None else c[rows] for c in columns])
 
 
 def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:

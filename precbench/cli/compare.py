@@ -9,10 +9,10 @@ import typer
 
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, plain_value
+from precbench.cli.own import OwnRows, check_target
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.tables import OnScreen, show_length
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
@@ -36,14 +36,6 @@ class CompareOptions(OwnRows):
         int | None,
         typer.Option(
             min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
-        ),
-    ] = None
-    list_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Length of the list that you will score, for the hits to expect [default: as many "
-            "rows as the file has].",
         ),
     ] = None
     prefer: Annotated[
@@ -88,20 +80,26 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import cores, fit_recommended, prepare
+    from precbench.advice.compare import (
+        cores,
+        fit_recommended,
+        length_of,
+        prepare,
+        report_length,
+    )
 
-    console = screen(quiet=options.as_json)
+    console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
     file = options.file
     folder = options.config.parent if options.config else Path()
     if not folder.is_dir():
         raise InputError(f"--config {options.config}: there is no folder {folder}")
     if options.save:
         check_target(options.save, file)
-    data = {"file": file, **options.reading}
+    data, amounts = {"file": file, **options.reading}, options.amounts()
     with options.corrected("compare"):
         contest = prepare(
             data,
-            plain_value(options.k),
+            ks,
             folder=folder,
             solvers=options.solver,
             n_splits=options.splits,
@@ -126,11 +124,19 @@ def compare(options: CompareOptions) -> int:
     found = read_run(summary["folder"])
     choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
     console.print(OnScreen(choice_table(choice, experiment.title)))
+    rows = options.list_rows
+    measured = length_of(
+        contest, found, choice.recommended, ks, list_rows=rows, worth=worth, amounts=amounts
+    )
+    choice = choice.with_length(measured[0])
     console.print(choice.text)
+    report_length(measured[0], summary["folder"])
+    show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save:
-        fit_recommended(data, contest, summary["folder"], choice).save(options.save)
+        model = fit_recommended(data, contest, summary["folder"], choice, measured)
+        model.save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")

@@ -1,21 +1,19 @@
 """``precbench fit``."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, plain_value, plain_warnings
-from precbench.data.own.encoding import Column, Encoding
-from precbench.data.own.read import is_table, read_new_rows, read_own_file
+from precbench.cli.own import OwnRows, check_target, numbers_in, plain_value, plain_warnings
+from precbench.cli.tables import show_length
+from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
-from precbench.topk import TopK, check_k, resolve_k
+from precbench.topk import TopK, resolve_k
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,21 +103,24 @@ def fit(options: FitOptions) -> None:
         held_out_quality,
         held_out_splits,
     )
+    from precbench.report.length import measure_length
 
-    k = check_k(plain_value(options.k))
+    ks, worth = options.lengths, options.worth
+    k = ks[0]
     file, save = options.file, options.save
     if options.solver is not None:
         _params(options, options.solver, k)  # refuses before the file is read
     check_target(save, file)
-    if options.weight is not None and not is_table(file, options.reading.get("format")):
-        raise InputError(f"{file}: --weight names a column of a table, and this file has none")
-    reading = options.reading
-    if options.weight is not None:
+    reading, amounts, weights = options.reading, options.amounts(), None
+    if options.weight is not None and is_table(file, reading.get("format")):
         reading["drop"] = [*reading.get("drop", ()), options.weight]
     with options.corrected("fit"):
         dataset, encoding = read_own_file(file, **reading, allow=options.allow or ())
+    if options.weight is not None:
+        weights = numbers_in(file, "--weight", options.weight, options.form)
     X, y = dataset.X, dataset.y
-    resolve_k(k, dataset.n_pos, len(y))
+    for each in ks:
+        resolve_k(each, dataset.n_pos, options.list_rows or len(y))
     is_sparse, is_mapped = issparse(X), options.fourier is not None
     solver = options.solver or ("sgd-avg" if is_sparse or is_mapped else RECOMMENDED)
     params = _params(options, solver, k)
@@ -128,7 +129,6 @@ def fit(options: FitOptions) -> None:
     how: dict[str, Any] = {"solver": solver, "scaling": scaling, **params}
     if is_mapped:
         how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
-    weights = None if options.weight is None else _weights(file, options.weight, encoding)
     with plain_warnings():
         splits = held_out_splits(dataset, options.splits, options.seed)
     fewest = min(len(split.test) for split in splits)
@@ -137,9 +137,21 @@ def fit(options: FitOptions) -> None:
             f"--k {k} exceeds the {fewest} held-out rows on which the quality is measured; "
             f'give a percentage of the rows instead: --k "{100 * k / len(y):.3g} %"'
         )
-    quality = held_out_quality(dataset, splits, k, how, weights)
+    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts)
+    length = measure_length(
+        lists,
+        share,
+        ks,
+        dataset.n_pos,
+        len(y),
+        method=solver,
+        list_rows=options.list_rows,
+        worth=worth,
+    )
+    quality = quality.model_copy(update={"length": length})
     with plain_warnings():
         fitted = Model.fit(X, y, encoding=encoding, sample_weight=weights, **how)
+        fitted = fitted.calibrated(lists, share)
     fitted.about.update(quality.to_dict() | {"weight": options.weight})
     fitted.save(save)
     about = fitted.about
@@ -151,20 +163,8 @@ def fit(options: FitOptions) -> None:
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
     print(*describe_quality(quality), sep="\n")
+    show_length(length)
     print(f"{solver}, fitted to all rows: {save}")
-
-
-def _weights(file: Path, column: str, encoding: Encoding) -> NDArray[np.float64]:
-    """Read the weights of the rows of a table."""
-    alone = replace(encoding, n_features=1, columns=(Column(column),))
-    weights = np.asarray(read_new_rows(file, alone, encoding.format))[:, 0]
-    if (weights < 0).any():
-        row = int(np.argmax(weights < 0))
-        raise InputError(
-            f"{file}: column {column!r}, row {row + 1}: a weight is at least 0, found "
-            f"{weights[row]:g}"
-        )
-    return weights
 
 
 def _params(options: FitOptions, solver: str, k: TopK) -> dict[str, Any]:

@@ -8,16 +8,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
 from precbench.data.own.problems import TableError
 from precbench.errors import InputError
+from precbench.topk import TopK, several_k
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from precbench.report.length import Worth
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
+_WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
 FORMAT = "svmlight, csv, tsv, parquet or npz [default: from the suffix]."
@@ -101,13 +109,59 @@ class OwnRows:
         typer.Option("--format", help=FORMAT, rich_help_panel=_FILE),
     ] = None
     k: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--k",
             help="Length of the top of the list: a number of rows (100), a fraction of the "
-            'positives (0.25), or a fraction of the rows ("1 %").',
+            'positives (0.25), or a fraction of the rows ("1 %"); repeatable: the first one '
+            "decides, all are shown [default: 0.25].",
         ),
-    ] = "0.25"
+    ] = None
+    list_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Length of the list that you will score, for the hits to expect [default: as many "
+            "rows as the file has].",
+        ),
+    ] = None
+    gain: Annotated[
+        float | None,
+        typer.Option(help="What each hit gains, for the profit by length.", rich_help_panel=_WORTH),
+    ] = None
+    gain_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of numbers, what each row gains if it is a hit (tables); it stays a "
+            "feature, unless dropped.",
+            rich_help_panel=_WORTH,
+        ),
+    ] = None
+    cost: Annotated[
+        float | None,
+        typer.Option(
+            help="What each row of the list costs, hit or not [default: 0].", rich_help_panel=_WORTH
+        ),
+    ] = None
+
+    @property
+    def lengths(self) -> list[TopK]:
+        """The values of ``--k``, each once."""
+        return several_k([plain_value(text) for text in self.k or ["0.25"]])
+
+    @property
+    def worth(self) -> "Worth | None":
+        """What a hit gains and a row costs, if any of them was given."""
+        from precbench.report.length import Worth
+
+        if self.gain is None and self.gain_column is None and self.cost is None:
+            return None
+        return Worth(self.gain, self.gain_column, self.cost or 0.0)
+
+    def amounts(self) -> "NDArray[np.float64] | None":
+        """Read the column of gains."""
+        column = self.gain_column
+        return None if column is None else numbers_in(self.file, "--gain-column", column, self.form)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -156,6 +210,27 @@ class OwnRows:
             for one in value if isinstance(value, list) else [value]:
                 words += [name] if one is True else [name, str(one)]
         return words
+
+
+def numbers_in(file: Path, option: str, column: str, form: str | None) -> "NDArray[np.float64]":
+    """Read the numbers of at least 0 that an option names a column of."""
+    import numpy as np
+
+    from precbench.data.own.encoding import Column, Encoding
+    from precbench.data.own.read import is_table, read_new_rows
+
+    kind = cast("Any", form)
+    if not is_table(file, kind):
+        raise InputError(f"{file}: {option} names a column of a table, and this file has none")
+    alone = Encoding("csv", 1, dense=True, columns=(Column(column),))  # or any other table
+    numbers = np.asarray(read_new_rows(file, alone, kind))[:, 0]
+    if (numbers < 0).any():
+        row = int(np.argmax(numbers < 0))
+        raise InputError(
+            f"{file}: column {column!r}, row {row + 1}: {option} takes numbers of at least 0, "
+            f"found {numbers[row]:g}"
+        )
+    return numbers
 
 
 def check_target(save: Path, file: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, plain_value
+from precbench.cli.own import OwnRows
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
@@ -88,7 +88,7 @@ def _outlook(options: ProfileOptions) -> str:
     from precbench.store import Store
 
     data = {"file": options.file, **options.reading}
-    contest = prepare(data, plain_value(options.k), folder=Path(), allow=options.allow or ())
+    contest = prepare(data, options.lengths, folder=Path(), allow=options.allow or ())
     plan = make_plan(contest.experiment)
     store = Store(Path("results") / contest.experiment.name)
     seconds = expected_seconds(plan, store, [trial for trial, _ in plan.trials])

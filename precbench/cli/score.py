@@ -32,13 +32,17 @@ def score(
         Path | None,
         typer.Option(help="File to write, .csv or .parquet; an existing file is replaced."),
     ] = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Add the column probability, of a hit.")
+    ] = False,
     form: Form = None,
     as_json: Json = False,
 ) -> None:
     """Rank the rows of a file and list the top, highest score first.
 
     The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
-    --id) and score. Ranks and row numbers start at 1; the header line is not counted. Rows with
+    --id) and score, and with --probability that of a hit, calibrated on rows that the model was
+    not fitted to. Ranks and row numbers start at 1; the header line is not counted. Rows with
     equal scores keep their order. In CSV an id that a spreadsheet would run as a formula gets an
     apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
 
@@ -61,13 +65,25 @@ def score(
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
     with plain_warnings():
         blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id)
+        if probability:
+            loaded.probabilities([])  # refuses a model that has none before it reads the rows
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1)
+    scores = ranking["score"].to_numpy()
+    if probability:
+        ranking["probability"] = loaded.probabilities(scores)
     if as_json:
         print(json.dumps(ranking.to_dict("records")))
     elif out is None:
         _without_formulas(ranking).to_csv(sys.stdout, index=False)
     else:
         _write(ranking, out)
+    if loaded.calibration is not None and len(scores):
+        hits, low, high = loaded.calibration.expected(scores, n_rows)
+        print(
+            f"about {hits:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in 95 % "
+            "of such lists",
+            file=sys.stderr,
+        )
     place = "" if out is None else f": {out}"
     print(f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}", file=sys.stderr)
 

@@ -11,6 +11,7 @@ import typer
 from pydantic import Field
 
 from precbench.cli.options import Json
+from precbench.cli.tables import show_length
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
@@ -100,6 +101,8 @@ def _show_model(path: str, as_json: bool) -> None:
     for name, lines in sections.items():
         for number, line in enumerate(filter(None, lines)):
             _print_line(line if number else f"{name}: {line}", "    " if number else "  ")
+    if quality and quality.length:
+        show_length(quality.length, groups=True)
 
 
 def _print_line(text: str, indent: str) -> None:

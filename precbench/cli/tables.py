@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -9,13 +10,27 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from precbench.cli.screen import wrapped
+from precbench.cli.screen import screen, wrapped
 from precbench.report.table import STAND_IN, Cell, Table
 from precbench.text import one_line
+
+if TYPE_CHECKING:
+    from precbench.report.length import Length
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces
 _NARROWEST = 20  # of a column with such cells
 _GAP = 2
+
+
+def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
+    """Print what a list holds by its length, profit and days in words, maybe the gain table."""
+    from precbench.report.length import by_day_lines, gain_table, length_table, profit_text
+
+    console = screen(quiet=quiet)
+    for table in (length_table(length), *([gain_table(length)] if groups else [])):
+        console.print(OnScreen(table))
+    for text in filter(None, (profit_text(length), *by_day_lines(length))):
+        console.print(one_line(text))
 
 
 @dataclass(frozen=True)

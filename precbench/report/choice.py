@@ -1,8 +1,8 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from precbench.statistics import (
 )
 from precbench.text import count
 from precbench.topk import TopK, resolve_k
+
+if TYPE_CHECKING:
+    from precbench.report.length import Length
 
 __all__ = ["Choice", "Expected", "choice_table", "choose_method", "share_of_list"]
 
@@ -113,6 +116,8 @@ class Choice:
         Of the recommended method; None where its share of a held-out list has not been measured.
     text : str
         A paragraph that recommends a method, and says how certain that is.
+    length : Length or None
+        Of `precbench.compare`: what a new list holds by its length.
     """
 
     decided: bool
@@ -133,6 +138,14 @@ class Choice:
     needed: int | None
     expected: Expected | None
     text: str
+    length: "Length | None" = None
+
+    def with_length(self, length: "Length") -> "Choice":
+        """Return the choice with what a new list holds, by its length and in the paragraph."""
+        row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high"]]
+        expected = Expected(length.rows, length.k[0], *map(float, row))
+        found = replace(self, length=length, expected=expected)
+        return replace(found, text=_paragraph(found))
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:
@@ -159,10 +172,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        fields = {name: value for name, value in vars(self).items() if name != "expected"}
+        fields = {n: value for n, value in vars(self).items() if n not in ("expected", "length")}
         of_list = None if self.expected is None else asdict(self.expected)
         own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
-        return {**fields, **own}
+        return {**fields, **own, "length": self.length and self.length.model_dump()}
 
 
 def share_of_list(k: int, rows: int) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["Ranking", "rank", "write_profiles", "write_ranks"]
+__all__ = ["Body", "Ranking", "rank", "stacked", "write_profiles", "write_ranks"]
 
 _WIDTH = 6.4  # inches, as all lengths
 _AXIS = 3.2  # the x axis at least
@@ -152,7 +152,7 @@ def write_ranks(
     return _write(table.rename_axis("solver").reset_index(), stem, title, text, body)
 
 
-class _Body(NamedTuple):
+class Body(NamedTuple):
     """The part of a figure between title and caption, in inches."""
 
     width: float
@@ -160,7 +160,7 @@ class _Body(NamedTuple):
     draw: Callable[["SubFigure"], None]
 
 
-def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> _Body:
+def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> Body:
     """Lay out a diagram in inches from its upper left corner."""
     ranks, k = ranking.ranks, len(ranking.ranks)
     left = math.ceil(k / 2)  # labels at the left
@@ -202,7 +202,7 @@ def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> _Body:
             axes.plot([xs[0], xs[-1]], [y, y], color="0.25", linewidth=2.5, solid_capstyle="round")
             axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
 
-    return _Body(width, height, draw)
+    return Body(width, height, draw)
 
 
 def write_profiles(
@@ -251,7 +251,7 @@ def write_profiles(
     draw = partial(_draw_profiles, tau=tau, shares=shares, styles=styles, of=of)
     width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
     height = _ENTRY * len(methods) + 2 * _GAP
-    body = _Body(max(_WIDTH, width), max(_PROFILE, height), draw)
+    body = Body(max(_WIDTH, width), max(_PROFILE, height), draw)
     text = f"{caption} Over {len(values)} data sets; a curve that lies above is better.".strip()
     return _write(table, stem, title, text, body)
 
@@ -297,18 +297,18 @@ def _write(
     stem: Path,
     title: str,
     caption: str,
-    body: _Body,
+    body: Body,
 ) -> list[Path]:
     numbers, pdf, png = (
         stem.with_name(f"{stem.name}.{suffix}") for suffix in ("csv", "pdf", "png")
     )
     stem.parent.mkdir(parents=True, exist_ok=True)
     write_whole({numbers: table.to_csv(index=False, lineterminator="\n")})
-    save_figure(partial(_stacked, title, caption, body), pdf, png)
+    save_figure(partial(stacked, title, caption, body), pdf, png)
     return [numbers, pdf, png]
 
 
-def _stacked(title: str, caption: str, body: _Body) -> "Figure":
+def stacked(title: str, caption: str, body: Body) -> "Figure":
     """Stack title, drawing and caption."""
     from matplotlib.figure import Figure
 

@@ -14,6 +14,7 @@ from precbench.claims.evidence import Outcomes
 from precbench.files import write_whole
 from precbench.report.figures import write_figures
 from precbench.report.html import Page, experiment_page, ledger_about, study_page
+from precbench.report.length import draw_length, read_length
 from precbench.report.study import draw_study, is_study, study_tables, write_study_tables
 from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
@@ -96,7 +97,9 @@ def write_report(
             return Report(tables, files)
         drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
         rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
-        page = experiment_page(run, summary, tables, drawn, rows)
+        length = read_length(folder)
+        drawn += [] if length is None else draw_length(length, folder)
+        page = experiment_page(run, summary, tables, drawn, rows, length)
     write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 

@@ -17,6 +17,13 @@ from precbench.report.choice import choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
+from precbench.report.length import (
+    Length,
+    by_day_lines,
+    gain_table,
+    length_table,
+    profit_text,
+)
 from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
@@ -30,6 +37,7 @@ _KINDS = {
     "accuracy-rows": "Quality of the iterates",
     "accuracy-share": "Quality against the fraction of the rows",
     "accuracy-sweep": "Quality against the swept parameter",
+    "length": "Hits, precision, recall and profit against the length of the list",
     "precision-k": "prec@k against k",
     "roc": "ROC curves",
     "roc-counts": "ROC curves in counts of rows",
@@ -93,6 +101,7 @@ def experiment_page(
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
+    length: Length | None = None,
 ) -> Page:
     """Return the page of an experiment.
 
@@ -107,6 +116,8 @@ def experiment_page(
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
         The verdicts on what was printed about these results.
+    length : Length, optional
+        What a new list holds.
     """
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
@@ -123,7 +134,9 @@ def experiment_page(
         run=run,
         marks=marks,
         missing=missing,
-        choices=_choices(run),
+        choices=_choices(run, length),
+        lengths=[] if length is None else [length_table(length), gain_table(length)],
+        of_length=[] if length is None else [profit_text(length), *by_day_lines(length)],
         tables=[_shown(run, table, summary) for table in tables],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures, run),
@@ -181,16 +194,18 @@ def study_page(
     )
 
 
-def _choices(run: Run) -> list[tuple[str, str]]:
+def _choices(run: Run, length: Length | None) -> list[tuple[str, str]]:
     """Recommend a method for each data set whose splits allow a test."""
     texts = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
         try:
-            texts.append((run.dataset_title(dataset), choose_method(run, dataset).text))
+            choice = choose_method(run, dataset)
         except InputError:  # of other metrics, or without a result
             continue
+        choice = choice if length is None else choice.with_length(length)
+        texts.append((run.dataset_title(dataset), choice.text))
     return texts
 
 

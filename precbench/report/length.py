@@ -1,0 +1,598 @@
+"""How long a list should be: hits, precision, recall, lift and profit against its length.
+
+All are measured on rows that the models were not fitted to. For a new list the intervals are those
+of `precbench.statistics.expected_hits`: 95 % of such lists keep to them.
+"""
+
+import hashlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from precbench.errors import InputError
+from precbench.files import write_whole
+from precbench.report.choice import share_of_list
+from precbench.report.comparison import Body, stacked
+from precbench.report.style import log_scale, save_figure
+from precbench.report.table import Cell, Table, text_table
+from precbench.report.tables import three_digits
+from precbench.statistics import expected_hits, expected_total, resampled_interval
+from precbench.strict_json import Count, Fields, Number, checked, load
+from precbench.text import count
+from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
+
+if TYPE_CHECKING:
+    from matplotlib.figure import SubFigure
+
+__all__ = [
+    "ByDay",
+    "Length",
+    "Worth",
+    "by_day_lines",
+    "draw_length",
+    "gain_table",
+    "length_table",
+    "measure_length",
+    "profit_text",
+    "read_length",
+    "write_length",
+]
+
+_FILE = "length.json"
+_STEPS = 20  # lengths for each factor of ten, rounded to two digits
+_SHOWN = (1, 2, 5)  # first digits of those in a table
+_AROUND = 20.0  # times k, up and down, that a table reaches
+_GROUPS = 10
+_WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
+_PANEL = 1.9  # inches
+_WIDTH = 6.4
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a hit gains and a row of the list costs.
+
+    Attributes
+    ----------
+    gain : float or None
+        Of each hit; None where `column` has them.
+    column : str or None
+        Of the amounts in `HeldOut`.
+    cost : float
+        Of each row, hit or not.
+    """
+
+    gain: float | None = None
+    column: str | None = None
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none, and two gains or none."""
+        for name, value in (("gain", self.gain), ("cost", self.cost)):
+            is_number = isinstance(value, Real) and math.isfinite(value) and value >= 0
+            if value is not None and not is_number:
+                raise InputError(f"{name} must be a number of at least 0, found {value!r}")
+        if (self.gain is None) == (self.column is None):
+            several = "both are given" if self.column else "a cost alone tells no profit"
+            raise InputError(f"give a gain of each hit, or a column of gains: {several}")
+
+
+class _Wrong(Fields):
+    gain: str
+    best: Count
+    lost: Number
+
+
+class Profit(Fields):
+    """The most profitable length.
+
+    Attributes
+    ----------
+    gain, column, cost
+        See `Worth`.
+    best, low, high : int
+        The length with the largest expected profit, 0 if none has one, and the shortest and the
+        longest whose profit does not differ significantly (5 %) from it.
+    profit, profit_low, profit_high : float
+        Of a list of this length, and the interval that 95 % of such lists keep to.
+    wrong : list
+        For gains that are a third less or more: the best length then, and what is lost by `best`.
+    """
+
+    gain: Number | None
+    column: str | None
+    cost: Number
+    best: Count
+    low: Count
+    high: Count
+    profit: Number
+    profit_low: Number
+    profit_high: Number
+    wrong: list[_Wrong]
+
+
+class ByDay(Fields):
+    """Hits where the first k rows of each day are taken, or the first k entities.
+
+    Attributes
+    ----------
+    k : int
+        A day.
+    days : int
+        In a held-out list, on average.
+    precision : float
+        Mean over days and lists, of k rows even where a day has fewer.
+    interval : list of float or None
+        Of that mean, see `precbench.statistics.resampled_interval`; None of one list.
+    of_entities : bool
+        Whether an entity has the highest score of its rows of a day, is a hit if one of them is,
+        and is left out on the days after it was found.
+
+    References
+    ----------
+    Le Borgne, Siblini, Lebichot, Bontempi, "Reproducible machine learning for credit card fraud
+    detection: practical handbook", 2022, "Precision top-k metrics".
+    """
+
+    k: Count
+    days: Count
+    precision: Number
+    interval: list[Number] | None
+    of_entities: bool
+
+
+_Columns = dict[str, list[Number]]
+_CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
+_OF_PROFIT = ("profit", "profit_low", "profit_high")
+_OF_GROUPS = (
+    *("group", "share", "threshold", "response_rate", "lift", "cumulative_lift"),
+    *("capture_rate", "cumulative_capture", "gain", "mean_score"),
+)
+
+
+class Length(Fields):
+    """What a list of new rows holds, by its length.
+
+    Attributes
+    ----------
+    method : str
+    rows : int
+        To choose from.
+    splits : int
+    k : list of int
+        The lengths that were asked for.
+    curve : dict of str to list
+        By column, with one value for each ``length``: ``hits`` with ``low`` and ``high``, the
+        interval of `precbench.statistics.expected_hits`; ``precision`` (hits by length, so its
+        interval is that of the hits by length), ``recall`` and ``lift``, means over the held-out
+        lists; with a gain ``profit``, ``profit_low`` and ``profit_high``.
+    groups : dict of str to list
+        The gain table: for each ``group`` of about a tenth of the held-out rows the cumulative
+        ``share`` of rows, the lower ``threshold`` of the scores, ``response_rate`` (precision),
+        ``lift``, ``cumulative_lift``, ``capture_rate`` (share of all positives),
+        ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_score``. Equal scores are
+        in one group.
+    profit : Profit or None
+    by_day : list of ByDay
+        Of rows with times, for each `k` below the number of rows of a day.
+    """
+
+    method: str
+    rows: Count
+    splits: Count
+    k: Annotated[list[Count], Field(min_length=1)]
+    curve: _Columns
+    groups: _Columns
+    profit: Profit | None = None
+    by_day: list[ByDay] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        needed = _CURVE + (_OF_PROFIT if self.profit else ())
+        for named, names in ((self.curve, needed), (self.groups, _OF_GROUPS)):
+            if not named.keys() >= {*names} or len({len(column) for column in named.values()}) != 1:
+                raise ValueError(f"columns {', '.join(names)} of one length are needed")
+        if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
+            raise ValueError("a length is below 1, or k is none of the lengths")
+        return self
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The columns of `curve`."""
+        return pd.DataFrame(self.curve)
+
+
+class _Stored(Length):
+    of: str  # digest of the results
+
+
+def measure_length(
+    lists: Sequence[HeldOut],
+    test_share: float,
+    k: Sequence[TopK],
+    n_pos: int,
+    n_rows: int,
+    *,
+    method: str = "",
+    list_rows: int | None = None,
+    worth: Worth | None = None,
+) -> Length:
+    """Measure what a list of new rows holds, by its length.
+
+    Parameters
+    ----------
+    lists : sequence of HeldOut
+        Of each split.
+    test_share : float
+        Share of the rows that is held out.
+    k : sequence of int, float or str
+        Lengths to include, of the list of new rows.
+    n_pos, n_rows : int
+        Of the whole file.
+    method : str
+        Its name.
+    list_rows : int, optional
+        New rows to choose from; default `n_rows`.
+    worth : Worth, optional
+
+    Returns
+    -------
+    Length
+
+    Raises
+    ------
+    InputError
+        If `k` is malformed or exceeds the new rows.
+    """
+    rows = list_rows or n_rows
+    held = round(float(np.mean([len(of.y) for of in lists])))
+    asked = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
+    lengths = sorted({*asked, *_preferred(math.ceil(rows / held), rows)})
+    at = np.array(lengths)
+    depths = np.array([at * (len(of.y) / rows) for of in lists])
+    tested = at * (held / rows)
+    hits = np.array([sums_at(of.y > 0, of.scores, d) for of, d in zip(lists, depths, strict=True)])
+    positives = np.array([[np.count_nonzero(of.y > 0)] for of in lists])
+    precision = hits / depths
+    expected = [
+        expected_hits(of_length, n, test_share, length)
+        for of_length, n, length in zip(precision.T, tested, lengths, strict=True)
+    ]
+    base = positives / np.array([[len(of.y)] for of in lists])
+    means = (values.mean(axis=0) for values in (precision, hits / positives, precision / base))
+    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *means), strict=True))
+    profit = None
+    if worth is not None:
+        profit, of_profit = _profit(_Amounts(lists, worth, depths, tested, test_share), curve)
+        curve |= of_profit
+    return Length(
+        method=method,
+        rows=rows,
+        splits=len(lists),
+        k=asked,
+        curve={name: values.tolist() for name, values in curve.items()},
+        groups=_groups(lists),
+        profit=profit,
+        by_day=[*_by_days(lists, test_share, [n for n in k if isinstance(n, int)])],
+    )
+
+
+def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> Iterator[ByDay]:
+    days = [of.days for of in lists if of.days is not None]
+    if not days:
+        return
+    n_days = float(np.mean([len(np.unique(each)) for each in days]))
+    for k in dict.fromkeys(ks):
+        if k >= np.mean([len(of.y) for of in lists]) / n_days:
+            continue
+        for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
+            mean, *ends = resampled_interval(
+                [_a_day(of, k, of_entities) for of in lists], test_share
+            )
+            interval = None if len(lists) == 1 else ends
+            yield ByDay(
+                k=k,
+                days=round(n_days),
+                precision=mean,
+                interval=interval,
+                of_entities=of_entities,
+            )
+
+
+def _a_day(of: HeldOut, k: int, of_entities: bool) -> float:
+    """Return the mean precision of the first k rows or entities of each day."""
+    assert of.days is not None
+    entities = of.entities if of_entities else np.arange(len(of.y))
+    assert entities is not None
+    found = np.empty(0, dtype=entities.dtype)
+    for day in (days := np.unique(of.days)):
+        rows = np.flatnonzero((of.days == day) & ~np.isin(entities, found))
+        rows = rows[np.argsort(-of.scores[rows], kind="stable")]
+        firsts = np.sort(np.unique(entities[rows], return_index=True)[1])[:k]
+        top = entities[rows][firsts]
+        found = np.append(found, np.intersect1d(top, entities[rows][of.y[rows] > 0]))
+    return len(found) / (k * len(days))
+
+
+def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
+    """Return `k` as a number of new rows."""
+    if isinstance(k, int):
+        share_of_list(k, rows)  # refuses one that is too large
+        return k
+    return resolve_k(k, round(n_pos * rows / n_rows), rows)
+
+
+def _preferred(least: int, most: int) -> list[int]:
+    """Return round lengths, each some 12 % longer than the one before."""
+    powers = np.arange(_STEPS * math.log10(most) + 1)
+    numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
+    return [*(number for number in numbers if least <= number < most), most]
+
+
+class _Amounts:
+    """Gains of the held-out rows, added up from the top of each list."""
+
+    def __init__(
+        self,
+        lists: Sequence[HeldOut],
+        worth: Worth,
+        depths: NDArray[np.float64],
+        tested: NDArray[np.float64],
+        test_share: float,
+    ):
+        self.worth, self.test_share = worth, test_share
+        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # of no row at all, too
+        self.tested = np.append(0.0, tested)
+        each: list[Any] = [of.amounts if worth.gain is None else worth.gain for of in lists]
+        gains = [np.where(of.y > 0, g, 0.0) for of, g in zip(lists, each, strict=True)]
+        of_lists = [*zip(lists, gains, self.depths, strict=True)]
+        self.sums = np.array([sums_at(g, of.scores, d) for of, g, d in of_lists])
+        self.squares = np.array([sums_at(g**2, of.scores, d) for of, g, d in of_lists])
+        n_hits = sum(np.count_nonzero(of.y > 0) for of in lists)
+        self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
+
+    def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
+        """Return the mean gain of the rows between two lengths, and its interval."""
+        n = self.depths[:, end] - self.depths[:, start]
+        means = (self.sums[:, end] - self.sums[:, start]) / n
+        tested = self.tested[end] - self.tested[start]
+        spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
+        spread -= float(means.mean()) ** 2
+        # As of half a hit in all: no hit among some rows does not mean that there never is one.
+        least = self.typical * 0.5 / (tested * len(n) + 1)
+        return expected_total(means, max(spread, least), tested, self.test_share, k)
+
+
+def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
+    worth, lengths = amounts.worth, np.append(0, curve["length"])
+    gains = np.append(
+        0.0, (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)[1:]
+    )
+    costs = worth.cost * lengths
+    profit = gains * lengths - costs
+    if worth.gain is None:
+        ends = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
+        low, high = (np.append(0.0, end) - costs for end in np.transpose(ends))
+    else:
+        low, high = (worth.gain * np.append(0.0, curve[end]) - costs for end in ("low", "high"))
+    best = int(np.argmax(profit))
+    alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
+    wrong = []
+    for name, times in _WRONG.items():
+        then = times * gains * lengths - costs
+        lost = float(then.max() - then[best])
+        wrong.append(_Wrong(gain=name, best=int(lengths[np.argmax(then)]), lost=lost))
+    found = Profit(
+        gain=None if worth.gain is None else float(worth.gain),
+        column=worth.column,
+        cost=float(worth.cost),
+        best=int(lengths[best]),
+        low=int(lengths[min(alike)]),
+        high=int(lengths[max(alike)]),
+        profit=float(profit[best]),
+        profit_low=float(low[best]),
+        profit_high=float(high[best]),
+        wrong=wrong,
+    )
+    columns = (values[1:] for values in (profit, low, high))
+    return found, dict(zip(_OF_PROFIT, columns, strict=True))
+
+
+def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
+    """Return whether the rows between two lengths may gain what they cost."""
+    _, low, high = amounts.expected(start, end, None)
+    return low <= amounts.worth.cost <= high
+
+
+def _groups(lists: Sequence[HeldOut]) -> _Columns:
+    """Return the gain table of the held-out rows of all splits."""
+    scores = np.concatenate([of.scores for of in lists])
+    positive = np.concatenate([of.y > 0 for of in lists])
+    order = np.argsort(-scores, kind="stable")
+    scores, n = scores[order], len(scores)
+    cuts = [scores[ceil_share(i / _GROUPS, n) - 1] for i in range(1, _GROUPS + 1)]
+    thresholds = np.array(sorted(set(cuts), reverse=True))
+    ends = np.searchsorted(-scores, -thresholds, side="right")
+    hits = np.cumsum(positive[order])[ends - 1]
+    totals = np.cumsum(scores)[ends - 1]
+    sizes, found = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
+    base = hits[-1] / n
+    lift = found / sizes / base
+    columns = [np.arange(1, len(ends) + 1), ends / n, thresholds, found / sizes, lift]
+    columns += [hits / ends / base, found / hits[-1], hits / hits[-1], 100 * (lift - 1)]
+    columns += [np.diff(totals, prepend=0) / sizes]
+    return {name: c.tolist() for name, c in zip(_OF_GROUPS, columns, strict=True)}
+
+
+def length_table(length: Length) -> Table:
+    """Lay out some lengths around those asked for; the most profitable one is bold."""
+    best = length.profit.best if length.profit else 0
+    least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
+    kept = {*length.k, best}
+    rows = []
+    for row in length.table.to_dict("records"):
+        n = int(row["length"])
+        first = n / 10 ** int(math.log10(n))
+        if n not in kept and not (least <= n <= most and first in _SHOWN):
+            continue
+        texts = [f"{row['hits']:,.1f}", f"{row['low']:,.0f} to {row['high']:,.0f}"]
+        texts += [f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['lift']:.2f}"]
+        if length.profit:
+            texts += [_money(row["profit"])]
+            texts += [f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"]
+        mark = " (k)" if n in length.k else ""
+        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
+    header = ["length", "hits", "in 95 % of lists", "precision", "recall", "lift"]
+    header += ["profit", "in 95 % of lists"] if length.profit else []
+    note = (
+        f"Of {length.method}, on held-out rows of {count(length.splits, 'split')}; the precision "
+        "keeps to the interval of the hits, divided by the length."
+    )
+    return Table(f"Length of a list from {length.rows:,} new rows", header, rows, [note])
+
+
+def _money(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else three_digits(value)
+
+
+def profit_text(length: Length) -> str:
+    """Return sentences about the most profitable length; empty without a gain."""
+    found = length.profit
+    if found is None:
+        return ""
+    of = f"a gain of {found.gain:g}" if found.column is None else f"gains by {found.column}"
+    terms = f"with {of} for each hit and a cost of {found.cost:g} for each row"
+    if found.best == 0:
+        text = f"No length pays {terms}"
+        if found.high:
+            text += f"; up to {count(found.high, 'row')} the loss is not significant"
+    else:
+        ends = f"{_money(found.profit_low)} to {_money(found.profit_high)}"
+        text = (
+            f"The most profitable length is {found.best:,}, {terms}: about {_money(found.profit)}, "
+            f"{ends} in 95 % of such lists"
+        )
+        if found.low < found.high:
+            text += f"; from {found.low:,} to {found.high:,} no difference is significant"
+    if not found.best and not any(w.best for w in found.wrong):
+        return f"{text}."
+    wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in found.wrong)
+    return f"{text}. If the gain is {'; if it is '.join(wrong)}."
+
+
+def by_day_lines(length: Length) -> list[str]:
+    """Return a line for each precision by day."""
+    lines = []
+    for of in length.by_day:
+        ends = "" if of.interval is None else f" ± {(of.interval[1] - of.interval[0]) / 2:.3f}"
+        what, until = ("entities", ", each until it is found") if of.of_entities else ("rows", "")
+        value = f"precision {of.precision:.3f}{ends}"
+        lines.append(f"The first {of.k:,} {what} of each day{until}: {value}")
+    return lines
+
+
+def gain_table(length: Length) -> Table:
+    """Lay out the gain table."""
+    texts = pd.DataFrame(length.groups).astype(object)
+    texts["group"] = texts["group"].map("{:.0f}".format)
+    for name in ("share", "response_rate", "capture_rate", "cumulative_capture"):
+        texts[name] = texts[name].map(lambda share: f"{100 * share:.1f} %")
+    texts["gain"] = texts["gain"].map("{:.0f} %".format)
+    for name in ("threshold", "lift", "cumulative_lift", "mean_score"):
+        texts[name] = texts[name].map("{:.3g}".format)
+    header = [name.replace("_", " ") for name in length.groups]
+    header[1:3] = ["cumulative share of rows", "lower threshold"]
+    notes = [
+        "Groups of about a tenth of the held-out rows, equal scores together. Response rate: share "
+        "of positives; capture rate: share of all positives; gain: lift above 1."
+    ]
+    return text_table("Gain table", header, texts.to_numpy().tolist(), *notes)
+
+
+def write_length(length: Length, folder: Path) -> None:
+    """Write ``length.json`` into a results folder, for its report."""
+    content = _Stored(of=_digest(folder), **dict(length))
+    write_whole({folder / _FILE: content.model_dump_json()})
+
+
+def read_length(folder: Path) -> Length | None:
+    """Read ``length.json``; None if there is none, or it is of other results.
+
+    Raises
+    ------
+    InputError
+        If it is malformed.
+    """
+    path = folder / _FILE
+    if not path.is_file():
+        return None
+    try:
+        found = checked(load(path.read_bytes()), _Stored)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; compare again") from None
+    return found if found.of == _digest(folder) else None
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "results.csv").read_bytes()).hexdigest()
+
+
+def draw_length(length: Length, folder: Path) -> list[Path]:
+    """Draw hits, precision and recall, and profit if a gain is known, against the length.
+
+    Returns
+    -------
+    list of pathlib.Path
+        A CSV, a PDF, a PNG and an SVG in the subfolder ``figures``.
+    """
+    files = [folder / "figures" / f"length.{suffix}" for suffix in ("csv", "pdf", "png", "svg")]
+    files[0].parent.mkdir(exist_ok=True)
+    write_whole({files[0]: length.table.to_csv(index=False, lineterminator="\n")})
+    title = f"Length of a list from {length.rows:,} new rows, by {length.method}"
+    caption = (
+        f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
+        "bands. Grey lines: the lengths asked for."
+    )
+    n_panels = 2 + (length.profit is not None)
+    body = Body(_WIDTH, n_panels * _PANEL + 0.3, partial(_draw, length=length))
+    save_figure(partial(stacked, title, caption, body), *files[1:])
+    return files
+
+
+def _draw(figure: "SubFigure", length: Length) -> None:
+    curve = length.table
+    at = curve["length"]
+    panels = figure.subplots(2 + (length.profit is not None), 1, sharex=True)
+    panels[0].fill_between(at, curve["low"], curve["high"], alpha=0.2, linewidth=0)
+    panels[0].plot(at, curve["hits"])
+    panels[0].plot(at, at * curve["precision"].iloc[-1], color="0.5", linewidth=0.8)
+    panels[0].set_ylabel("hits (grey: by chance)")
+    panels[1].fill_between(at, curve["low"] / at, curve["high"] / at, alpha=0.2, linewidth=0)
+    panels[1].plot(at, curve["precision"])
+    panels[1].plot(at, curve["recall"], linestyle="--")
+    panels[1].set_ylabel("precision, recall (dashed)")
+    panels[1].set_ylim(0, 1.03)
+    if length.profit:
+        panels[2].fill_between(
+            at, curve["profit_low"], curve["profit_high"], alpha=0.2, linewidth=0
+        )
+        panels[2].plot(at, curve["profit"])
+        panels[2].axvspan(length.profit.low, length.profit.high, color="0.9", zorder=0)
+        if length.profit.best:
+            panels[2].axvline(length.profit.best, color="0.4", linewidth=0.8)
+        panels[2].set_ylabel("profit (grey: alike)")
+    for axes, k in itertools.product(panels[:2], length.k):
+        axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
+    panels[-1].set_xlim(at.min(), at.max())
+    log_scale(panels[-1], "x")
+    panels[-1].set_xlabel("length of the list (rows, log scale)")
