@@ -89,10 +89,11 @@ def rank(
     if options.dry_run or options.shard or options.smoke:
         return failed
     table = collect(Path(summary["folder"]) for summary in summaries)
-    committed = pd.read_csv(REFERENCE)
-    rivals = committed[committed["task"].isin(set(table["task"]))]
-    if options.split_indices is not None:
-        rivals = rivals[rivals["split"].isin(options.split_indices)]
+    committed, place = pd.read_csv(REFERENCE), ["task", "split"]
+    of_both = table[place].merge(committed[place].drop_duplicates())  # or they are no pairs
+    if of_both.empty:
+        raise InputError("the survey has no values of the others on these tasks and splits")
+    table, rivals = of_both.merge(table), of_both.drop_duplicates().merge(committed)
     survey = Survey(pd.concat([rivals, table], ignore_index=True))
     found = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
