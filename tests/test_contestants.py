@@ -39,6 +39,8 @@ from precbench.solvers import (
     check_solver,
 )
 from precbench.solvers.base import untraced
+from precbench.solvers.classifiers import ranker_of
+from precbench.sources import code_of
 from precbench.store import Store
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
@@ -219,6 +221,12 @@ def test_a_long_list_is_ranked_in_parts():
     assert_array_equal(parts[0], parts[1])
     assert np.abs(parts[0] - parts[2]).max() > 0
     assert auc(y, parts[0]) > whole - 0.02
+
+
+def test_the_code_of_a_plugged_in_classifier_is_that_of_its_library():
+    solver = ranker_of(GaussianNB)()
+    package = type(solver).__module__.partition(".")[0]
+    assert package == "sklearn" and re.fullmatch("[0-9a-f]{12}", code_of(package))
 
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier, GaussianNB, LogisticRegression])

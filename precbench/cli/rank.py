@@ -145,6 +145,8 @@ def _by_measure(survey: Survey, label: str) -> Table:
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)
+        if values.empty:
+            continue
         found = standings(values)
         place = found.loc[label]
         row = [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]

@@ -434,6 +434,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     members = {
         "__init__": set_parameters,
         "__doc__": classifier.__doc__,
+        "__module__": classifier.__module__,  # whose code is noted in records
         "_classifier": make,
         "allowed": Allowed({name: own.get(name, "no_validation") for name in defaults}),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
