@@ -240,7 +240,7 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
         key = {name: description[name] for name in _OF_ROWS}
-        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1)}
+        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
             _prepared.append((key, training(trial, job.dataset)))

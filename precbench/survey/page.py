@@ -284,6 +284,8 @@ def papers(survey: Survey) -> str:
 
 def synthetic(survey: Survey) -> str:
     """Lay out the best of each kind on the synthetic sets."""
+    if not survey.synthetic:
+        return "They have not been run.\n"
     values = survey.values(AP, survey.synthetic)
     best = values.max(axis=1)
     rows = [
