@@ -20,6 +20,7 @@ _SOLVERS = (
     *("LogisticRegressionRanker", "LinearSVMRanker"),
     *("HistGradientBoosting", "LightGBM", "LambdaRank", "RandomForest"),
     *("ExtraTrees", "Ensemble"),
+    *("XGBoost", "CatBoost", "MLP", "NoSkill"),
 )
 _HOMES = {
     "SOLVERS": "precbench.solvers",

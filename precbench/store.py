@@ -43,6 +43,7 @@ RETRIED = ("failed", "timeout", "crashed", "interrupted")
 
 _PACKAGES = (
     "precbench",
+    "catboost",
     "joblib",
     "lightgbm",
     "matplotlib",
@@ -51,6 +52,8 @@ _PACKAGES = (
     "scikit-learn",
     "scipy",
     "threadpoolctl",
+    "xgboost",
+    "xgboost-cpu",
 )
 
 

@@ -32,7 +32,7 @@ from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
-from precbench.survey import advice, choice, coverage, page
+from precbench.survey import advice, coverage, page, ranking
 from precbench.survey.tables import (
     laid_out,
     ledger_table,
@@ -311,7 +311,7 @@ def pictures() -> dict[Path, str]:
     """Return each picture with the hash of the numbers that it goes with."""
     rows = [line for line in KAR2015.read_text().splitlines() if line.startswith(f"{PICTURED},")]
     ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
-    surveyed = hashlib.sha256(choice.REFERENCE.read_bytes()).hexdigest()
+    surveyed = hashlib.sha256(ranking.REFERENCE.read_bytes()).hexdigest()
     drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
     return {PICTURE: ours, **drawn}
 

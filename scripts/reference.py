@@ -64,7 +64,7 @@ FOLLOWING = {
     *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
     *("ftrl", "logistic-regression", "linear-svm"),
     *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"),
-    *("extra-trees", "ensemble"),
+    *("extra-trees", "ensemble", "xgboost", "catboost", "mlp", "no-skill"),
 }
 """Solvers whose last bits follow BLAS, the C library or another library."""
 _SHOWN = 20

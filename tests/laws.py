@@ -167,7 +167,7 @@ def of_a_k_beyond_the_positives_all_of_them_are_taken(make):
     """With one warning, where k concerns the objective at all."""
     if "k" not in make().get_params():
         return
-    concerned = make().get_params().get("objective", "prec@k") == "prec@k"
+    concerned = make().get_params().get("objective", "prec@k") in ("prec@k", "rank:ndcg")
     X, y = problem()
 
     def fitted(k):

@@ -2,29 +2,45 @@
 
 import importlib
 import re
+import sys
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import expit
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.utils.class_weight import compute_sample_weight
 
 from precbench.errors import InputError, MissingPackageError
 from precbench.experiment import load_config, sections
 from precbench.experiment.plan import make_plan
-from precbench.metrics import auc
+from precbench.metrics import auc, precision_at_k
 from precbench.npz import pack
 from precbench.runner import worker
 from precbench.runner.worker import Job, run_job
-from precbench.solvers import SOLVERS, LambdaRank, LightGBM, check_solver
+from precbench.solvers import (
+    MLP,
+    SOLVERS,
+    CatBoost,
+    LambdaRank,
+    LightGBM,
+    NoSkill,
+    XGBoost,
+    check_solver,
+)
 from precbench.solvers.base import untraced
+from precbench.solvers.classifiers import ranker_of
+from precbench.sources import code_of
 from precbench.store import Store
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
@@ -83,6 +99,120 @@ def test_boosting_of_lightgbm_is_that_of_its_own_interface():
     assert_allclose(ours.decision_function(X), ranker.predict(X), atol=1e-9)
 
 
+def test_the_top_of_lists_may_be_longer_than_k():
+    X, y = problem(n=1000)  # 200 positives
+    longer, same = LambdaRank(k=50, beyond_k=3), LambdaRank(k=53)
+    assert_array_equal(*(solver.fit(X, y)._scores(X) for solver in (longer, same)))
+    parts = [LambdaRank(k=k, beyond_k=n, list_length=500) for k, n in ((40, 10), (60, 0), (40, 0))]
+    one, other, shorter = (
+        solver.set_params(random_state=0).fit(X, y)._scores(X) for solver in parts
+    )
+    assert_array_equal(one, other)
+    assert np.abs(one - shorter).max() > 0
+
+
+@pytest.mark.parametrize("weight", [None, "balanced"])
+def test_xgboost_and_catboost_are_those_of_their_own_interfaces(weight):
+    xgboost, catboost = map(pytest.importorskip, ("xgboost", "catboost"))
+    X, y = problem(n=1000)
+    rows = compute_sample_weight(weight, y)
+    seed = int(np.random.default_rng(7).integers(2**31))
+    other = xgboost.XGBClassifier(n_estimators=20, tree_method="hist", max_leaves=5, n_jobs=1,
+                                  grow_policy="lossguide", max_depth=0)  # fmt: skip
+    other.fit(X, y > 0, sample_weight=rows)
+    ours = XGBoost(n_estimators=20, max_leaves=5, max_depth=0, class_weight=weight).fit(X, y)
+    assert_allclose(ours.decision_function(X), other.predict(X, output_margin=True), atol=1e-6)
+    other = catboost.CatBoostClassifier(iterations=20, depth=3, random_seed=seed, verbose=False,
+                                        allow_writing_files=False, thread_count=1)  # fmt: skip
+    other.fit(X, y, sample_weight=rows)
+    ours = CatBoost(n_estimators=20, depth=3, class_weight=weight, random_state=7).fit(X, y)
+    raw = other.predict(X, prediction_type="RawFormulaVal")
+    assert_allclose(ours.decision_function(X), raw, atol=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map"])
+def test_xgboost_ranks_lists_by_the_pairs_at_their_top(objective):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = problem(n=1000)
+    how = {"n_estimators": 20, "min_child_weight": 0.0}
+    other = xgboost.XGBRanker(objective=objective, lambdarank_pair_method="topk",
+                              lambdarank_num_pair_per_sample=53, n_jobs=1, **how)  # fmt: skip
+    other.fit(X, y > 0, qid=np.zeros(1000, int))
+    ours = XGBoost(objective, k=0.25, **how).fit(X, y, trace=untraced)
+    assert_allclose(ours.decision_function(X), other.predict(X), atol=1e-6)
+    parts = [XGBoost(objective, k=k, beyond_k=n, list_length=500) for k, n in ((40, 10), (60, 0))]
+    assert_array_equal(*(one.set_params(random_state=0).fit(X, y)._scores(X) for one in parts))
+
+
+def test_a_neural_network_is_that_of_scikit_learn():
+    X, y = problem()
+    other = MLPClassifier((8,), max_iter=20, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        other.fit(X, y)
+    ours = MLP(hidden_layer_size=8, max_iter=20, random_state=0).fit(X, y)
+    assert_allclose(expit(ours.decision_function(X)), other.predict_proba(X)[:, 1])
+    assert_array_equal([ours.decision_function(row[None])[0] for row in X], ours._scores(X))
+
+
+def test_a_ranking_without_skill_has_the_expected_values_of_chance():
+    X, y = problem()
+    scores = NoSkill().fit(X, y).decision_function(X)
+    share = np.mean(y > 0)
+    assert auc(y, scores) == 0.5
+    assert precision_at_k(y, scores, 10) == precision_at_k(y, scores, 1.0) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("name", ["random-forest", "extra-trees"])
+def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
+    X, y = problem(n=1000, share=0.03)
+    solver = SOLVERS[name](n_estimators=40, class_weight="undersampled", random_state=0).fit(X, y)
+    trees = [tree.tree_ for tree in solver.classifier_.estimators_]
+    assert {float(tree.weighted_n_node_samples[0]) for tree in trees} == {60.0}
+    assert_allclose([tree.value[0, 0] for tree in trees], 0.5)
+    assert np.mean([tree.n_node_samples[0] for tree in trees]) < 55  # with replacement
+    part = SOLVERS[name](n_estimators=15, class_weight="undersampled", random_state=0).fit(X, y)
+    assert_array_equal(part._scores(X), solver.scores_after(X, 15))
+    other = SOLVERS[name](n_estimators=15, class_weight="undersampled", random_state=1).fit(X, y)
+    assert np.abs(other._scores(X) - part._scores(X)).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("lightgbm", {"reg_lambda": 0.1}),
+        ("lightgbm-lambdarank", {"reg_lambda": 0.1}),
+        ("hist-gradient-boosting", {"l2_regularization": 0.1}),
+        ("xgboost", {}),
+        ("xgboost", {"objective": "rank:ndcg", "min_child_weight": 0.0}),
+        ("catboost", {"n_estimators": 100}),
+    ],
+)
+def test_boosting_with_few_positives_is_better_than_chance(name, params):
+    """Without a penalty leaves of tiny second derivatives make steps of any length: scikit-learn's
+    boosting has an AUC of 0.18 here."""
+    if name != "hist-gradient-boosting":
+        pytest.importorskip(name.partition("-")[0])
+    X, y = problem(n=20_000, d=20, share=0.001)
+    solver = SOLVERS[name](random_state=0, **params).fit(X[::2], y[::2])
+    assert auc(y[1::2], solver.decision_function(X[1::2])) > 0.8
+
+
+@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+def test_values_beyond_float32_are_refused_by_a_sentence(name):
+    pytest.importorskip(name)
+    X, y = problem()
+    with raises(InputError, "1e+60 float32"):
+        SOLVERS[name](n_estimators=2).fit(np.where(X > 0, 1e60, X), y)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+def test_an_optional_package_that_is_missing_is_named_with_its_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    X, y = problem()
+    with raises(MissingPackageError, f"{name} precbench[rivals]"):
+        SOLVERS[name]().fit(X, y)
+
+
 def test_a_long_list_is_ranked_in_parts():
     X, y = problem(n=1000)
     whole = auc(y, LambdaRank(random_state=0).fit(X, y).decision_function(X))
@@ -91,6 +221,12 @@ def test_a_long_list_is_ranked_in_parts():
     assert_array_equal(parts[0], parts[1])
     assert np.abs(parts[0] - parts[2]).max() > 0
     assert auc(y, parts[0]) > whole - 0.02
+
+
+def test_the_code_of_a_plugged_in_classifier_is_that_of_its_library():
+    solver = ranker_of(GaussianNB)()
+    package = type(solver).__module__.partition(".")[0]
+    assert package == "sklearn" and re.fullmatch("[0-9a-f]{12}", code_of(package))
 
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier, GaussianNB, LogisticRegression])

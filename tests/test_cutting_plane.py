@@ -205,6 +205,24 @@ def test_the_master_problem_with_planes_that_nearly_repeat(C):
     assert 0.5 * w @ w + C * heights.max() - bundle.bound() <= 2e-9 * C + 1e-12 * abs(w @ w)
 
 
+@pytest.mark.parametrize("at_least_k", [False, True])
+def test_the_best_weights_may_be_kept(at_least_k):
+    X, y = noisy()
+    last, best = (
+        CuttingPlane(C=10.0, at_least_k=at_least_k, max_iter=4, keep=keep)
+        for keep in ("last", "best")
+    )
+    with pytest.warns(ConvergenceWarning):
+        last.fit(X, y)
+    with pytest.warns(ConvergenceWarning):
+        best.fit(X, y)
+    assert_array_equal(last.best_weights_, best.best_weights_)  # the path is the same
+    w = np.append(best.coef_, best.intercept_) if at_least_k else best.coef_
+    assert_array_equal(w, best.best_weights_)
+    assert last.primal_path_[-1] > 1.01 * best.primal_ == 1.01 * min(best.best_path_)
+    assert not np.array_equal(last.coef_, best.coef_)
+
+
 def test_the_last_iterate_is_near_the_minimiser():
     X, y = noisy()
     rough = CuttingPlane(k=1.0, C=0.1, tol=1e-2).fit(X, y)

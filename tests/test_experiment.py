@@ -396,6 +396,20 @@ def test_seeds_follow_from_identity_and_pair_the_solvers(read):
     assert not {t.seed for t in moved.trials()} & {t.seed for t in trials}
 
 
+@pytest.mark.parametrize(
+    ("protocol", "tuning", "complaint"),
+    [
+        ("{}", "{folds: 5, rows: 9}", "tuning.rows: has no meaning with folds"),
+        ("{split: time}", "{rows: 9}", "tuning.rows: has no meaning with split: time"),
+        ("{split: time}", "{folds: 5}", "tuning.folds: has no meaning with split: time"),
+    ],
+)
+def test_ways_to_tune_that_have_no_meaning(complaints, protocol, tuning, complaint):
+    text = f"name: a\ntitle: A\ndatasets: [letter]\nsolvers: {{sgd-avg: }}\nprotocol: {protocol}\n"
+    [found] = complaints(f"{text}metrics: [auc]\ntuning: {tuning}\n")
+    assert complaint in found
+
+
 def test_folds_are_of_one_partition(read):
     trials = read(SMALL.replace("n_splits: 2", "split: kfold, n_splits: 3")).trials()
     letter = [t for t in trials if t.dataset.name == "letter"]
@@ -572,6 +586,75 @@ def test_the_key_depends_on_data_version_and_rows(read, monkeypatch):
     assert len(found) == 5
     monkeypatch.undo()
     assert key(trial, timeout=1.0, limit=None, label="x", experiment="y") == key(trial)
+
+
+def test_a_parameter_that_came_later_is_part_of_the_key_only_where_it_is_set(read):
+    """So that the keys of records from before hold."""
+    later = {name: SOLVERS[name]().later_parameters for name in SOLVERS.built_in}
+    assert {name for name in later if later[name]} == {"cutting-plane", "lightgbm-lambdarank"}
+    text = SMALL.replace("perceptron-avg:", "cutting-plane:")
+    trial = read(text).trials()[0]
+    assert "keep" in trial.params and "keep" not in trial.description("0" * 64)["params"]
+    assert keys(read(text.replace("cutting-plane:", "cutting-plane: {keep: last}"))) == keys(
+        read(text)
+    )
+    best = read(text.replace("cutting-plane:", "cutting-plane: {keep: best}"))
+    assert best.trials()[0].description("0" * 64)["params"]["keep"] == "best"
+    assert len(keys(best) & keys(read(text))) == 8
+
+
+GRID = {"eta0": [0.1, 1.0, 10.0], "batch_size": [50, 100, 500], "k": [0.25, 0.5]}
+
+
+def drawn(read, grid, draw, label="sgd-avg", text=SMALL):
+    """Return what trials of that solver try, for each data set and split."""
+    values = ", ".join(f"{name}: {{tune: {values}}}" for name, values in grid.items())
+    own = text.replace("sgd-avg: {eta0: {tune: [0.1, 1.0]}}", f"{label}: {{{values}}}")
+    own += f"tuning: {{draw: {draw}}}\n" if draw else ""
+    return [t.combinations() for t in read(own).trials() if t.label == label]
+
+
+def test_candidates_are_drawn_once_from_the_product_of_their_lists(read):
+    whole, *_ = drawn(read, GRID, None)
+    assert len(whole) == 18 and whole[0] == {"eta0": 0.1, "batch_size": 50, "k": 0.25}
+    for draw in (2, 5, 12, 17):
+        first, *others = drawn(read, GRID, draw)
+        assert len(others) == 3 and all(other == first for other in others)  # data sets and splits
+        assert [one for one in whole if one in first] == first and len(first) == draw
+        turned = dict(reversed(GRID.items()))
+        assert drawn(read, turned, draw)[0] == first
+        assert drawn(read, GRID, draw, "sgd-max")[0] == first
+        more = SMALL.replace("letter, adult", "letter, adult, ijcnn1")
+        more = more.replace("n_splits: 2", "n_splits: 2, seed: 3")
+        assert drawn(read, GRID, draw, text=more) == [first] * 6
+    other = drawn(read, GRID | {"eta0": [0.1, 1.0, 20.0]}, 5)[0]
+    assert other != drawn(read, GRID, 5)[0]
+    for draw in (18, 19, 500):  # as many as there are
+        assert drawn(read, GRID, draw)[0] == whole
+
+
+def test_each_value_is_drawn_as_often_as_the_others(read):
+    """Over many lists, of which each has its own seed."""
+    trial = next(t for t in read(SMALL).trials() if t.candidates)
+    times = np.zeros((4, 3))
+    for n in range(300):
+        lists = {name: {"tune": [n, n + 0.5, n + 0.7]} for name in "abcd"}
+        for one in dataclasses.replace(trial, params=lists, draw=12).combinations():
+            for row, name in enumerate("abcd"):
+                times[row, lists[name]["tune"].index(one[name])] += 1
+    # Of 12 without replacement from 81 the variance is a little below the binomial one.
+    assert np.abs(times - 1200).max() < 4 * np.sqrt(3600 * 2 / 9)
+
+
+def test_draw_is_part_of_the_key_only_where_it_leaves_something_out(read, complaints):
+    def key_of_draw(tuning):
+        return keys(read(SMALL.replace("[0.1, 1.0]", "[0.1, 1.0, 10.0]") + tuning))
+
+    before = key_of_draw("")
+    assert key_of_draw("tuning: {draw: 3}\n") == before
+    assert len(key_of_draw("tuning: {draw: 2}\n") & before) == 8
+    [told] = complaints(SMALL + "tuning: {draw: 1}\n")
+    names(told, "draw 2")
 
 
 # One's own files

@@ -13,15 +13,18 @@ from precbench.solvers import (
     SOLVERS,
     SPAM,
     AdaOAM,
+    CuttingPlane,
     LinearRanker,
     LinearSVMRanker,
     OnePMB,
     PerceptronAtK,
     PNormPush,
     ProjectedSubgradient,
+    RandomForest,
     Ranker,
     SGDAtK,
     TwoPMB,
+    XGBoost,
 )
 from precbench.solvers.passes import PassRanker
 from precbench.solvers.weights import WeightedRanker
@@ -42,6 +45,11 @@ MEMBERS = {
     "oam-gradient": partial(OAM, "gradient", C=2**-6),
     "adaoam-ball": partial(AdaOAM, eta0=2.0, reg=6.0),
     "spam-l1": partial(SPAM, l1_reg=0.001),
+    "cutting-plane-best": partial(CuttingPlane, keep="best"),
+    "random-forest-undersampled": partial(RandomForest, class_weight="undersampled"),
+    "xgboost-ndcg": partial(
+        XGBoost, "rank:ndcg", min_child_weight=0.0, reg_lambda=0.01, learning_rate=0.1
+    ),
 }
 OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
@@ -101,6 +109,14 @@ EXCEPTIONS = {
     ("random-forest", laws.an_overflow_is_reported): "its library takes float32 and says so",
     ("extra-trees", laws.an_overflow_is_reported): "its library takes float32 and says so",
     ("ensemble", laws.an_overflow_is_reported): "extra-trees take float32 and say so",
+    ("random-forest-undersampled", laws.an_overflow_is_reported): "as random-forest",
+    **{
+        (name, laws.an_overflow_is_reported): "its library takes float32, and we say so"
+        for name in ("xgboost", "xgboost-ndcg", "catboost")
+    },
+    ("catboost", laws.separable_rows_are_ranked_without_mistake): "k = n_pos, 100 trees: 0.98",
+    ("mlp", laws.rows_of_zeros_give_equal_scores): "unused features keep their first weights",
+    ("no-skill", laws.separable_rows_are_ranked_without_mistake): "it has no skill",
     ("adaoam-ball", laws.separable_rows_are_ranked_without_mistake): "the ball is small",
     ("spam", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
     ("spam-l1", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",

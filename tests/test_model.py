@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench import SOLVERS, Model
-from precbench.advice.model import make_solver
+from precbench.advice.model import _can_be_kept, make_solver
 from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers.classifiers import ranker_of
@@ -31,7 +31,9 @@ from tests.sentences import raises, warns
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
 LINEAR = sorted(name for name in SOLVERS if laws.is_linear(SOLVERS[name]))
 TREES = sorted(name for name in SOLVERS.built_in if hasattr(SOLVERS[name](), "to_trees"))
-NONLINEAR = sorted(set(SOLVERS.built_in) - set(LINEAR))
+NONLINEAR = sorted(
+    name for name in set(SOLVERS.built_in) - set(LINEAR) if _can_be_kept(SOLVERS[name]())
+)
 LAYOUTS = {"dense": np.asarray, "csr": csr_matrix}
 
 

@@ -539,6 +539,21 @@ def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
     assert len(set(chosen.values())) > 1
 
 
+def test_drawn_candidates_alone_are_tried_by_any_number_of_workers(small, tmp_path, monkeypatch):
+    grid = "{eta0: {tune: [0.001, 0.1, 10.0]}, k: {tune: [0.25, 0.5]}}"
+    options = {"solvers": f"{{sgd-avg: {grid}, sgd-max: {grid}}}", "common": "{epochs: 2}"}
+    config = small(**options, tuning="{draw: 3}", protocol="{n_splits: 4}")
+    chosen = []
+    for jobs in (1, 2):
+        out = tmp_path / str(jobs)
+        assert run(config, out, "--no-plots", "--jobs", jobs).exit_code == 0
+        store = Store(out / "small")
+        chosen.append({(r.label, r.split): r.chosen for r in store.records()})
+    assert chosen[0] == chosen[1] and len(chosen[0]) == 8
+    drawn = load_config(config).trials()[0].combinations()
+    assert len(drawn) == 3 and all(one in drawn for one in chosen[0].values())
+
+
 @pytest.mark.parametrize("folds", [None, 4])
 def test_all_candidates_together_have_the_limit_of_one_training(
     small, tmp_path, monkeypatch, folds

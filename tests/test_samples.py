@@ -176,6 +176,19 @@ def test_folds_hold_every_training_row_once_in_the_proportions_of_the_classes(tr
     assert all(map(np.array_equal, held, (part for _, part in again)))
 
 
+@pytest.mark.parametrize("rows", [50, 10**6])
+def test_candidates_are_compared_on_so_many_rows_in_the_proportion_of_all(trials, rows):
+    trial = next(t for t in trials(tuning=f"{{rows: {rows}}}") if t.candidates)
+    all_rows = training(replace(trial, tuning_rows=None), dataset(DENSE))
+    part = training(trial, dataset(DENSE))
+    assert_array_equal(part.whole.X, all_rows.whole.X)
+    [(fitting, held)], [(most, _)] = part.divisions, all_rows.divisions
+    sizes = [len(range(*of.indices(part.whole.n_rows))) for of in (fitting, held)]
+    n = min(rows, part.whole.n_rows)
+    assert sizes == [round(0.8 * n), n - round(0.8 * n)]
+    assert (fitting.start or 0, held.start) == (0, most.stop)
+
+
 def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
     trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
     grouped = replace(dataset(DENSE), groups=np.arange(len(DENSE)) // 50)

@@ -165,6 +165,8 @@ def test_a_provided_split_and_groups(streamed):
             {"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
             "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed",
         ),
+        ({"tuning": "{rows: 9}"}, "tuning.rows: has no meaning for mine, which is streamed"),
+        ({"tuning": "{folds: 9}"}, "tuning.folds: has no meaning for mine, which is streamed"),
         ({"protocol": "{stratified: true}"}, "protocol.stratified: has no meaning for mine"),
         ({"protocol": "{train_size: 10}"}, "protocol.train_size: has no meaning for mine"),
         ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),

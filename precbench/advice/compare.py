@@ -149,7 +149,7 @@ def prepare(
         "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**protocol, "seed": seed},
-        "common": _shared({**template["common"], "k": k}, entries),
+        "common": shared_parameters({**template["common"], "k": k}, entries),
         "solvers": entries,
         "tuning": dict(tuning or template["tuning"]),
         "metrics": [
@@ -202,7 +202,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[str] | None) -> dict[str, A
     return {label: known.get(label) or {} for label in chosen or known}
 
 
-def _shared(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
+def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     """Return the common parameters that some solver has; any other would be a mistake."""
     names = {entry.get("solver", label) for label, entry in entries.items()}
     known = {name for solver in names for name in solver_defaults(solver)}

@@ -35,6 +35,7 @@ class _Precbench(MainGroup):
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
+        "rank": ("rank:rank", "Say where a method stands among those of the survey."),
         "profile": ("profile:profile", "Describe a table of yours, before anything is trained."),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
         "score": ("score:score", "Rank the rows of a file with a model and list the top."),

@@ -16,7 +16,12 @@ from precbench.cli.screen import screen
 from precbench.locations import cache_folder
 
 _KERNELS = Path(__file__).parents[1] / "kernels"
-_EXTRAS = {"cluster": "distributed", "parquet": "pyarrow", "trees": "lightgbm"}
+_EXTRAS = {
+    "cluster": ["distributed"],
+    "parquet": ["pyarrow"],
+    "trees": ["lightgbm"],
+    "rivals": ["lightgbm", "xgboost", "catboost"],
+}
 
 
 def examine(as_json: Json = False) -> int:
@@ -67,8 +72,8 @@ def _environment() -> dict[str, Any]:
 
 def _extras() -> dict[str, str]:
     return {
-        extra: "installed" if find_spec(package) else f"pip install precbench[{extra}]"
-        for extra, package in _EXTRAS.items()
+        extra: "installed" if all(map(find_spec, packages)) else f"pip install precbench[{extra}]"
+        for extra, packages in _EXTRAS.items()
     }
 
 

@@ -692,6 +692,13 @@ def _present(
         console.print(f"{kind}: {store.folder / place}")
 
 
+def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
+    """Run configs, and return what is known of each run; mistakes are reported before any work."""
+    runs = [_planned(name, options) for name in configs]
+    with _cluster(options) as cluster:
+        return [run(cluster) for run in runs]
+
+
 @takes(RunOptions)
 def run(
     configs: Annotated[
@@ -719,9 +726,7 @@ def run(
       precbench run kdd08 --timing --mirror ~/mirror
       precbench run letter --rerun timeout --rerun crashed
     """
-    runs = [_planned(name, options) for name in configs]  # mistakes are reported before any work
-    with _cluster(options) as cluster:
-        summaries = [run(cluster) for run in runs]
+    summaries = run_all(configs, options)
     if options.as_json:
         print(json.dumps(summaries, indent=1))
     return int(any(map(has_failed, summaries)))

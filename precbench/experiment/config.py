@@ -192,12 +192,15 @@ class Experiment(Section):
     @field_validator("tuning")
     @classmethod
     def _divides_by_chance(cls, tuning: Tuning, info: ValidationInfo) -> Tuning:
-        if tuning.folds and "protocol" in info.data:
+        if tuning.folds and tuning.rows:
+            refuse(at(("rows",), ["has no meaning with folds, which take all training rows"]))
+        key = "folds" if tuning.folds else "rows"
+        if (tuning.folds or tuning.rows) and "protocol" in info.data:
             for name in _streamed(info)[:1]:
-                refuse(at(("folds",), [f"has no meaning for {name}, which is streamed"]))
+                refuse(at((key,), [f"has no meaning for {name}, which is streamed"]))
             if info.data["protocol"].split == "time":
                 why = "has no meaning with split: time, where the latest rows are measured"
-                refuse(at(("folds",), [why]))
+                refuse(at((key,), [why]))
         return tuning
 
     @field_validator("sweep")
@@ -376,6 +379,8 @@ class Experiment(Section):
             sweep=sweep,
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,
+            tuning_rows=self.tuning.rows,
+            draw=self.tuning.draw,
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,

@@ -261,7 +261,10 @@ def training(trial: Trial, dataset: Dataset) -> Training:
     whole, n_fit = training_rows(trial, dataset)
     if trial.folds and trial.candidates:
         return Training(whole, divide_into_folds(trial, dataset))
-    return Training(whole, [(slice(n_fit), slice(n_fit, None))])
+    n_all = whole.n_rows
+    kept = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
+    n_held = round(kept * (n_all - n_fit))  # the rows are in random order
+    return Training(whole, [(slice(round(kept * n_fit)), slice(n_fit, n_fit + n_held))])
 
 
 def sample(trial: Trial, dataset: Dataset, part: str) -> Sample:

@@ -309,6 +309,12 @@ class Tuning(Section):
     """Each candidate is trained on all folds of the training rows but one and measured on that one,
     and the means are compared. By default it is measured once, on ``protocol.validation_size`` of
     the rows. Folds are stratified, and keep groups."""
+    rows: Annotated[int, Field(ge=2)] | None = None
+    """Candidates are trained and measured on so many of the training rows; what is chosen is
+    trained on all of them."""
+    draw: Annotated[int, Field(ge=2)] | None = None
+    """Most candidates of a solver: of more combinations of its lists so many are drawn at random,
+    the same for all data sets and splits. By default all are tried."""
 
 
 class Limit(Section):

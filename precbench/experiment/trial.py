@@ -1,7 +1,10 @@
 """A trial: one solver on one split of one data set."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
+from math import prod
 from typing import Any
 
 from precbench.experiment.sections import (
@@ -18,6 +21,7 @@ from precbench.experiment.sections import (
     is_tuned,
 )
 from precbench.metrics import METRICS, Metric
+from precbench.seeds import generator
 from precbench.sources import code_of
 from precbench.store import SCHEMA
 
@@ -130,6 +134,10 @@ class Trial:
         Type in which the rows are kept.
     folds : int or None
         Number of folds of the training rows, each of which candidates are measured on in turn.
+    tuning_rows : int or None
+        At most so many training rows are used to choose among candidates.
+    draw : int or None
+        Most combinations of `candidates` that are tried.
     """
 
     experiment: str
@@ -152,6 +160,8 @@ class Trial:
     parts: tuple[Part, ...] = ("test",)
     dtype: Dtype = "float64"
     folds: int | None = None
+    tuning_rows: int | None = None
+    draw: int | None = None
 
     @property
     def sweep_point(self) -> str:
@@ -171,6 +181,30 @@ class Trial:
         mapped = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
         return mapped | own
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """Return the values of the tuned parameters to try, in the order of their product.
+
+        Where there are more than `draw` they are drawn without replacement, by a seed that follows
+        from the names and the lists alone.
+        """
+        lists = self.candidates
+        if not self._draws:
+            return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+        names = sorted(lists)
+        sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
+        rng = generator("candidates", json.dumps(lists, sort_keys=True))
+        drawn: set[tuple[int, ...]] = set()
+        while len(drawn) < (self.draw or 0):
+            drawn.add(tuple(rng.integers(sizes)[order].tolist()))
+        return [
+            {name: lists[name][place] for name, place in zip(lists, places, strict=True)}
+            for places in sorted(drawn)
+        ]
+
+    @property
+    def _draws(self) -> bool:
+        return self.draw is not None and prod(map(len, self.candidates.values())) > self.draw
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with the random features of a choice among `candidates`."""
@@ -212,6 +246,7 @@ class Trial:
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
+        solver = SOLVERS[self.solver]()
         preprocessing: dict[str, Any] = {"scaling": self.scaling}
         # These fit nothing: the setting must not part the keys of equal numbers.
         if self.scaling not in ("none", "unit-norm"):
@@ -231,6 +266,10 @@ class Trial:
         tuning: dict[str, Any] = {"candidates": self.candidates, "metric": metric}
         if self.folds is not None:
             tuning["folds"] = self.folds
+        if self.tuning_rows is not None:
+            tuning["rows"] = self.tuning_rows
+        if self._draws:
+            tuning["draw"] = self.draw
         fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
@@ -240,12 +279,17 @@ class Trial:
             "split": {**self.split.description(), "validation_size": self.validation_size},
             "solver": self.solver,
             "algorithm_version": algorithm_version(self.solver, bool(self.candidates)),
-            "params": {n: v for n, v in self.params.items() if not is_tuned(v)},
+            "params": {
+                name: value
+                for name, value in self.params.items()
+                if not is_tuned(value)
+                and (name not in solver.later_parameters or value != getattr(solver, name))
+            },
             "tuning": tuning if self.candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-        if not isinstance(SOLVERS[self.solver](), LinearRanker):
+        if not isinstance(solver, LinearRanker):
             fields["parts"] = list(self.parts)
         return fields
 

@@ -1,6 +1,5 @@
 """The choice of parameters on rows that candidates have not learnt from."""
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -40,12 +39,8 @@ def choose(
     PrecbenchError
         If every candidate diverged.
     """
-    names = list(trial.candidates)
     sign = -1 if trial.metric.smaller_is_better else 1
-    candidates = [
-        dict(zip(names, values, strict=True))
-        for values in itertools.product(*trial.candidates.values())
-    ]
+    candidates = trial.combinations()
     tried: dict[int, list[float]] = {}
     for number, solver, validation in train(candidates):
         value = np.nan
@@ -55,7 +50,8 @@ def choose(
     means = {number: np.mean(values) for number, values in tried.items()}
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
-        raise PrecbenchError(f"every candidate of {', '.join(names)} diverged: take smaller ones")
+        names = ", ".join(trial.candidates)
+        raise PrecbenchError(f"every candidate of {names} diverged: take smaller ones")
     reached = levels([means[number] for number in numbers])
     tied = [number for number, level in zip(numbers, reached, strict=True) if level == max(reached)]
     return candidates[tied[len(tied) // 2]]

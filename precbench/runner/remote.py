@@ -46,7 +46,10 @@ __all__ = [
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
+_LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "joblib"),
+    *("lightgbm", "xgboost", "xgboost-cpu", "catboost"),
+)
 _LOOK_SECONDS = 0.1
 _MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
 

@@ -240,7 +240,7 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
         key = {name: description[name] for name in _OF_ROWS}
-        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1)}
+        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
             _prepared.append((key, training(trial, job.dataset)))
@@ -254,7 +254,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
     trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
-    first = {name: values[0] for name, values in trial.candidates.items()}
+    first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
     rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""

@@ -32,17 +32,20 @@ if TYPE_CHECKING:
     from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
     from precbench.solvers.psg import ProjectedSubgradient
     from precbench.solvers.push import IRPush, PNormPush, RankBoost
+    from precbench.solvers.rivals import MLP, CatBoost, NoSkill, XGBoost
     from precbench.solvers.toppush import TopPush
 
 __all__ = [
     "BBR",
     "FTRL",
     "LCBR",
+    "MLP",
     "OAM",
     "PGD",
     "SOLVERS",
     "SPAM",
     "AdaOAM",
+    "CatBoost",
     "CuttingPlane",
     "Ensemble",
     "ExtraTrees",
@@ -53,6 +56,7 @@ __all__ = [
     "LinearRanker",
     "LinearSVMRanker",
     "LogisticRegressionRanker",
+    "NoSkill",
     "NonlinearRanker",
     "OnePMB",
     "PNormPush",
@@ -66,6 +70,7 @@ __all__ = [
     "ScoringClassifier",
     "TopPush",
     "TwoPMB",
+    "XGBoost",
     "as_rows",
     "check_solver",
     "linear_scores",
@@ -156,6 +161,10 @@ _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes 
     "random-forest": "classifiers:RandomForest",
     "extra-trees": "classifiers:ExtraTrees",
     "ensemble": "ensemble:Ensemble",
+    "xgboost": "rivals:XGBoost",
+    "catboost": "rivals:CatBoost",
+    "mlp": "rivals:MLP",
+    "no-skill": "rivals:NoSkill",
 }
 
 _PRESETS: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ import sys
 from abc import abstractmethod
 from functools import cache
 from math import ceil
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 import sklearn
@@ -37,6 +37,8 @@ from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
 __all__ = ["ExtraTrees", "HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
+
+UNDERSAMPLED: Final = "undersampled"
 
 
 @cache
@@ -88,9 +90,13 @@ class ScoringClassifier(NonlinearRanker):
         if trace(self):
             return
         with _one_thread():
-            self.classifier_ = classifier.fit(X, labels, **self._given_weights(labels))
+            self.classifier_ = self._trained(classifier, X, labels)
         self.n_iter_, self.n_rows_seen_ = 1, X.shape[0]
         trace(self)
+
+    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        """Return the classifier, fitted."""
+        return classifier.fit(X, labels, **self._given_weights(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows after the training, or before it.
@@ -146,9 +152,15 @@ class GrowingEnsemble(ScoringClassifier):
             due = ceil(getattr(trace, "next_rows", sys.maxsize) / n_rows)
             self.n_iter_ = min(size, max(due, self.n_iter_ + 1))
             with _one_thread():
-                ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels, **weights)
+                self._grow(ensemble, X, labels, weights)
             self.classifier_ = ensemble
             self.n_rows_seen_ = self.n_iter_ * n_rows
+
+    def _grow(
+        self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
+    ) -> None:
+        """Continue with trees until there are `n_iter_`."""
+        ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels, **weights)
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows by the first trees.
@@ -201,6 +213,8 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     max_leaf_nodes : int, default=31
     min_samples_leaf : int, default=20
     l2_regularization : float, default=0.0
+        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
+        take a step of any length: take 0.1 or more there.
     max_features : float, default=1.0
         Fraction of the features that each split chooses among.
     class_weight : {"balanced"}, dict or None, default=None
@@ -284,7 +298,7 @@ class Forest(GrowingEnsemble):
         n_estimators=COUNT,
         max_features=[*one_of("sqrt"), *SHARE],
         min_samples_leaf=COUNT,
-        class_weight=CLASS_WEIGHT,
+        class_weight=[*CLASS_WEIGHT, *one_of(UNDERSAMPLED)],
         random_state=["random_state"],
     )
     size = "n_estimators"
@@ -296,7 +310,7 @@ class Forest(GrowingEnsemble):
         n_estimators: int = 300,
         max_features: str | float = "sqrt",
         min_samples_leaf: int = 1,
-        class_weight: ClassWeight = None,
+        class_weight: ClassWeight | Literal["undersampled"] = None,
         random_state: Any = None,
     ):
         self.n_estimators = n_estimators
@@ -306,10 +320,27 @@ class Forest(GrowingEnsemble):
         self.random_state = random_state
 
     def _classifier(self) -> Any:
-        given = self.get_params(deep=False) | {
-            "class_weight": signed_weights(self.class_weight, self.classes_)
-        }
+        if self.class_weight == UNDERSAMPLED:
+            self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
+            given = self.get_params(deep=False) | {"class_weight": None, "bootstrap": False}
+        else:
+            chosen = signed_weights(self.class_weight, self.classes_)
+            given = self.get_params(deep=False) | {"class_weight": chosen}
         return self.kind(**given)
+
+    def _grow(
+        self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
+    ) -> None:
+        if self.class_weight != UNDERSAMPLED:
+            return super()._grow(ensemble, X, labels, weights)
+        classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
+        size, first = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
+        for number in range(first, self.n_iter_):
+            rng = np.random.default_rng([number, self._drawing])
+            drawn = np.concatenate([rng.choice(of_class, size) for of_class in classes])
+            times = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
+            ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=times)
+        return None
 
     def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         trees = self.classifier_.estimators_[:n_iter]
@@ -336,13 +367,15 @@ class RandomForest(Forest):
     max_features : {"sqrt"} or float, default="sqrt"
         Number, or share, of the features that each split chooses among.
     min_samples_leaf : int, default=1
-    class_weight : {"balanced"}, dict or None, default=None
-        As of `LogisticRegressionRanker`.
+    class_weight : {"balanced", "undersampled"}, dict or None, default=None
+        As of `LogisticRegressionRanker`; "undersampled" draws for each tree as many rows of each
+        class as the rarer has, with replacement.
     random_state : int or None, default=None
 
     References
     ----------
-    Breiman, "Random forests", Machine Learning 2001.
+    Breiman, "Random forests", Machine Learning 2001; Chen, Liaw & Breiman, "Using random forest to
+    learn imbalanced data", report 666, Berkeley 2004.
     """
 
     kind = RandomForestClassifier
@@ -358,8 +391,8 @@ class ExtraTrees(Forest):
     max_features : {"sqrt"} or float, default="sqrt"
         Number, or share, of the features that each split chooses among.
     min_samples_leaf : int, default=1
-    class_weight : {"balanced"}, dict or None, default=None
-        As of `LogisticRegressionRanker`.
+    class_weight : {"balanced", "undersampled"}, dict or None, default=None
+        As of `RandomForest`.
     random_state : int or None, default=None
 
     References
@@ -401,6 +434,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     members = {
         "__init__": set_parameters,
         "__doc__": classifier.__doc__,
+        "__module__": classifier.__module__,  # whose code is noted in records
         "_classifier": make,
         "allowed": Allowed({name: own.get(name, "no_validation") for name in defaults}),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",

@@ -63,11 +63,13 @@ class CuttingPlane(LinearRanker):
     tol : float, default=1e-3
         Stop when the smallest P found exceeds the lower bound by at most this fraction of itself.
     max_iter : int, default=5000
+    keep : {"last", "best"}, default="last"
+        Which w is kept: the last iterate, or that of the smallest P found.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        The last iterate.
+        The w that is kept.
     intercept_ : float
         Only for "f1" and `at_least_k`: the weight of a constant column, part of w.
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
@@ -110,7 +112,9 @@ class CuttingPlane(LinearRanker):
         C=POSITIVE,
         tol=POSITIVE,
         max_iter=COUNT,
+        keep=one_of("last", "best"),
     )
+    later_parameters = ("keep",)
 
     def __init__(
         self,
@@ -122,6 +126,7 @@ class CuttingPlane(LinearRanker):
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 5000,
+        keep: str = "last",
     ):
         self.objective = objective
         self.k = k
@@ -130,6 +135,7 @@ class CuttingPlane(LinearRanker):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
+        self.keep = keep
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         risk = TrainingRisk(
@@ -165,7 +171,8 @@ class CuttingPlane(LinearRanker):
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
         """Set the attributes that describe the iterate and the best point so far."""
-        self._publish(iterate.w, has_intercept=risk.has_intercept)
+        kept = best if self.keep == "best" else iterate
+        self._publish(kept.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
         self.primal_ = best.primal(self.C)
         self.gap_ = self.primal_ - self.lower_bound_

@@ -1,7 +1,7 @@
 """Gradient-boosted trees of LightGBM, an optional package."""
 
 from abc import abstractmethod
-from importlib import metadata
+from importlib import import_module, metadata
 from math import ceil
 from typing import Any
 
@@ -21,6 +21,7 @@ from precbench.solvers.parameters import (
     Allowed,
     ClassWeight,
     K,
+    at_least,
     signed_weights,
 )
 from precbench.solvers.rows import with_short_indices
@@ -28,7 +29,7 @@ from precbench.solvers.trees import Tree, Trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
-__all__ = ["LambdaRank", "LightGBM"]
+__all__ = ["LambdaRank", "LightGBM", "imported", "random_lists", "version_of"]
 
 _LONGEST_LIST = 10_000  # LightGBM refuses longer ones
 _QUIETLY = {"num_threads": 1, "verbosity": -1}
@@ -58,10 +59,7 @@ class BoostedTrees(NonlinearRanker):
     @property
     def algorithm_version(self) -> str:  # type: ignore[override]
         """Version of LightGBM, or that there is none."""
-        try:
-            return f"1, lightgbm {metadata.version('lightgbm')}"
-        except metadata.PackageNotFoundError:
-            return "1, lightgbm is not installed"
+        return version_of("lightgbm")
 
     @abstractmethod
     def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
@@ -151,7 +149,8 @@ class LightGBM(WeightedRanker, BoostedTrees):
     num_leaves : int, default=31
     min_child_samples : int, default=20
     reg_lambda : float, default=0.0
-        Weight of the L2 penalty.
+        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
+        take a step of any length: take 0.1 or more there.
     colsample_bytree : float, default=1.0
         Fraction of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None
@@ -212,6 +211,8 @@ class LambdaRank(BoostedTrees):
     k : float, int or str, default=1.0
         Fraction of the positives in (0, 1], count of rows, or fraction of the rows ("1 %") that is
         the top, at most as many rows as there are positives; of each list its share.
+    beyond_k : int, default=0
+        Rows by which the top of each list is longer; LightGBM advises a few, such as 3.
     list_length : int, default=10000
         Most rows of a list; LightGBM takes no more than 10,000.
     n_estimators : int, default=100
@@ -231,12 +232,14 @@ class LambdaRank(BoostedTrees):
     al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
     """
 
-    allowed = Allowed(k=K, list_length=COUNT)
+    allowed = Allowed(k=K, beyond_k=at_least(0), list_length=COUNT)
+    later_parameters = ("beyond_k",)
 
     def __init__(
         self,
         *,
         k: TopK = 1.0,
+        beyond_k: int = 0,
         list_length: int = _LONGEST_LIST,
         n_estimators: int = 100,
         learning_rate: float = 0.1,
@@ -247,6 +250,7 @@ class LambdaRank(BoostedTrees):
         random_state: Any = None,
     ):
         self.k = k
+        self.beyond_k = beyond_k
         self.list_length = list_length
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -257,15 +261,13 @@ class LambdaRank(BoostedTrees):
         self.random_state = random_state
 
     def _lists(self, n_rows: int, rng: np.random.Generator) -> tuple[Any, NDArray[np.intp]]:
-        n_lists = ceil(n_rows / min(self.list_length, _LONGEST_LIST))
-        lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths
+        return random_lists(n_rows, min(self.list_length, _LONGEST_LIST), rng)
 
     def _objective(self, relevances: NDArray[np.float32], lengths: Any) -> dict[str, Any]:
         k = top_of_training(self.k, relevances)
         return {
             "objective": "lambdarank",
-            "lambdarank_truncation_level": ceil(k / len(lengths)),
+            "lambdarank_truncation_level": ceil(k / len(lengths)) + self.beyond_k,
         }
 
 
@@ -292,11 +294,42 @@ def _rows(X: Any) -> Any:
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
 
 
-def _lightgbm() -> Any:
+def random_lists(
+    n_rows: int, longest: int, rng: np.random.Generator
+) -> tuple[Any, NDArray[np.intp]]:
+    """Divide rows at random into the fewest lists of equal length that are not too long.
+
+    Returns
+    -------
+    order : slice or ndarray of shape (n_rows,)
+        The rows, list by list.
+    lengths : ndarray of shape (n_lists,)
+    """
+    n_lists = ceil(n_rows / longest)
+    lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
+    return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths
+
+
+def version_of(package: str, *other_names: str) -> str:
+    """Return the `algorithm_version` of a solver of an optional package, under any of its names."""
+    for name in (package, *other_names):
+        try:
+            return f"1, {package} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return f"1, {package} is not installed"
+
+
+def imported(package: str, extra: str) -> Any:
+    """Return an optional package, or say with which extra it is installed."""
     try:
-        import lightgbm
+        return import_module(package)
     except ImportError as error:
         raise MissingPackageError(
-            f"lightgbm cannot be imported ({error}): install it with pip install 'precbench[trees]'"
+            f"{package} cannot be imported ({error}): install it with "
+            f"pip install 'precbench[{extra}]'"
         ) from error
-    return lightgbm
+
+
+def _lightgbm() -> Any:
+    return imported("lightgbm", "trees")

