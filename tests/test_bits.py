@@ -52,6 +52,7 @@ GOLDEN = {
     "spam-l1": "46a4b864a47b2c4f",
     "cutting-plane-pauc": "73d6c3ea541f3414",
     "cutting-plane-auc": "1f0e5ea56f6f4b22",
+    "cutting-plane-best": "48b9581b771b07b6",
     "cutting-plane-f1": "606000676633c95a",
     "cutting-plane-at-least-k": "ef7e6975ea6c956a",
     "psg-prec@k": "94ff97df5ee9f824",
