@@ -1,5 +1,5 @@
 """The survey: which method is the best where, and the page that says so.
 
-``make survey`` runs it, and ``python -m precbench.survey results`` takes the means of the runs in
-results/top-* into results/reference/top.csv, which everything else here is made from.
+``make survey`` runs all contestants on its tasks, by the rules of docs/survey-rules.md, and takes
+their values on each split into results/reference/survey.csv.gz, which all else here is made from.
 """
