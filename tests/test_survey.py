@@ -90,6 +90,8 @@ def test_what_is_taken_of_a_run(tmp_path):
     values = Survey(table).values(AP).loc["german"]
     assert values["sgd-avg"] == pytest.approx((0.7 + 0.2) / 2)
     assert values["no-skill"] == pytest.approx(0.25)
+    unfinished = run_of(tmp_path / "d", split=[0, 1, 0, 2])
+    assert ranking.collect([unfinished])["split"].tolist() == [0, 0]
     with raises(InputError, "make survey"):
         ranking.collect([tmp_path / "absent", others[0]])
 
@@ -101,10 +103,19 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
     program.main()
     first = (tmp_path / "survey.csv.gz").read_bytes()
     assert pd.read_csv(tmp_path / "survey.csv.gz")["solver"].tolist() == [
-        *("no-skill", "no-skill", "sgd-avg")
+        *("no-skill", "sgd-avg", "no-skill")
     ]
     program.main()
     assert (tmp_path / "survey.csv.gz").read_bytes() == first
+    (tmp_path / "more").mkdir()
+    run_of(tmp_path / "more" / "survey-long", split=[1, 2, 1, 2], value=[0.5, 0.6, 0.7, 0.8])
+    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "more")])
+    program.main()
+    table = pd.read_csv(tmp_path / "survey.csv.gz").set_index(["split", "solver"])[AP]
+    assert table.to_dict() == {
+        **{(0, "no-skill"): 0.3, (0, "sgd-avg"): 0.7},
+        **{(1, "no-skill"): 0.5, (1, "sgd-avg"): 0.7, (2, "no-skill"): 0.6},
+    }
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "none")])
     with pytest.raises(SystemExit):
         program.main()

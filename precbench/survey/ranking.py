@@ -99,7 +99,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and
-        whether a limit ``stopped`` it. No stand-ins nor smoke runs; a split that failed is missing.
+        whether a limit ``stopped`` it. No stand-ins nor smoke runs; a split that failed is missing,
+        and one that some contestant has not been run on is left out.
 
     Raises
     ------
@@ -111,7 +112,9 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
         path = folder / "results.csv"
         if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
             rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
-            parts.append(rows.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
+            n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
+            whole = rows[n_run == rows["solver"].nunique()]
+            parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
         raise InputError("nothing of the survey was run: make survey")
     rows = pd.concat(parts, ignore_index=True)
