@@ -4,7 +4,8 @@ Everything public is imported on first use, so that ``import precbench`` costs n
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
 ``compare(X, y, k=...)`` recommends a method for the top of a list,
-``precision_at_k_scorer(k)`` is for searches, and each solver is also a class, such as `SGDAtK`.
+``interval_at_k`` says how sure a precision is, ``precision_at_k_scorer(k)`` is for searches,
+and each solver is also a class, such as `SGDAtK`.
 """
 
 from importlib import import_module
@@ -30,6 +31,7 @@ _HOMES = {
     "load_dataset": "precbench.data",
     "Model": "precbench.advice.model",
     "compare": "precbench.advice.compare",
+    "interval_at_k": "precbench.metrics",
     "precision_at_k_scorer": "precbench.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }

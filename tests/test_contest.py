@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 import precbench
 from precbench.advice.compare import prepare
 from precbench.advice.model import Model
+from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
 from precbench.metrics import Metric
 from precbench.report.choice import choice_table, choose_method
@@ -312,6 +313,65 @@ def test_one_list_has_one_result_in_every_format(tmp_path):
         where = ["--out", tmp_path / name, *(["--label", label] if label else [])]
         result = succeed("compare", tmp_path / f"mine.{name}", *where, *given)
         assert [row["mean"] for row in json.loads(result.stdout)["values"]] == expected
+
+
+def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
+    """What it lacks is filled in from the training rows of each split alone."""
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=rng.choice(["x", "y", "z"], 300))
+    gaps = rng.random(frame.shape) < 0.3
+    frame = frame.mask(gaps)
+    (frame.assign(label=y)).to_csv(tmp_path / "mine.csv", index=False)
+    found = precbench.compare(
+        frame,
+        y,
+        k=15,
+        solvers=["logistic-regression", TREES],
+        n_splits=2,
+        categorical="one-hot",
+        missing="most-frequent",
+    )
+    result = succeed(
+        *("compare", tmp_path / "mine.csv", "--label", "label", "--k", 15, "--splits", 2),
+        *("--solver", "logistic-regression", "--solver", TREES, "--categorical", "one-hot"),
+        *("--missing", "most-frequent", "--out", tmp_path / "out", "--json"),
+        *("--save", tmp_path / "best.npz"),
+    )
+    of_file = json.loads(result.stdout)
+    expected = [[row["solver"], row["mean"]] for row in of_file["values"]]
+    assert found.values[["solver", "mean"]].to_numpy().tolist() == expected
+    assert found.text == of_file["text"] == repr(found)
+    assert (found.table["hits"].tolist()) == [15 * mean for _, mean in expected]
+    page = found._repr_html_()
+    assert page.count("<table") == 2 and "Length of a list from 300 new rows" in page
+    assert [len(axes.lines) for axes in found.plot().axes[:2]] == [3, 3]
+    fitted, saved = found.fit(), Model.load(tmp_path / "best.npz")
+    with pytest.warns(UserWarning, match="filled in"):
+        scores = [model.predict_proba(frame) for model in (fitted, saved)]
+    assert (
+        np.array_equal(*scores) and fitted.about["precision_at_k"] == saved.about["precision_at_k"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gaps", "says"),
+    [
+        ([[0, 1]], "gaps"),
+        ([[0, 1, 30]], "gaps"),
+        ([[1, 1, 0]], "gaps"),
+        ([[0, 3, 0]], "gaps"),
+        ([[0.0, 1.0, 2.0]], "gaps"),
+        (None, "gaps"),
+    ],
+)
+def test_values_that_an_npz_file_says_were_filled_in(gaps, says, tmp_path):
+    arrays = {} if gaps is None else {"gaps": np.array(gaps)}
+    path = tmp_path / "mine.npz"
+    np.savez(path, X=np.arange(60.0).reshape(30, 2), y=np.arange(30) % 2, **arrays)
+    with raises(InputError, says):
+        read_own_file(path, missing="mean")
+    assert read_own_file(path)[0].imputed is None
 
 
 def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):

@@ -113,8 +113,11 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
     program.main()
     table = pd.read_csv(tmp_path / "survey.csv.gz").set_index(["split", "solver"])[AP]
     assert table.to_dict() == {
-        **{(0, "no-skill"): 0.3, (0, "sgd-avg"): 0.7},
-        **{(1, "no-skill"): 0.5, (1, "sgd-avg"): 0.7, (2, "no-skill"): 0.6},
+        (0, "no-skill"): 0.3,
+        (0, "sgd-avg"): 0.7,
+        (1, "no-skill"): 0.5,
+        (1, "sgd-avg"): 0.7,
+        (2, "no-skill"): 0.6,
     }
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "none")])
     with pytest.raises(SystemExit):

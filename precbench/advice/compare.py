@@ -8,12 +8,13 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 import yaml
 from numpy.typing import NDArray
 from scipy.sparse import issparse
@@ -34,9 +35,17 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
-from precbench.report.choice import Choice, choose_method, share_of_list
+from precbench.report.choice import Choice, choice_table, choose_method, share_of_list
 from precbench.report.folder import write_report
-from precbench.report.length import Length, Worth, measure_length, write_length
+from precbench.report.html.templates import render
+from precbench.report.length import (
+    Length,
+    Worth,
+    length_figure,
+    length_table,
+    measure_length,
+    write_length,
+)
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
@@ -49,7 +58,20 @@ from precbench.topk import HeldOut, TopK, several_k
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import unknown
 
-__all__ = ["Contest", "compare", "cores", "fit_recommended", "prepare"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Comparison",
+    "Contest",
+    "Recipe",
+    "as_compared",
+    "compare",
+    "cores",
+    "length_of",
+    "prepare",
+    "report_length",
+]
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
@@ -227,7 +249,7 @@ def compare(
     random_state: int = 0,
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
-) -> Choice:
+) -> "Comparison":
     """Compare methods for the top of a list, and recommend one.
 
     As ``precbench compare`` does: on random splits, stratified only where positives are few, or on
@@ -271,8 +293,9 @@ def compare(
 
     Returns
     -------
-    Choice
-        ``decided``, ``recommended``, ``values``, ``length``, and as ``text`` a paragraph.
+    Comparison
+        ``recommended``, as ``text`` a paragraph, ``table``, ``length``; it can ``plot()`` and
+        ``fit()``.
 
     Raises
     ------
@@ -283,6 +306,7 @@ def compare(
     --------
     >>> choice = precbench.compare(X, y, k=100)
     >>> print(choice.text)
+    >>> model = choice.fit()
     """
     if isinstance(solvers, str):
         raise InputError(f"solvers must be a list of names, found {solvers!r}")
@@ -310,7 +334,10 @@ def compare(
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "rows.npz"
         np.savez(path, **arrays)
-        data = {"file": path} | {name: name for name in ("groups", "time") if name in arrays}
+        data: dict[str, Any] = {"file": path} | {
+            name: name for name in ("groups", "time") if name in arrays
+        }
+        data |= {"missing": missing} if "gaps" in arrays else {}
         contest = prepare(
             data,
             several_k(k),
@@ -329,7 +356,7 @@ def compare(
             write_results(plan, store)
         run = read_run(store.folder)
         choice = choose_method(run, list_rows=list_rows, prefer=prefer)
-        length, _ = length_of(
+        measured = length_of(
             contest,
             run,
             choice.recommended,
@@ -338,13 +365,94 @@ def compare(
             worth=worth,
             amounts=amounts,
         )
-        return choice.with_length(length)
+        choice = choice.with_length(measured[0])
+        recipe = as_compared(contest, run, choice, measured)
+    of_rows = {"categorical": categorical, "missing": missing} if is_table(X) else {}
+    return Comparison(**vars(choice), recipe=recipe, given={"X": X, "y": y, **of_rows})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method that was compared is fitted to all rows, and what its model can say of itself.
+
+    Attributes
+    ----------
+    how : dict
+        Arguments of `Model.fit`: the method as it was tuned most often.
+    quality : Quality
+        Of the comparison.
+    lists : sequence of HeldOut
+        Of each split, to calibrate the model; it is not calibrated without them.
+    test_share : float
+    """
+
+    how: dict[str, Any]
+    quality: Quality
+    lists: Sequence[HeldOut]
+    test_share: float
+
+    def fit(self, X: Any, y: Any, **of_rows: Any) -> Model:
+        """Fit a model to rows, as `Model.fit` does with what else is known of them."""
+        model = Model.fit(X, y, **self.how, **of_rows)
+        model.about.update(self.quality.to_dict())
+        return model.calibrated(self.lists, self.test_share) if self.lists else model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Choice):
+    """What `compare` found, to look at, to draw and to fit; see `precbench.report.choice.Choice`.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        How the recommended method is fitted.
+    given : dict
+        The rows and labels, and how to encode them.
+    """
+
+    recipe: Recipe = field(kw_only=True)
+    given: dict[str, Any] = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        """Return the paragraph that recommends a method."""
+        return self.text
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Hits of each method among the first k rows, the best first, with 95 % intervals."""
+        some = self.values.set_index("solver").rename_axis("method")
+        hits = some[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
+        return hits.rename(columns={"mean": "hits"}).join(some[["p", "verdict", "seconds"]])
+
+    def plot(self) -> "Figure":
+        """Draw hits, precision, recall and profit against the length of the list."""
+        assert self.length is not None
+        return length_figure(self.length)
+
+    def fit(self) -> Model:
+        """Fit the recommended method to all rows, as it was tuned most often.
+
+        Raises
+        ------
+        InputError
+            If it is a method that no model can keep.
+        """
+        return self.recipe.fit(**self.given)
+
+    def _repr_html_(self) -> str:
+        assert self.length is not None
+        tables = [choice_table(self, "Which method"), length_table(self.length)]
+        return render("comparison.html.j2", text=self.text, tables=tables)
 
 
 def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:
     """Return rows and labels as the arrays of an npz file."""
+    arrays: dict[str, Any] = {}
     if is_table(X):
-        X = Encoding.learn(X, list(X.columns), categorical, missing, "X").encode(X, "X")
+        encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
+        if imputed := encoding.imputed(X, missing):
+            arrays["gaps"] = imputed.to_array()
+        X = encoding.encode(X, "X")
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
@@ -353,10 +461,11 @@ def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
     signs = np.where(y == labels[1], 1.0, -1.0)
+    arrays["y"] = signs
     if not issparse(X):
-        return {"X": X, "y": signs}
+        return {"X": X, **arrays}
     parts: dict[str, Any] = {name: getattr(X, name) for name in ("data", "indices", "indptr")}
-    return {**parts, "shape": np.array(X.shape), "y": signs}
+    return {**parts, "shape": np.array(X.shape), **arrays}
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
@@ -415,39 +524,31 @@ def report_length(length: Length, folder: str | os.PathLike[str]) -> None:
         write_report(store.folder)
 
 
-def fit_recommended(
-    data: Mapping[str, Any],
+def as_compared(
     contest: Contest,
-    folder: str | os.PathLike[str],
+    run: Run,
     choice: Choice,
     measured: tuple[Length, Sequence[HeldOut]] | None = None,
-) -> Model:
-    """Fit the method that a comparison recommends to all rows, as it was tuned most often.
+) -> Recipe:
+    """Return how the recommended method is fitted to all rows.
 
     Parameters
     ----------
-    data : mapping
-        As for `prepare`.
     contest : Contest
-    folder : path-like
+    run : Run
         Its results.
     choice : Choice
     measured : (Length, sequence of HeldOut), optional
-        From `length_of`; with them the model is calibrated.
-
-    Returns
-    -------
-    Model
-        Its ``about`` has the value of the method in the comparison.
+        From `length_of`; without them the model is not calibrated.
 
     Raises
     ------
     InputError
-        If the method is one that no model can keep.
+        From `Recipe.fit`, if the method is one that no model can keep.
     """
     experiment = contest.experiment
     entry = experiment.solvers[choice.recommended]
-    store, plan = Store(folder), make_plan(experiment)
+    store, plan = Store(run.folder), make_plan(experiment)
     records = [store.read(key) for trial, key in plan.trials if trial.label == choice.recommended]
     ended = [record for record in records if record and record.status == "ok"]
     chosen = [tuple(record.chosen.items()) for record in ended]
@@ -461,21 +562,11 @@ def fit_recommended(
         fourier["random_state"] = experiment.protocol.seed
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = experiment.protocol.seed
-    dataset, encoding = read_own_file(data["file"], **_options(data))
-    model = Model.fit(
-        dataset.X,
-        dataset.y,
-        entry.solver,
-        scaling=experiment.scaling or "none",
-        encoding=encoding,
-        fourier=fourier,
-        **params,
-    )
-    run, best = read_run(folder), choice.methods[choice.recommended]
+    how = {"solver": entry.solver, "scaling": experiment.scaling or "none", "fourier": fourier}
+    best = choice.methods[choice.recommended]
     trials = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
     aucs = trials["value"].dropna().to_numpy()
     mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
-    several = choice.splits > 1
     quality = Quality(
         split="time" if experiment.protocol.split == "time" else "random",
         splits=choice.splits,
@@ -485,12 +576,12 @@ def fit_recommended(
         precision_at_k=best["mean"],
         precision_at_k_interval=[best["low"], best["high"]],
         auc=mean,
-        auc_interval=[low, high] if several else None,
+        auc_interval=[low, high] if choice.splits > 1 else None,
         by_chance=choice.by_chance,
         length=measured and measured[0],
     )
-    model.about.update(quality.to_dict())
-    return model.calibrated(measured[1], run.test_shares[_NAME]) if measured else model
+    lists = measured[1] if measured else ()
+    return Recipe({**how, **params}, quality, lists, run.test_shares[_NAME])
 
 
 def cores() -> int:

@@ -13,6 +13,7 @@ from precbench.cli.own import OwnRows, check_target
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen, show_length
+from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
@@ -81,8 +82,8 @@ def compare(options: CompareOptions) -> int:
           --k "1 %" --missing median
     """
     from precbench.advice.compare import (
+        as_compared,
         cores,
-        fit_recommended,
         length_of,
         prepare,
         report_length,
@@ -135,8 +136,9 @@ def compare(options: CompareOptions) -> int:
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save:
-        model = fit_recommended(data, contest, summary["folder"], choice, measured)
-        model.save(options.save)
+        dataset, encoding = read_own_file(file, **options.reading)
+        recipe = as_compared(contest, found, choice, measured)
+        recipe.fit(dataset.X, dataset.y, encoding=encoding).save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")

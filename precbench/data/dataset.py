@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,18 @@ class Imputed:
 
     how: str
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
+
+    def to_array(self) -> NDArray[np.int64]:
+        """Return a row for each value: its first feature, the one after its last, its row."""
+        parts = [np.insert(m[:, np.newaxis], [0], [a, b], axis=1) for a, b, m in self.columns]
+        return np.concatenate(parts).astype(np.int64)
+
+    @classmethod
+    def from_array(cls, how: str, gaps: NDArray[np.int64]) -> Self:
+        """Undo `to_array`."""
+        places = sorted({(start, stop) for start, stop, _ in gaps.tolist()})
+        columns = ((*at, gaps[(gaps[:, :2] == at).all(axis=1), 2]) for at in places)
+        return cls(how, tuple(columns))
 
     def of(self, rows: NDArray[np.intp]) -> Imputed:
         """Return those of some rows, which are given in ascending order."""

@@ -1,7 +1,7 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -172,10 +172,11 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        fields = {n: value for n, value in vars(self).items() if n not in ("expected", "length")}
+        known = {f.name: getattr(self, f.name) for f in fields(Choice)}
+        del known["expected"], known["length"]
         of_list = None if self.expected is None else asdict(self.expected)
         own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
-        return {**fields, **own, "length": self.length and self.length.model_dump()}
+        return {**known, **own, "length": self.length and self.length.model_dump()}
 
 
 def share_of_list(k: int, rows: int) -> str:
@@ -248,7 +249,7 @@ def choose_method(
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         recommended = _simplest(values[is_near | values["verdict"].eq("best")])
-    fields: dict[str, Any] = {
+    found: dict[str, Any] = {
         "decided": decided,
         "recommended": recommended,
         "best": best["solver"],
@@ -265,7 +266,7 @@ def choose_method(
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
         "expected": _expected(run, dataset, recommended, list_rows),
     }
-    return Choice(**fields, text=_paragraph(Choice(**fields, text="")))
+    return Choice(**found, text=_paragraph(Choice(**found, text="")))
 
 
 def _simplest(methods: pd.DataFrame) -> str:

@@ -32,7 +32,7 @@ from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
 
 if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
     "ByDay",
@@ -41,6 +41,7 @@ __all__ = [
     "by_day_lines",
     "draw_length",
     "gain_table",
+    "length_figure",
     "length_table",
     "measure_length",
     "profit_text",
@@ -558,6 +559,12 @@ def draw_length(length: Length, folder: Path) -> list[Path]:
     files = [folder / "figures" / f"length.{suffix}" for suffix in ("csv", "pdf", "png", "svg")]
     files[0].parent.mkdir(exist_ok=True)
     write_whole({files[0]: length.table.to_csv(index=False, lineterminator="\n")})
+    save_figure(partial(length_figure, length), *files[1:])
+    return files
+
+
+def length_figure(length: Length) -> "Figure":
+    """Return the figure of `draw_length`."""
     title = f"Length of a list from {length.rows:,} new rows, by {length.method}"
     caption = (
         f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
@@ -565,8 +572,7 @@ def draw_length(length: Length, folder: Path) -> list[Path]:
     )
     n_panels = 2 + (length.profit is not None)
     body = Body(_WIDTH, n_panels * _PANEL + 0.3, partial(_draw, length=length))
-    save_figure(partial(stacked, title, caption, body), *files[1:])
-    return files
+    return stacked(title, caption, body)
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:

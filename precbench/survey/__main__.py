@@ -1,8 +1,8 @@
 """Write the tasks of the survey, or take its results into the reference.
 
 ``python -m precbench.survey tasks FOLDER`` writes their files and configs for ``precbench run``;
-``python -m precbench.survey collect RESULTS`` takes what was run into results/reference, in place of
-the same splits there.
+``python -m precbench.survey collect RESULTS`` takes what was run into results/reference, in place
+of the same splits there.
 """
 
 import argparse

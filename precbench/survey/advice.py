@@ -42,7 +42,7 @@ import pandas as pd
 from scipy.special import bdtr
 from sklearn.model_selection import train_test_split
 
-from precbench.advice.compare import compare, cores, fit_recommended, prepare
+from precbench.advice.compare import as_compared, compare, cores, prepare
 from precbench.advice.model import Model
 from precbench.data.own.read import read_new_rows, read_own_file
 from precbench.errors import DataUnavailableError, InputError, MissingPackageError
@@ -104,7 +104,8 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     tops: dict[str, Any] = {}
     new_lists = np.nan
     for name in choice.methods:
-        model = fit_recommended(data, contest, store.folder, replace(choice, recommended=name))
+        recipe = as_compared(contest, run, replace(choice, recommended=name))
+        model = recipe.fit(dataset.X, dataset.y, encoding=encoding)
         scores = model.decision_function(read_new_rows(later, encoding))
         tops[name] = _top(scores, k)
         if name == choice.recommended:
