@@ -25,6 +25,7 @@ from sklearn.metrics import average_precision_score
 
 import precbench
 from precbench.cli.run import Kept, RunOptions
+from precbench.cli.screen import Progress
 from precbench.cli.status import _DONE
 from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
@@ -1199,3 +1200,28 @@ def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
     [again] = (out / "small" / "trials").glob("*.npz")
     with np.load(again) as loaded:
         np.testing.assert_array_equal(loaded["coef"], arrays["coef"])
+
+
+def test_the_time_left_follows_what_trials_took(monkeypatch, tmp_path, capsys):
+    """Two at a time, twice as slow as foreseen: those of a kind that is known, and others."""
+    clock = iter([0.0, 10.0, 13.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    trials = {
+        f"{label}{split}": SimpleNamespace(
+            label=label, dataset=SimpleNamespace(name="a"), title=f"{label} {split}"
+        )
+        for label in ("fast", "slow")
+        for split in range(3)
+    }
+    progress = Progress(trials, [1.0, 1.0, 1.0, 30.0, 30.0, 30.0], tmp_path)
+    progress._console = SimpleNamespace(is_terminal=False)
+
+    def finish(key, seconds):
+        record = SimpleNamespace(status="ok", seconds=seconds, tuning_seconds=None, reason="")
+        progress.finished(SimpleNamespace(key=key, trial=trials[key]), record)
+        return capsys.readouterr().err
+
+    # took 2.2 + 0.2 (see outlook) for 1.0 foreseen, in 10 s: 2 * 2.4 + 3 * 30 * 2.4 = 220.8 of 2.4
+    assert "[1/6, about 15 min left] fast 0: ok" in finish("fast0", 2.2)
+    # took 50 for 30: all of both kinds are known, 13 s for 52.4 of work
+    assert "[2/6, about 26 s left] slow 0: ok" in finish("slow0", 49.8)

@@ -12,7 +12,7 @@ from precbench.data.cards.fetch import info
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
-from precbench.store import Store
+from precbench.store import Record, Store
 from precbench.text import count, duration
 
 if TYPE_CHECKING:
@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
-_SECONDS_PER_TRIAL = 0.2
+_SECONDS_PER_TRIAL = 0.2  # to begin and to measure it
 _ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
 
 
-def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> float:
-    """Estimate how long trials take, one at a time: as long as those before, or by their sizes."""
+def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
+    """Estimate how long each trial takes: as long as those before, or by its size."""
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
-            took = (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
-            known.setdefault((record.label, record.dataset), []).append(took)
-    return sum(
-        _SECONDS_PER_TRIAL + median(known.get((t.label, t.dataset.name)) or [_by_size(plan, t)])
+            known.setdefault((record.label, record.dataset), []).append(took(record))
+    return [
+        median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
         for t in trials
-    )
+    ]
+
+
+def took(record: Record) -> float:
+    """Return about how long a trial kept a worker."""
+    return _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
 
 
 def _by_size(plan: Plan, trial: Trial) -> float:
@@ -98,7 +102,7 @@ def show_outlook(
     """Print what would run and what data would move; return about how long it would take."""
     for trial in trials:
         console.print(f"  {trial.title}")
-    seconds = expected_seconds(plan, store, trials) / at_once
+    seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
         judged = "judged by the sizes or by earlier trials"
         console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")

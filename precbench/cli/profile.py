@@ -91,7 +91,7 @@ def _outlook(options: ProfileOptions) -> str:
     contest = prepare(data, options.lengths, folder=Path(), allow=options.allow or ())
     plan = make_plan(contest.experiment)
     store = Store(Path("results") / contest.experiment.name)
-    seconds = expected_seconds(plan, store, [trial for trial, _ in plan.trials])
+    seconds = sum(expected_seconds(plan, store, [trial for trial, _ in plan.trials]))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
     return (
         f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "

@@ -201,6 +201,6 @@ def _planned(
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
-    seconds = expected_seconds(plan, store, trials.values()) / options.jobs
+    seconds = sum(expected_seconds(plan, store, trials.values())) / options.jobs
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     return [_Run(name, config, claims, options, seconds, len(trials))]

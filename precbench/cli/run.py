@@ -589,6 +589,7 @@ def _train(
     options: RunOptions,
     cluster: "Cluster | None",
 ) -> None:
+    from precbench.cli.outlook import expected_seconds
     from precbench.runner import run_plan
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
@@ -596,8 +597,9 @@ def _train(
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
     workers = None if cluster is None else lambda: cluster.n_workers
     n_workers = 1 if options.timing else n_workers
+    expected = expected_seconds(plan, store, trials.values())
     with (
-        Progress(len(trials), store.running, workers=workers, **verbosity) as progress,
+        Progress(trials, expected, store.running, workers=workers, **verbosity) as progress,
         closing(run_plan(plan, store, trials, n_workers=n_workers, engine=engine)) as finished,
     ):
         try:

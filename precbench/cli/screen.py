@@ -5,7 +5,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +18,7 @@ from rich.segment import Segment
 from precbench.text import count, duration, one_line, visible
 
 if TYPE_CHECKING:
+    from precbench.experiment import Trial
     from precbench.runner.worker import Job
     from precbench.store import Record
 
@@ -85,35 +86,41 @@ def wrapped(text: str, width: int, indent: str = "") -> str:
 
 
 class Progress:
-    """Shows how far the trials are, which workers write to their marks, on standard error.
+    """Shows how far the trials are and how long the others will take, on standard error.
 
-    It has bars on a terminal, plain lines in a pipe.
+    It has a bar on a terminal, plain lines in a pipe.
 
     Parameters
     ----------
-    total : int
-        Number of trials to run.
+    trials : mapping of str to Trial
+        Those to run, by their keys.
+    expected : sequence of float
+        About how many seconds each of them will take.
     running : Path
-        Folder of the marks.
+        Folder of the marks, which workers write.
     quiet : bool, default=False
         Only lines of trials that are not ok.
     verbose : bool, default=False
-        A line for each trial.
+        A line for each trial, and a bar for each that is running.
     workers : callable, optional
         Returns the number of workers of a cluster.
     """
 
     def __init__(
         self,
-        total: int,
+        trials: "Mapping[str, Trial]",
+        expected: Sequence[float],
         running: Path,
         *,
         quiet: bool = False,
         verbose: bool = False,
         workers: Callable[[], int] | None = None,
     ):
-        self._total = total
-        self._done = self._failed = 0
+        self._total, self._failed = len(trials), 0
+        kinds = ((trial.label, trial.dataset.name) for trial in trials.values())
+        self._waiting = dict(zip(trials, zip(kinds, expected, strict=True), strict=True))
+        self._known: dict[tuple[str, str], float] = {}
+        self._foreseen = self._spent = 0.0
         self._started = time.monotonic()
         self._quiet, self._verbose = quiet, verbose
         self._running = running
@@ -135,14 +142,16 @@ class Progress:
             self._overall = self._bars.add_task("all trials", total=self._total, note="")
             self._lines: dict[str, Any] = {}
             self._bars.start()
-            self._follower = threading.Thread(target=self._follow, daemon=True)
-            self._follower.start()
+            if self._verbose:
+                self._follower = threading.Thread(target=self._follow, daemon=True)
+                self._follower.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
         if self._bars is not None:
-            self._follower.join()
+            if self._verbose:
+                self._follower.join()
             for line in self._lines.values():
                 self._bars.remove_task(line)
             self._bars.stop()
@@ -150,22 +159,30 @@ class Progress:
     def finished(self, job: "Job", record: "Record") -> None:
         """Count a trial, and print its outcome in a pipe or if it is not ok."""
         status = record.status
-        self._done += 1
+        from precbench.cli.outlook import took
+
+        kind, expected = self._waiting.pop(job.key)
+        self._known[kind] = took(record)
+        self._spent += self._known[kind]
+        self._foreseen += expected
+        n_done = self._total - len(self._waiting)
         self._failed += status not in ("ok", "skipped")
         name = job.trial.title
         outcome = f"{record.seconds or 0:.3g} s" if status == "ok" else one_line(record.reason)
         is_told = status != "ok" or self._verbose
         if self._bars is not None:
-            self._bars.update(self._overall, completed=self._done, note=self._outlook())
+            self._bars.update(self._overall, completed=n_done, note=self._outlook())
             if is_told:
                 self._bars.console.print(f"{name}: {status}: {outcome}")
-        elif is_told or not (self._quiet or self._done % (1 + self._total // _MOST_LINES)):
-            place = ", ".join(filter(None, (f"{self._done}/{self._total}", self._outlook())))
+        elif is_told or not (self._quiet or n_done % (1 + self._total // _MOST_LINES)):
+            place = ", ".join(filter(None, (f"{n_done}/{self._total}", self._outlook())))
             print(f"[{place}] {name}: {status}: {outcome}", file=sys.stderr, flush=True)
 
     def _outlook(self) -> str:
         """Return how many workers there are and trials failed, and how long the others take."""
-        left = (time.monotonic() - self._started) / self._done * (self._total - self._done)
+        slower = self._spent / self._foreseen
+        work = sum(self._known.get(kind, slower * of) for kind, of in self._waiting.values())
+        left = (time.monotonic() - self._started) * work / self._spent  # as many at a time
         parts = [count(self._workers(), "worker")] if self._workers else []
         if self._failed:
             parts.append(f"{self._failed} failed")
