@@ -28,8 +28,9 @@ from typer.testing import CliRunner
 
 from precbench.advice.model import Model
 from precbench.cli import app
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.splits import split_rows
+from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
@@ -37,7 +38,7 @@ from precbench.solvers import SOLVERS
 from precbench.solvers.passes import PassRanker
 from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import invoke, run, succeed
-from tests.sentences import names, refused, tells
+from tests.sentences import names, raises, refused, tells
 
 
 def registered(group, *path):
@@ -647,9 +648,48 @@ def test_the_command_that_is_told_reads_the_table(files, table, command):
     assert "--missing" in words and "--categorical" in words
 
 
+def workbook(sheets=1, **columns):
+    """Return the bytes of a workbook."""
+    content = io.BytesIO()
+    with pd.ExcelWriter(content) as book:
+        for name in ("first", "second")[:sheets]:
+            pd.DataFrame(columns).to_excel(book, sheet_name=name, index=False)
+    return content.getvalue()
+
+
+def test_a_workbook_is_read_as_the_same_table_in_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(-99, 99, 60) / 8, "n": rng.integers(0, 9, 60)})
+    table["a"] = table["a"].where(rng.random(60) < 0.9)
+    table["code"] = [f"0{n}" for n in range(60)]
+    table["city"] = rng.choice(["Oslo", "Bergen", None], 60)
+    table["when"] = pd.to_datetime("2024-05-31") + pd.to_timedelta(rng.integers(0, 99, 60), "D")
+    table["y"] = rng.permutation([0, 1] * 30)
+    table.to_csv("mine.csv", index=False)
+    (tmp_path / "mine.xlsx").write_bytes(workbook(**table))
+    options = {"categorical": "one-hot", "missing": "median", "id": ["code"], "label": "y"}
+    (found, encoding), (expected, of_text) = (
+        read_own_file(f"mine.{suffix}", **options, allow=[]) for suffix in ("xlsx", "csv")
+    )
+    assert np.array_equal(found.X, expected.X) and np.array_equal(found.y, expected.y)
+    assert found.split_key == expected.split_key and encoding.columns == of_text.columns
+    with pytest.warns(UserWarning, match="filled in"):
+        [(X, names)] = read_new_blocks("mine.xlsx", of_text, row_id="code")
+    assert np.array_equal(X, expected.X) and names == table["code"].tolist()
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with raises(InputError, "mine.xlsx precbench[excel]"):
+        read_own_file("mine.xlsx", label="y")
+
+
 BAD_FILES = [
     ("none.csv", None, "none.csv"),
-    ("bad.xlsx", b"x", "'.xlsx'"),
+    ("bad.xls", b"x", "'.xls'"),
+    ("bad.xlsx", b"x", ""),
+    ("bad.xlsx", workbook(a=[1, 2], y=[0, 1], sheets=2), "2 first second"),
+    ("bad.xlsx", workbook(a=[], y=[]), ""),
+    ("bad.xlsx", workbook(), ""),
+    ("bad.xlsx", workbook(a=["x" * 9999] * 900, y=[0, 1] * 450), "200"),
     ("bad", b"x", "''"),
     ("bad.svm", b"1 1:1\n0 1:1 2:x\n", "bad.svm:2:9 'x'"),
     ("bad.svm", b"1 1:1\n1 1:2\n", "1"),
@@ -669,7 +709,7 @@ BAD_FILES = [
 def test_invalid_files(files, name, content, what):
     if content is not None:
         (files / name).write_bytes(content)
-    label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"]) else []
+    label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"], ["xlsx"]) else []
     refused(["fit", name, *label, "--save", "top.npz"], f"{name.partition('.')[0]} {what}")
     assert not (files / "top.npz").exists()
 

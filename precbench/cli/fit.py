@@ -89,7 +89,7 @@ def fit(options: FitOptions) -> None:
 
     \b
     Formats, recognised by the suffix or given by --format:
-      .csv .tsv .parquet             the first line has the column names
+      .csv .tsv .parquet .xlsx       the first line has the column names
       .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y

@@ -28,7 +28,7 @@ _FILE = "Your file"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
-FORMAT = "svmlight, csv, tsv, parquet or npz [default: from the suffix]."
+FORMAT = "svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix]."
 Form = Annotated[str | None, typer.Option("--format", help=FORMAT)]
 
 

@@ -21,7 +21,7 @@ from typing import IO, Any, Literal, cast
 from precbench.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
-Format = Literal["svmlight", "csv", "tsv", "parquet", "npz"]
+Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
 """Of files that are read whole."""
 StreamFormat = Literal["svmlight", "npy"]
 """Of files that are read block by block in any order."""
@@ -37,6 +37,8 @@ SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
     ".npz": "npz",
     ".npy": "npy",
 }
@@ -140,9 +142,14 @@ class _Limited(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         n_read = self._text.readinto(buffer)
         self._n_bytes += n_read
-        if self._n_bytes > max(ALWAYS, MOST_TIMES * self._packed.n_bytes):
-            raise InputError(
-                f"{self._name}: the text is more than {MOST_TIMES} times as large as the packed "
-                "file; unpack it first if you trust it"
-            )
+        require_modest(self._n_bytes, self._packed.n_bytes, self._name)
         return n_read
+
+
+def require_modest(n_bytes: int, n_packed: int, name: str) -> None:
+    """Refuse what is unpacked beyond the limits."""
+    if n_bytes > max(ALWAYS, MOST_TIMES * n_packed):
+        raise InputError(
+            f"{name}: the text is more than {MOST_TIMES} times as large as the packed "
+            "file; unpack it first if you trust it"
+        )

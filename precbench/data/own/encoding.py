@@ -116,7 +116,7 @@ class Encoding:
 
     Attributes
     ----------
-    format : {"svmlight", "csv", "tsv", "parquet", "npz"}
+    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
     n_features : int
     dense : bool
     columns : tuple of Column
@@ -153,7 +153,7 @@ class Encoding:
             Treatment of missing values; in text the most frequent value replaces them.
         name : str
             Name of the table in messages.
-        format : {"csv", "tsv", "parquet"}
+        format : {"csv", "tsv", "parquet", "xlsx"}
         numeric : sequence of str
             Columns of nothing but numbers.
 

@@ -1,4 +1,4 @@
-"""Read files of the user: svmlight, CSV, TSV, Parquet or npz."""
+"""Read files of the user: svmlight, CSV, TSV, Parquet, XLSX or npz."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import os
 import re
 import warnings
+import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype, Imputed, stored
-from precbench.data.formats import SUFFIXES, Format, find_format, opened
+from precbench.data.formats import SUFFIXES, Format, find_format, opened, require_modest
 from precbench.data.own.encoding import (
     Categorical,
     Encoding,
@@ -50,14 +51,14 @@ MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 VERSION = 2  # raise it when the same file gives other arrays: it is part of their identity
 
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+_WORKBOOKS = (".xls", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _SEPARATED = {
     ";": ("semicolons", "save it with commas between them, and with points in numbers"),
     "\t": ("tabs", "read it as tsv (format)"),
     ",": ("commas", "read it as csv (format)"),
 }
-_TABLES = (*_SEPARATORS, "parquet")
+_TABLES = (*_SEPARATORS, "parquet", "xlsx")
 
 
 def read_own_file(
@@ -81,12 +82,12 @@ def read_own_file(
     Parameters
     ----------
     path : path
-    format : {"svmlight", "csv", "tsv", "parquet", "npz"}, optional
+    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.csv``;
-        ``.tsv``; ``.parquet``; ``.npz``. Text may be packed (``.gz``, ``.bz2``, ``.xz``), to no
-        less than 1/200 of its size, except for a file whose text is under 4 MiB. A table
-        has its column names in the first line. An npz file holds ``X`` (or the parts ``data``,
-        ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
+        ``.tsv``; ``.parquet``; ``.xlsx``, of one sheet; ``.npz``. Text may be packed (``.gz``,
+        ``.bz2``, ``.xz``), to no less than 1/200 of its size, except for a file whose text is
+        under 4 MiB. A table has its column names in the first line. An npz file holds ``X`` (or
+        the parts ``data``, ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
     label : str
         Column of the labels, for a table.
     positive : str or number, optional
@@ -414,7 +415,7 @@ def _format(path: Path, given: str | None) -> Format:
     if kind in get_args(Format):
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
-        raise InputError(f"{path}: unknown format {kind!r}: save the sheet as CSV")
+        raise InputError(f"{path}: unknown format {kind!r}: save the sheet as XLSX or CSV")
     suffixes = [suffix for suffix, name in SUFFIXES.items() if name in get_args(Format)]
     raise InputError(
         f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
@@ -452,6 +453,8 @@ def _tables(
 
     if kind == "parquet":
         blocks = _parquet(path, rows_at_once, row_id)
+    elif kind == "xlsx":
+        blocks = _xlsx(path, kept, row_id)
     else:
         blocks = _csv(path, _SEPARATORS[kind], kept, rows_at_once, row_id)
     is_empty = True
@@ -526,6 +529,29 @@ def _parquet(
             yield table, names
 
 
+def _xlsx(
+    path: Path, kept: Collection[str], row_id: str | None
+) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
+    """Read the only sheet of a workbook, whole: it has a million rows at most."""
+    import pandas as pd
+
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(file.file_size for file in archive.infolist())
+    require_modest(n_bytes, path.stat().st_size, str(path))
+    with pd.ExcelFile(path, engine="calamine") as book:
+        if len(book.sheet_names) > 1:
+            raise InputError(
+                f"{path}: {len(book.sheet_names)} sheets, {listed(book.sheet_names)}; save the one "
+                "to read as a file of its own"
+            )
+        text = dict.fromkeys((*kept, *([] if row_id is None else [row_id])), "str")
+        first = pd.read_excel(book, header=None, nrows=1, dtype="str").fillna("")
+        _check_header(path, first.to_numpy().ravel().tolist())
+        table = pd.read_excel(book, dtype=text)
+    names = None if row_id is None else column_of(table, row_id, str(path)).fillna("").tolist()
+    yield table, names
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Report the errors of pandas on a damaged file in one line."""
@@ -547,9 +573,10 @@ def _readable(path: Path) -> Iterator[None]:
             "UTF-8"
         ) from error
     except ImportError as error:
-        raise InputError(
-            f"{path}: Parquet files need pyarrow; install precbench[parquet]"
-        ) from error
+        needs = "Parquet files need pyarrow; install precbench[parquet]"
+        if path.suffix.lower() != ".parquet":
+            needs = "workbooks need python-calamine; install precbench[excel]"
+        raise InputError(f"{path}: {needs}") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
