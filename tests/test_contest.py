@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -374,6 +375,34 @@ def test_values_that_an_npz_file_says_were_filled_in(gaps, says, tmp_path):
     assert read_own_file(path)[0].imputed is None
 
 
+def compared(folder):
+    """Return the folder of the results of a comparison of mine.csv."""
+    [found] = (folder / "out").glob("compare-*mine-k-*")
+    return found
+
+
+def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        pd.DataFrame(X).assign(label=y).to_csv(f"{folder}/data.csv", index=False)
+        for k in (["20"], ["1 %", "0.5"]):
+            lengths = [word for each in k for word in ("--k", each)]
+            succeed(
+                *("compare", f"{folder}/data.csv", "--label", "label", *lengths),
+                *("--solver", "logistic-regression", "--splits", 2, "--jobs", 1),
+            )
+    names = [f"compare-{a}-data-k-{k}" for a in "ab" for k in ("1-percent-0-5", "20")]
+    folders = sorted(path.name for path in Path("results").iterdir() if path.is_dir())
+    assert folders == names
+    succeed("report", "results")
+    index = Path("results/index.html").read_text(encoding="utf-8")
+    assert index.count("top of data.csv, k = 20") == 2 == index.count("k = 1 %")
+    page = Path("results/compare-a-data-k-20/report.html").read_text(encoding="utf-8")
+    assert "Hits among the first 20" in page and 'href="#h-length"' in page
+
+
 def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     X, y = rows_of(lambda X: X[:, 0] * X[:, 1])
     pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
@@ -387,7 +416,7 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     model = Model.load(saved)
     assert best["solver"] == "sgd-avg, random features"
     assert best["chosen"].startswith(f"eta0={model.params['eta0']:g} (")  # most often
-    assert read_run(tmp_path / "out" / "compare-mine").config == ""  # it is in no file
+    assert read_run(compared(tmp_path)).config == ""  # it is in no file
     about = model.about
     assert about["precision_at_k"] == best["mean"]
     assert about["precision_at_k_interval"] == [best["low"], best["high"]]
@@ -425,10 +454,10 @@ def test_the_config_repeats_the_comparison(tmp_path):
     assert (
         "1 method on 5 splits" in found.stdout and "logistic-regression with about" in found.stdout
     )
-    assert read_run(tmp_path / "out" / "compare-mine").config == "again.yaml"
+    assert read_run(compared(tmp_path)).config == "again.yaml"
     again = invoke("run", config, "--out", tmp_path / "out")
     assert done_already(again.stdout) == 5
-    protocol = read_run(tmp_path / "out" / "compare-mine").protocol
+    protocol = read_run(compared(tmp_path)).protocol
     assert protocol.startswith("trained on the past")
 
 

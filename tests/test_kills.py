@@ -63,7 +63,8 @@ def prepare(folder, name, mirror):
 def made(name, folder, cache):
     """Return what a command has made, without times."""
     if name == "compare":
-        return numbers(folder / "out" / "compare-rows").to_csv()
+        [results] = (folder / "out").glob("compare-*")
+        return numbers(results).to_csv()
     if name == "merge":
         return numbers(folder / "out" / "mine").to_csv()
     if name == "fit":

@@ -166,8 +166,8 @@ def prepare(
     shares = [share_of_list(o, list_rows or n_rows) if isinstance(o, int) else o for o in others]
     at_k += [share for share in shares if repr(share) not in map(repr, at_k)]
     document = {
-        "name": "compare-" + re.sub(r"[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]),
-        "title": f"Which method for the top of {path.name}",
+        "name": _name_of(path, [k, *others]),
+        "title": f"Which method for the top of {path.name}, k = {k}",
         "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**protocol, "seed": seed},
@@ -189,6 +189,13 @@ def prepare(
     assert isinstance(experiment, Experiment)
     _require_divisible(dataset, experiment, path.name)
     return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
+
+
+def _name_of(path: Path, ks: Sequence[TopK]) -> str:
+    """Name a comparison after the file, with its folders from here, and the lengths."""
+    place = Path(os.path.relpath(path)).with_name(path.name.split(".")[0])
+    words = ["compare", *place.parts[-3:], "k", *(f"{k}".replace("%", "percent") for k in ks)]
+    return "-".join(filter(None, (re.sub(r"[^A-Za-z0-9_]+", "-", w).strip("-") for w in words)))
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
-from precbench.report.choice import choose_method
+from precbench.report.choice import choice_table, choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
@@ -194,9 +194,9 @@ def study_page(
     )
 
 
-def _choices(run: Run, length: Length | None) -> list[tuple[str, str]]:
+def _choices(run: Run, length: Length | None) -> list[tuple[str, str, Table]]:
     """Recommend a method for each data set whose splits allow a test."""
-    texts = []
+    found = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
@@ -205,8 +205,9 @@ def _choices(run: Run, length: Length | None) -> list[tuple[str, str]]:
         except InputError:  # of other metrics, or without a result
             continue
         choice = choice if length is None else choice.with_length(length)
-        texts.append((run.dataset_title(dataset), choice.text))
-    return texts
+        table = choice_table(choice, f"Hits among the first {choice.k:,}")
+        found.append((run.dataset_title(dataset), choice.text, table))
+    return found
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
