@@ -207,3 +207,15 @@ def test_citation_has_this_version_and_every_paper():
     cited = {entry["authors"][0]["family-names"].lower() for entry in citation["references"]}
     assert {paper.rstrip("0123456789") for paper in papers} == cited
     assert len(citation["references"]) == len(papers)
+
+
+def test_the_notebook_runs_and_keeps_no_output(tmp_path):
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(ROOT / "docs" / "own-list.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in cells)
+    place = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
+    kinds = [{kind for out in cell.outputs for kind in out.get("data", {})} for cell in cells]
+    assert "text/html" in kinds[1] & kinds[2] and "image/png" in kinds[3]
+    assert (tmp_path / "fraud.npz").exists()
