@@ -516,6 +516,8 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
     [
         ({"y": [0, 1, 2] * 10}, "y 3"),
         ({"y": [0, 1]}, ""),
+        ({"X": np.full((30, 2), np.nan)}, "NaN missing"),
+        ({"k": 20}, "20 9 X"),
         ({"groups": [1, 2]}, "groups 30"),
         ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"),
         ({"solvers": "pgd"}, "solvers 'pgd'"),

@@ -339,11 +339,11 @@ def compare(
         if column is not None:
             arrays[name] = _plain(column, len(arrays["y"]), name)
     with tempfile.TemporaryDirectory() as temporary:
-        path = Path(temporary) / "rows.npz"
-        np.savez(path, **arrays)
-        data: dict[str, Any] = {"file": path} | {
-            name: name for name in ("groups", "time") if name in arrays
-        }
+        path = Path(temporary) / "X"
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+        data: dict[str, Any] = {"file": path, "format": "npz"}
+        data |= {name: name for name in ("groups", "time") if name in arrays}
         data |= {"missing": missing} if "gaps" in arrays else {}
         contest = prepare(
             data,
@@ -463,7 +463,8 @@ def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"{error}".partition("\n")[0]) from error
+        advice = "; give a frame, and missing" if "contains NaN" in f"{error}" else ""
+        raise InputError(f"{error}".partition("\n")[0].rstrip(".") + advice) from error
     labels = np.unique(y)
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
