@@ -291,36 +291,50 @@ class PerceptronAtK(PrecisionRanker):
 
 
 class SGDAtK(PrecisionRanker):
-    """SGD@k: stochastic subgradient steps on a surrogate of the prec@k loss, batch by batch.
+    """SGD@k: learn weights that put positives among the top k rows, batch by batch.
 
-    ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient in w of the surrogate on
-    batch t, and P_W the projection onto the ball of the given radius. The surrogates are those
-    of `precbench.losses`, sums over the top k rows and not means.
+    Each batch takes a step down a subgradient g_t of a surrogate of the prec@k loss, a sum over its
+    top k rows: ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]``, P_W being the projection onto a ball.
 
     Parameters
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
+        See `precbench.losses`.
     k : float, int or str, default=0.25
-        Fraction of the positives in (0, 1], a count of rows, or a fraction of the rows ("1 %"), as
-        in `PerceptronAtK`.
+        Length of the top: a fraction of the positives (0.25), a count of rows (100), or a fraction
+        of the rows ("1 %"); in a batch as in `PerceptronAtK`.
     batch_size : int, default=500
+        In rows.
     epochs : int, default=25
+        Number of passes over the rows.
     eta0 : float, default=0.1
+        Length of the first step.
     radius : float or None, default=None
-        Radius of the ball W; None for the whole space. The surrogate "struct" is unbounded below
-        for k < n_pos: give it a ball.
+        Of the ball; None for the whole space. The surrogate "struct" is unbounded below for
+        k < n_pos: give it a ball.
     average : bool, default=True
         True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
     keep : {"last", "mean", "best"} or None, default=None
-        As in `PerceptronAtK`; None for what `average` says.
+        Which w is the model, see `PerceptronAtK`; None for what `average` says.
     shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
+        Order of the rows in each epoch, see `PerceptronAtK`.
     random_state : int, Generator or None, default=None
+        Of that order.
 
     References
     ----------
     Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
     Algorithms 3 and 4. The paper leaves step sizes and the ball open.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import SGDAtK
+    >>> X = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> y = X[:, 0] > 2
+    >>> ranker = SGDAtK(k=10, random_state=0).fit(X, y)
+    >>> int(y[ranker.decision_function(X).argsort()[-10:]].sum())
+    10
     """
 
     allowed = Allowed(
