@@ -433,7 +433,7 @@ def fit_recommended(
         Its results.
     choice : Choice
     measured : (Length, sequence of HeldOut), optional
-        From `length_of`; with them the model is calibrated.
+        From `length_of`; with them the model is calibrated, and knows its training rows.
 
     Returns
     -------
@@ -490,7 +490,11 @@ def fit_recommended(
         length=measured and measured[0],
     )
     model.about.update(quality.to_dict())
-    return model.calibrated(measured[1], run.test_shares[_NAME]) if measured else model
+    if measured is None:
+        return model
+    lists = measured[1]
+    model = model.calibrated(lists, run.test_shares[_NAME])
+    return model.profiled(dataset.X, lists, dataset.imputed)
 
 
 def cores() -> int:
