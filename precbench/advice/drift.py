@@ -73,11 +73,11 @@ class _Bins(Fields):
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
-            if n_lower := int(np.searchsorted(ordered, ordered[-1])):
+            edges = [float(ordered[0]), float(ordered[-1])]
+            if edges[0] < edges[1]:
                 # The highest value, which may be a frequent one, is in no bin with a lower one.
-                deciles = np.unique(np.minimum(deciles, ordered[n_lower - 1]))
-            inner = deciles.tolist() if n_lower else []
-            edges = [float(ordered[0]), *inner, float(ordered[-1])]
+                below = ordered[np.searchsorted(ordered, edges[1]) - 1]
+                edges[1:1] = np.unique(np.minimum(deciles, below)).tolist()
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
         counts = bins.without_fills(bins.counted(values), column, n_gaps)

@@ -2,11 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from precbench.cli.options import Json
 from precbench.cli.own import Form, load_model, plain_value, plain_warnings
@@ -15,9 +14,6 @@ from precbench.metrics import auc
 from precbench.statistics import LEVEL
 from precbench.text import count
 from precbench.topk import first_rows, resolve_k
-
-if TYPE_CHECKING:
-    from precbench.advice.model import Model
 
 
 def evaluate(
@@ -55,54 +51,45 @@ def evaluate(
 
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive, cast("Any", form)) > 0
+    kind = cast("Any", form)
+    is_hit = read_labels(file, label, positive, kind) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    loaded, scores = _scored(model, file, form)
-    quality = quality_of(loaded, str(model))
+    models = [load_model(path) for path in (model, against) if path is not None]
+    loaded, quality = models[0][0], quality_of(models[0][0], str(model))
     asked = plain_value(k) if k is not None else quality.k if quality else 0.25
     length = resolve_k(asked, n_pos, n_rows)
-    top = first_rows(scores, length)
-    hits, area = int(is_hit[top].sum()), auc(is_hit, scores)
-    found: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits}
-    found |= {"precision": hits / length, "auc": area}
-    fitted = ""
+    tops, hits = [], []
+    for each, encoding in reversed(models):  # so that `scores` are those of the model itself
+        with plain_warnings():
+            blocks = read_new_blocks(file, encoding, kind)
+            scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
+        tops.append(first_rows(scores, length))
+        hits.append(int(is_hit[tops[-1]].sum()))
+    precision, area, fitted = hits[-1] / length, auc(is_hit, scores), ""
+    found: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
+    found |= {"precision": precision, "auc": area}
     if quality and (of := quality.length):
         share = length / n_rows  # of whatever list
         value = np.interp(share * of.rows, of.curve["length"], of.curve["precision"])
         found["precision_when_fitted"] = float(value)
         fitted = f" ({value:.3f} when fitted)"
-    lines = [
-        f"{file}: {n_rows:,} rows, {n_pos:,} positive",
-        f"{hits:,} hits among the first {length:,}: precision {hits / length:.3f}{fitted}, "
-        f"AUC {area:.3f}",
-    ]
+    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive"]
+    text = f"{hits[-1]:,} hits among the first {length:,}: precision {precision:.3f}{fitted}"
+    lines.append(f"{text}, AUC {area:.3f}")
     if loaded.calibration is not None:
-        mean, low, high = promised = loaded.calibration.expected(scores[top], n_rows)
-        verdict = "fewer" if hits < low else "more" if hits > high else "kept"
+        mean, low, high = promised = loaded.calibration.expected(scores[tops[-1]], n_rows)
+        verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
-        lines.append(
-            f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists: "
-            f"{verdict}"
-        )
+        text = f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists"
+        lines.append(f"{text}: {verdict}")
     if against is not None:
-        other = first_rows(_scored(against, file, form)[1], length)
-        n, of_other = len(np.setdiff1d(top, other)), int(is_hit[other].sum())
-        own, others = (
-            int(is_hit[np.setdiff1d(*pair)].sum()) for pair in ((top, other), (other, top))
-        )
+        other, top = tops
+        own = int(is_hit[alone := np.setdiff1d(top, other)].sum())
+        n, others = len(alone), int(is_hit[np.setdiff1d(other, top)].sum())
         p = float(fisher_exact([[own, n - own], [others, n - others]]).pvalue)
-        found["against"] = {"hits": of_other, "rows": n, "own": own, "others": others, "p": p}
-        differ = f"significantly {'more' if own > others else 'fewer'}"
-        lines.append(
-            f"{against}: {of_other:,} hits; of {count(n, 'row')} that each list has alone, {own:,} "
-            f"against {others:,} are hits: {differ if p < LEVEL else 'no significant difference'} "
-            f"(p = {p:.2g})"
-        )
+        found["against"] = {"hits": hits[0], "rows": n, "own": own, "others": others, "p": p}
+        verdict = f"significantly {'more' if own > others else 'fewer'}"
+        verdict = verdict if p < LEVEL else "no significant difference"
+        text = f"{against}: {hits[0]:,} hits; of {count(n, 'row')} that each list has alone"
+        lines.append(f"{text}, {own:,} against {others:,} are hits: {verdict} (p = {p:.2g})")
     print(json.dumps(found) if as_json else "\n".join(lines))
-
-
-def _scored(path: Path, file: Path, form: str | None) -> "tuple[Model, NDArray[np.float64]]":
-    model, encoding = load_model(path)
-    with plain_warnings():
-        blocks = read_new_blocks(file, encoding, cast("Any", form))
-        return model, np.concatenate([model.decision_function(X, n_jobs=-1) for X, _ in blocks])
