@@ -321,7 +321,7 @@ def expected_total(
 def _seen(values: NDArray[np.float64], test_share: float) -> float:
     """Return how many held-out lists without a common row hold as many rows as all splits."""
     n = len(values)
-    return n if test_share == 0 else (1 - (1 - test_share) ** n) / test_share
+    return n if test_share == 0 else float(-np.expm1(n * np.log1p(-test_share)) / test_share)
 
 
 def _variance_of_list(

@@ -421,6 +421,7 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     assert about["precision_at_k"] == best["mean"]
     assert about["precision_at_k_interval"] == [best["low"], best["high"]]
     assert about["auc_interval"][0] < about["auc"] < about["auc_interval"][1]
+    assert (model.profile.rows, len(model.profile.columns)) == (len(y), 4)
     scores = model.decision_function(X)
     assert y[np.argsort(-scores)[:30]].mean() > 0.6
 

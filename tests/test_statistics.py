@@ -279,6 +279,7 @@ def test_predicted_hits_hold_those_of_new_lists(precision, tested, k):
 
 def test_predicted_hits_of_one_split_and_of_splits_that_differ():
     assert expected_hits([0.0], 1, 0.3, 5) == (0.0, 0.0, 5.0)
+    assert expected_hits([0.4, 0.5], 20, 1e-300, 9) == expected_hits([0.4, 0.5], 20, 0.0, 9)
     widths = [
         np.ptp(expected_hits(values, 100, 0.3, 100)[1:]) for values in ([0.5] * 5, [0.4, 0.6] * 5)
     ]

@@ -325,10 +325,11 @@ def compare(
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
-    arrays, worth, amounts = _arrays(X, y, categorical, missing), None, None
+    rows, encoding = _rows(X, y, categorical, missing)
+    arrays, worth, amounts = _arrays(rows), None, None
     if gain is not None or cost:
         if np.ndim(gain):
-            amounts = _plain(gain, len(arrays["y"]), "gain")
+            amounts = _plain(gain, len(rows.y), "gain")
             if (
                 amounts.dtype.kind not in "fiub"
                 or not (np.isfinite(amounts) & (amounts >= 0)).all()
@@ -337,7 +338,7 @@ def compare(
         worth = Worth(None if np.ndim(gain) else gain, "gain" if np.ndim(gain) else None, cost)
     for name, column in (("groups", groups), ("time", time)):
         if column is not None:
-            arrays[name] = _plain(column, len(arrays["y"]), name)
+            arrays[name] = _plain(column, len(rows.y), name)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "X"
         with path.open("wb") as file:
@@ -374,8 +375,7 @@ def compare(
         )
         choice = choice.with_length(measured[0])
         recipe = as_compared(contest, run, choice, measured)
-    of_rows = {"categorical": categorical, "missing": missing} if is_table(X) else {}
-    return Comparison(**vars(choice), recipe=recipe, given={"X": X, "y": y, **of_rows})
+    return Comparison(**vars(choice), recipe=recipe, data=rows, encoding=encoding)
 
 
 @dataclass(frozen=True)
@@ -389,7 +389,7 @@ class Recipe:
     quality : Quality
         Of the comparison.
     lists : sequence of HeldOut
-        Of each split, to calibrate the model; it is not calibrated without them.
+        Of each split: with them the model is calibrated, and knows its training rows.
     test_share : float
     """
 
@@ -398,11 +398,14 @@ class Recipe:
     lists: Sequence[HeldOut]
     test_share: float
 
-    def fit(self, X: Any, y: Any, **of_rows: Any) -> Model:
-        """Fit a model to rows, as `Model.fit` does with what else is known of them."""
-        model = Model.fit(X, y, **self.how, **of_rows)
+    def fit(self, data: Dataset, encoding: Encoding | None) -> Model:
+        """Fit a model to rows, and keep how they were encoded."""
+        model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         model.about.update(self.quality.to_dict())
-        return model.calibrated(self.lists, self.test_share) if self.lists else model
+        if not self.lists:
+            return model
+        model = model.calibrated(self.lists, self.test_share)
+        return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -413,12 +416,15 @@ class Comparison(Choice):
     ----------
     recipe : Recipe
         How the recommended method is fitted.
-    given : dict
-        The rows and labels, and how to encode them.
+    data : Dataset
+        The rows.
+    encoding : Encoding or None
+        How those of a frame were encoded.
     """
 
     recipe: Recipe = field(kw_only=True)
-    given: dict[str, Any] = field(kw_only=True)
+    data: Dataset = field(kw_only=True)
+    encoding: Encoding | None = field(kw_only=True)
 
     def __repr__(self) -> str:
         """Return the paragraph that recommends a method."""
@@ -444,7 +450,7 @@ class Comparison(Choice):
         InputError
             If it is a method that no model can keep.
         """
-        return self.recipe.fit(**self.given)
+        return self.recipe.fit(self.data, self.encoding)
 
     def _repr_html_(self) -> str:
         assert self.length is not None
@@ -452,13 +458,14 @@ class Comparison(Choice):
         return render("comparison.html.j2", text=self.text, tables=tables)
 
 
-def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[str, Any]:
-    """Return rows and labels as the arrays of an npz file."""
-    arrays: dict[str, Any] = {}
+def _rows(
+    X: Any, y: Any, categorical: Categorical, missing: Missing
+) -> tuple[Dataset, Encoding | None]:
+    """Return rows and labels as they are trained on, and how a frame was encoded."""
+    encoding, imputed = None, None
     if is_table(X):
         encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
-        if imputed := encoding.imputed(X, missing):
-            arrays["gaps"] = imputed.to_array()
+        imputed = encoding.imputed(X, missing)
         X = encoding.encode(X, "X")
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
@@ -469,8 +476,16 @@ def _arrays(X: Any, y: Any, categorical: Categorical, missing: Missing) -> dict[
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
     signs = np.where(y == labels[1], 1.0, -1.0)
-    arrays["y"] = signs
-    if not issparse(X):
+    return Dataset("X", "X", X, signs, sha256="", imputed=imputed), encoding
+
+
+def _arrays(rows: Dataset) -> dict[str, Any]:
+    """Return rows as the arrays of an npz file."""
+    X = rows.X
+    arrays: dict[str, Any] = {"y": rows.y}
+    if rows.imputed:
+        arrays["gaps"] = rows.imputed.to_array()
+    if isinstance(X, np.ndarray):
         return {"X": X, **arrays}
     parts: dict[str, Any] = {name: getattr(X, name) for name in ("data", "indices", "indptr")}
     return {**parts, "shape": np.array(X.shape), **arrays}
@@ -547,7 +562,7 @@ def as_compared(
         Its results.
     choice : Choice
     measured : (Length, sequence of HeldOut), optional
-        From `length_of`; without them the model is not calibrated.
+        From `length_of`; with them the model is calibrated, and knows its training rows.
 
     Raises
     ------

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from precbench.advice.calibration import Calibration
+from precbench.advice.drift import Drift, Profile
+from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
@@ -30,6 +32,7 @@ from precbench.solvers.members import Member, is_vector, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
+from precbench.strict_json import checked
 from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
@@ -37,6 +40,7 @@ __all__ = ["Model", "make_solver"]
 _OF_WEIGHTS, _OF_TREES, _OF_MEMBERS, _CALIBRATED = 1, 2, 3, 4  # schemas: the least that reads it
 _SCHEMA = _CALIBRATED
 _VALUES_AT_ONCE = 2**22
+_ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
@@ -117,6 +121,8 @@ class Model:
         Of an ensemble, in place of weights and trees.
     calibration : Calibration or None
         How scores become probabilities, see `calibrated`.
+    profile : Profile or None
+        What the training rows looked like, see `profiled`.
     """
 
     solver: str
@@ -130,6 +136,7 @@ class Model:
     random_features: RandomFeatures | None = None
     members: tuple[Member, ...] = ()
     calibration: Calibration | None = None
+    profile: Profile | None = None
 
     @classmethod
     def fit(
@@ -316,6 +323,41 @@ class Model:
         """
         return replace(self, calibration=Calibration.fit(lists, test_share))
 
+    def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
+        """Return the model with what its training rows looked like, to find drift by.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+            The training rows, as the model's `encoding` encodes them.
+        lists : sequence of HeldOut
+            See `calibrated`. Their scores are taken, since those of training rows are too extreme,
+            except where there are ten times as many rows as weights: these have no such scores, but
+            perhaps a scale that depends on the number of rows.
+        imputed : Imputed, optional
+            Which values of X are filled in.
+        """
+        assert self.encoding is not None
+        scores = [of.scores for of in lists]
+        if self.coef is not None and X.shape[0] >= _ENOUGH * len(self.coef):
+            scores = [self.decision_function(X)]
+        return replace(self, profile=Profile.learn(X, self.encoding, imputed, scores))
+
+    def drift(self) -> Drift:
+        """Return counts of no rows yet, to find out whether new rows look like the training rows.
+
+        Raises
+        ------
+        InputError
+            If the model does not know its training rows.
+        """
+        if self.profile is None or self.encoding is None:
+            raise InputError(
+                "the model does not know what its training rows looked like: fit it with "
+                "`precbench fit` or `precbench compare --save` of this version"
+            )
+        return Drift(self.profile, self.encoding)
+
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return calibrated probabilities; those of a list add up to its expected hits.
 
@@ -378,6 +420,7 @@ class Model:
         top: int | None = None,
         *,
         n_jobs: int | None = None,
+        watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
     ) -> tuple[pd.DataFrame, int]:
         """List rows that come block by block, keeping their scores or only the top.
 
@@ -389,6 +432,8 @@ class Model:
             Number of rows to list; default all.
         n_jobs : int, optional
             See `decision_function`.
+        watch : callable, optional
+            Called with each X and its scores.
 
         Returns
         -------
@@ -402,6 +447,8 @@ class Model:
         kept, n_rows = list[pd.DataFrame](), 0
         for X, names in blocks:
             scores = self.decision_function(X, n_jobs=n_jobs)
+            if watch is not None:
+                watch(X, scores)
             rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
             named = {} if names is None else {"id": names}
             kept.append(pd.DataFrame({"row": rows, **named, "score": scores}))
@@ -440,6 +487,8 @@ class Model:
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
             "about": self.about,
         }
+        if self.profile is not None:  # which earlier versions need not know
+            described["profile"] = self.profile.model_dump()
         parts = own.to_arrays()
         if self.trees is not None:
             described["trees"] = self.trees.described
@@ -546,6 +595,9 @@ class Model:
         )
         if not is_whole:
             raise ValueError("the parts do not fit together")
+        profile = checked(described["profile"], Profile) if "profile" in described else None
+        if profile is not None:
+            profile.check(encoding)
         return cls(
             solver=_checked(str, described["solver"]),
             params=_checked(dict, described["params"]),
@@ -558,6 +610,7 @@ class Model:
             random_features=own.random_features,
             members=members,
             calibration=None if curves is None else Calibration.from_arrays(curves),
+            profile=profile,
         )
 
 

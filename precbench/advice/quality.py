@@ -22,7 +22,7 @@ from precbench.statistics import (
     resampled_interval,
     resampled_test,
 )
-from precbench.strict_json import Count, Fields, Number
+from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "held_out",
     "held_out_quality",
     "held_out_splits",
+    "quality_of",
 ]
 
 RECOMMENDED = "hist-gradient-boosting"  # the answer of docs/which-method.md
@@ -75,6 +76,26 @@ class Quality(_Measured):
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured."""
         return self.model_dump(exclude_unset=True)
+
+
+def quality_of(model: Model, name: str) -> Quality | None:
+    """Return what a model says about its quality, None if it was not measured.
+
+    Parameters
+    ----------
+    model : Model
+    name : str
+        Its name in the error.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    try:
+        return checked(model.about, Quality) if "precision_at_k" in model.about else None
+    except ValueError as error:
+        raise InputError(f"{name}: what the model says about itself is damaged: {error}") from error
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:

@@ -10,7 +10,7 @@ from precbench.interrupts import ignore
 _EPILOG = """\
 Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
 usage, config or input; 3 data not available; 4 a verdict is worse than in the reference, or there
-is none to compare; 130 interrupted.
+is none to compare; 5 the rows have drifted (score --strict); 130 interrupted.
 """
 
 
@@ -39,6 +39,10 @@ class _Precbench(MainGroup):
         "profile": ("profile:profile", "Describe a table of yours, before anything is trained."),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
         "score": ("score:score", "Rank the rows of a file with a model and list the top."),
+        "evaluate": (
+            "evaluate:evaluate",
+            "Count the hits of a model on new labelled rows, beside what it promised.",
+        ),
         "show": ("show:show", "Describe a saved model, or a trial behind a number."),
     }
 

@@ -138,7 +138,7 @@ def compare(options: CompareOptions) -> int:
     if options.save:
         dataset, encoding = read_own_file(file, **options.reading)
         recipe = as_compared(contest, found, choice, measured)
-        recipe.fit(dataset.X, dataset.y, encoding=encoding).save(options.save)
+        recipe.fit(dataset, encoding).save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")

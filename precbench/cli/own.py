@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from precbench.advice.model import Model
+    from precbench.data.own.encoding import Encoding
     from precbench.report.length import Worth
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -231,6 +233,16 @@ def numbers_in(file: Path, option: str, column: str, form: str | None) -> "NDArr
             f"found {numbers[row]:g}"
         )
     return numbers
+
+
+def load_model(path: Path) -> "tuple[Model, Encoding]":
+    """Load a model of a file, and how its rows become features."""
+    from precbench.advice.model import Model  # which takes long to import
+
+    model = Model.load(path)
+    if model.encoding is None:
+        raise InputError(f"{path} was fitted to arrays, not to a file: score rows from Python")
+    return model, model.encoding
 
 
 def check_target(save: Path, file: Path) -> None:

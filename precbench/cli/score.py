@@ -10,11 +10,15 @@ import pandas as pd
 import typer
 
 from precbench.cli.options import Json
-from precbench.cli.own import Form, plain_warnings
-from precbench.data.own.read import read_new_blocks
+from precbench.cli.own import Form, load_model, plain_warnings
+from precbench.data.own.encoding import Encoding
+from precbench.data.own.read import is_table, read_new_blocks
 from precbench.errors import InputError
 from precbench.files import replacing
 from precbench.text import without_formula
+
+DRIFTED = 5  # exit code
+_PARQUET = ".parquet"
 
 
 def score(
@@ -35,9 +39,28 @@ def score(
     probability: Annotated[
         bool, typer.Option("--probability", help="Add the column probability, of a hit.")
     ] = False,
+    drift: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file to write: how far the rows are from those that the model was fitted to."
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="End with exit code 5 if there is drift; the list is written, too."
+        ),
+    ] = False,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            help="The last list, .csv or .parquet: how many of its rows, by id with --id, are "
+            "listed again."
+        ),
+    ] = None,
     form: Form = None,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Rank the rows of a file and list the top, highest score first.
 
     The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
@@ -51,57 +74,112 @@ def score(
     larger than memory. Values that are filled in, and categories that the fitted rows did not
     have, are counted on stderr.
 
+    Drift is a population stability index (PSI) above 0.25, and above what chance explains, of a
+    column or of the scores, or rows outside the range of a column. With --drift or --last, --json
+    prints an object with list, hits, drift and last, else the list.
+
+    Exit code 5: with --strict, there is drift.
+
     \b
     Examples:
       precbench score top.npz new.csv --top 100 --id customer > top.csv
       precbench score top.npz new.parquet --out scores.parquet
+      precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
+          --last top.csv --drift drift.json --strict
     """
+    others = {"the model": model, "the file of the rows": file}
     if out is not None:
-        _check_out(out, {"the model": model, "the file of the rows": file}, as_json)
-    from precbench.advice.model import Model  # which takes long to import
+        if as_json:
+            raise InputError("--json prints the rows and --out writes them: give one of the two")
+        _check_target("--out", out, (".csv", ".parquet"), others)
+    if drift is not None:
+        others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
+        _check_target("--drift", drift, (".json",), others)
+    elif strict:
+        raise InputError("--strict judges the drift: give --drift FILE, too")
+    listed_before = None if last is None else _names_in(last, "row" if row_id is None else "id")
+    from precbench.advice.drift import describe_drift
 
-    loaded = Model.load(model)
-    if loaded.encoding is None:
-        raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
+    loaded, encoding = load_model(model)
+    watched = None if drift is None else loaded.drift()
     with plain_warnings():
-        blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id)
+        gaps = None if watched is None else watched.gaps
+        blocks = read_new_blocks(file, encoding, cast("Any", form), row_id, gaps)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
-        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1)
+        watch = None if watched is None else watched.add
+        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
+    told: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
+    sentences = []
+    if loaded.calibration is not None and len(scores):
+        told["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
+        sentences.append(
+            "about {mean:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in 95 % "
+            "of such lists".format(**hits)
+        )
+    if watched is not None and drift is not None:
+        told["drift"] = found = watched.found()
+        sentences.append(describe_drift(found))
+        with replacing(drift) as unfinished:
+            unfinished.write_text(json.dumps(found, indent=1))
+    if last is not None and listed_before is not None:
+        told["last"] = again = _listed_again(ranking, listed_before, is_csv=last.suffix != _PARQUET)
+        sentences.append(
+            "{again:,} of {listed:,} listed were among the {before:,} of the last list (Jaccard "
+            "{jaccard:.2f})".format(**again)
+        )
     if as_json:
-        print(json.dumps(ranking.to_dict("records")))
+        rows = ranking.to_dict("records")
+        print(json.dumps(rows if drift is None and last is None else {"list": rows, **told}))
     elif out is None:
         _without_formulas(ranking).to_csv(sys.stdout, index=False)
     else:
         _write(ranking, out)
-    if loaded.calibration is not None and len(scores):
-        hits, low, high = loaded.calibration.expected(scores, n_rows)
-        print(
-            f"about {hits:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in 95 % "
-            "of such lists",
-            file=sys.stderr,
-        )
     place = "" if out is None else f": {out}"
-    print(f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}", file=sys.stderr)
+    print(
+        *sentences,
+        f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}",
+        sep="\n",
+        file=sys.stderr,
+    )
+    return DRIFTED if strict and told["drift"]["drift"] else 0
 
 
-def _check_out(out: Path, others: dict[str, Path], as_json: bool) -> None:
-    if as_json:
-        raise InputError("--json prints the rows and --out writes them: give one of the two")
-    if out.suffix not in (".csv", ".parquet"):
-        raise InputError(f"--out {out}: the name should end with .csv or .parquet")
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: there is no folder {out.parent}")
-    if out.exists() and not out.is_file():
-        raise InputError(f"--out {out} is not a regular file: name another")
-    if out.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise InputError(f"--out {out}: Parquet files need pyarrow; install precbench[parquet]")
-    for what, path in others.items():
-        if out.exists() and path.exists() and out.samefile(path):
-            raise InputError(f"--out {out} is {what}: give the ranking another name")
+def _check_target(
+    option: str, path: Path, suffixes: tuple[str, ...], others: dict[str, Path]
+) -> None:
+    if path.suffix not in suffixes:
+        raise InputError(f"{option} {path}: the name should end with {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option} {path} is not a regular file: name another")
+    if path.suffix == _PARQUET and find_spec("pyarrow") is None:
+        raise InputError(f"{option} {path}: Parquet files need pyarrow; install precbench[parquet]")
+    for what, other in others.items():
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InputError(f"{option} {path} is {what}: give another name")
+
+
+def _names_in(last: Path, column: str) -> set[str]:
+    """Return the ids or row numbers of a former list, as text."""
+    if not is_table(last):
+        raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
+    nothing = Encoding("csv", 0, dense=True)
+    return {
+        name for _, names in read_new_blocks(last, nothing, row_id=column) for name in names or ()
+    }
+
+
+def _listed_again(ranking: pd.DataFrame, before: set[str], *, is_csv: bool) -> dict[str, Any]:
+    shown = _without_formulas(ranking) if is_csv else ranking
+    now = set(shown["id" if "id" in shown else "row"].astype(str))
+    again = len(now & before)
+    jaccard = again / len(now | before)
+    return {"listed": len(now), "before": len(before), "again": again, "jaccard": jaccard}
 
 
 def _write(ranking: pd.DataFrame, out: Path) -> None:

@@ -74,13 +74,12 @@ def show(
 
 def _show_model(path: str, as_json: bool) -> None:
     from precbench.advice.model import Model
-    from precbench.advice.quality import Quality, describe_quality
+    from precbench.advice.quality import describe_quality, quality_of
 
     model = Model.load(path)
+    quality = quality_of(model, path)
     try:
         making = checked(model.about, _Making)
-        is_measured = "precision_at_k" in model.about
-        quality = checked(model.about, Quality) if is_measured else None
     except ValueError as error:
         raise InputError(f"{path}: what the model says about itself is damaged: {error}") from error
     if as_json:

@@ -105,7 +105,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     new_lists = np.nan
     for name in choice.methods:
         recipe = as_compared(contest, run, replace(choice, recommended=name))
-        model = recipe.fit(dataset.X, dataset.y, encoding=encoding)
+        model = recipe.fit(dataset, encoding)
         scores = model.decision_function(read_new_rows(later, encoding))
         tops[name] = _top(scores, k)
         if name == choice.recommended:

@@ -27,7 +27,7 @@ from world import FIT, Change, End, give, make_world, place_of, within
 from precbench.text import visible
 
 SECONDS = 60
-DOCUMENTED = {0, 1, 2, 3, 4}
+DOCUMENTED = {0, 1, 2, 3, 4, 5}
 
 CONFIG = """
 name: mine
@@ -67,8 +67,16 @@ OWN = [
     ["fit", "{}", *FIT, "--splits", "1", "--solver", "perceptron-avg", "--save", "new.npz"],
     ["score", "model.npz", "{}", "--id", "colour"],
     ["score", "model.npz", "{}", "--out", "top.csv"],
+    ["score", "model.npz", "rows.csv", "--last", "{}", "--id", "colour"],
+    ["score", "model.npz", "{}", "--drift", "drift.json", "--strict"],
+    ["evaluate", "model.npz", "{}", *FIT[:2]],
     ["validate", "mine.yaml"],
     [*RUN, "--dry-run"],
+]
+MODELS = [
+    ["show", "{}"],
+    ["score", "{}", "rows.csv", "--drift", "drift.json"],
+    ["evaluate", "{}", "rows.csv", *FIT[:2], "--against", "model.npz"],
 ]
 COMPARE = ["compare", "{}", *FIT, "--splits", "2", "--jobs", "1", "--solver", "sgd-avg"]
 OFTEN = [
@@ -88,9 +96,9 @@ OFTEN = [
     Kind("rows.csv", changed_csv, [*OWN, *OWN, COMPARE]),
     Kind("rows.parquet", changed_table, OWN[:3]),
     Kind("rows.npz", changed_npz, [["fit", "{}", "--k", "3", "--splits", "1", "--save", "a.npz"]]),
-    Kind("model.npz", changed_npz, [["show", "{}"], ["score", "{}", "rows.csv"]]),
-    Kind("trees.npz", changed_npz, [["show", "{}"], ["score", "{}", "rows.csv"]]),
-    Kind("forest.npz", changed_npz, [["show", "{}"], ["score", "{}", "rows.csv"]]),
+    Kind("model.npz", changed_npz, MODELS),
+    Kind("trees.npz", changed_npz, MODELS),
+    Kind("forest.npz", changed_npz, MODELS),
     Kind("mine.yaml", changed_yaml, [["validate", "{}"], [*RUN, "--dry-run"], RESULTS[6], RUN]),
     Kind("training_data.zip", changed_zip, [["data", "add", "kdd08", "{}"]]),
     Kind("training_data.zip", changed_zip, [["data", "fetch", "kdd08", "--mirror", "mirror"]]),

@@ -353,6 +353,7 @@ def read_new_blocks(
     encoding: Encoding,
     format: Format | None = None,  # noqa: A002
     row_id: str | None = None,
+    gaps: Gaps | None = None,
 ) -> Iterator[tuple[Matrix, list[str] | None]]:
     """Read rows to be scored, encoded as the training rows were; those of a table block by block.
 
@@ -365,6 +366,8 @@ def read_new_blocks(
         By default known from the suffix.
     row_id : str, optional
         Column of a table with the names of the rows.
+    gaps : Gaps, optional
+        Counts what the rows of a table lack.
 
     Yields
     ------
@@ -400,11 +403,33 @@ def read_new_blocks(
     fitting = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
     text = [column.name for column in encoding.columns if column.categories is not None]
-    gaps = Gaps()
+    gaps = Gaps() if gaps is None else gaps
     for table, names in _tables(path, kind, text, rows_at_once, row_id):
         yield encoding.encode(table, str(path), gaps), names
     for sentence in gaps.sentences():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
+
+
+def read_labels(
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    positive: str | float | None = None,
+    format: Format | None = None,  # noqa: A002
+) -> NDArray[np.float64]:
+    """Read -1 and +1 for each row, with the parameters of `read_own_file`."""
+    path = Path(path)
+    kind = _format(path, format)
+    if kind not in _TABLES:
+        if label is not None:
+            raise InputError(f"{path}: label has no meaning for {kind}, which has no columns")
+        X, arrays = _matrix(path, kind, "float64")
+        return signs(path, _vector(path, arrays, X.shape[0], "y").tolist(), positive)
+    labels: list[object] = []
+    for table, _ in _tables(path, kind, (), _MOST_ROWS):
+        if label is None:
+            raise InputError(f"{path}: name the label column, one of {listed(table.columns)}")
+        labels += column_of(table, label, str(path)).tolist()
+    return signs(path, labels, positive)
 
 
 # --- files ---

@@ -1,0 +1,249 @@
+"""Whether new rows still look like those that a model was fitted to, counted block by block."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, model_validator
+from scipy.special import chdtri
+
+from precbench.data.dataset import Imputed
+from precbench.data.own.encoding import Column, Encoding, Gaps
+from precbench.data.own.problems import listed
+from precbench.strict_json import Count, Fields, Number
+from precbench.text import count
+from precbench.topk import ceil_share
+
+__all__ = ["Drift", "Profile", "describe_drift", "psi"]
+
+_BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
+_SOME, _DRIFT = 0.1, 0.25
+_CHANCE = 0.001  # that any column or the scores exceed what chance explains
+_OUTSIDE = 0.01  # of the rows
+_MOST_DAYS = 1e8
+_NEW, _GAPS = "new categories", "gaps"
+
+
+def psi(before: ArrayLike, now: ArrayLike) -> float:
+    """Return the population stability index of counts in the same bins.
+
+    Parameters
+    ----------
+    before, now : array-like of shape (n_bins,)
+        Of two samples. Within the logarithm (1 / n + 1 / m) / 2 is added to the shares of both, n
+        and m being their numbers of rows: half a row of each, or an empty bin would weigh
+        infinitely much.
+
+    Returns
+    -------
+    float
+        Of two samples of one distribution about a chi-square variable with n_bins - 1 degrees of
+        freedom, times 1 / n + 1 / m.
+    """
+    old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    half = (1 / old.sum() + 1 / new.sum()) / 2
+    old, new = old / old.sum(), new / new.sum()
+    return float(((new - old) * np.log((new + half) / (old + half))).sum())
+
+
+class _Bins(Fields):
+    """Training rows of a column, or their scores.
+
+    Of numbers, `edges` are the minimum, some deciles and the maximum, and the first and the last of
+    `counts` are those below and above; of categories there is a count of each. Of `gaps` none.
+    """
+
+    counts: list[Annotated[Number, Field(ge=0, le=2**53)]]
+    edges: list[Number] | None = None
+    gaps: Count = 0
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        edges = self.counts[1:] if self.edges is None else self.edges
+        rises = self.edges is None or bool((np.diff(self.edges) >= 0).all())
+        if len(edges) != len(self.counts) - 1 or not rises or sum(self.counts) < 1:
+            raise ValueError("the bins are not as they were written")
+        return self
+
+    @classmethod
+    def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
+        """Count the rows of a column, or of scores, some of which are filled in."""
+        edges, n_gaps, n_bins = None, np.size(missing), values.shape[1]
+        if column.categories is None:
+            ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
+            deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
+            edges = [float(ordered[0]), float(ordered[-1])]
+            if edges[0] < edges[1]:
+                # The highest value, which may be a frequent one, is in no bin with a lower one.
+                below = ordered[np.searchsorted(ordered, edges[1]) - 1]
+                edges[1:1] = np.unique(np.minimum(deciles, below)).tolist()
+            n_bins = len(edges) + 1
+        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
+        counts = bins.without_fills(bins.counted(values), column, n_gaps)
+        return bins.model_copy(update={"counts": counts.tolist()})
+
+    def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Count rows by the features of the column."""
+        if self.edges is None:
+            return values.sum(axis=0)
+        cuts = np.array(self.edges)
+        cuts[0] = np.nextafter(cuts[0], -np.inf)
+        found = np.searchsorted(cuts, values[:, 0])
+        return np.bincount(found, minlength=len(cuts) + 1).astype(np.float64)
+
+    def without_fills(
+        self, counts: NDArray[np.float64], column: Column, n_gaps: int
+    ) -> NDArray[np.float64]:
+        """Return counts without the values that were filled in."""
+        if not n_gaps:
+            return counts
+        texts = column.categories
+        fill = [column.fill] if texts is None else [text == column.fill for text in texts]
+        return counts - n_gaps * self.counted(np.array([fill], dtype=np.float64))
+
+
+class Profile(Fields):
+    """What training looked like.
+
+    Attributes
+    ----------
+    rows : int
+    columns : list
+        Of each column of the encoding, or each unnamed feature; none of sparse rows.
+    scores : bins
+        With means over lists as counts.
+    """
+
+    rows: Count
+    columns: list[_Bins]
+    scores: _Bins
+
+    @classmethod
+    def learn(
+        cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
+    ) -> Self:
+        """Count encoded training rows, and lists of scores."""
+        gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
+        columns = [
+            _Bins.learn(X[:, start:stop], column, gaps.get(start, ()))
+            for column, start, stop in _spans(encoding)
+        ]
+        scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
+        means = [n / len(lists) for n in scores.counts]
+        scores = scores.model_copy(update={"counts": means})
+        return cls(rows=X.shape[0], columns=columns, scores=scores)
+
+    def check(self, encoding: Encoding | None) -> None:
+        """Raise a `ValueError` if this is not of rows with an encoding."""
+        columns = [] if encoding is None else [column for column, *_ in _spans(encoding)]
+        is_whole = encoding is not None and len(columns) == len(self.columns)
+        for column, bins in zip(columns, self.columns, strict=is_whole):
+            texts, edges = column.categories, bins.edges or []
+            is_whole &= (bins.edges is None) == (texts is not None)
+            is_whole &= texts is None or len(bins.counts) == len(texts)
+            is_whole &= texts is None or column.fill in (None, *texts)
+            is_whole &= not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS
+        if not is_whole or self.scores.edges is None:
+            raise ValueError("the profile does not fit the columns")
+
+
+def _spans(encoding: Encoding) -> Iterator[tuple[Column, int, int]]:
+    """Yield the columns of dense rows with their first feature, and the one after their last."""
+    unnamed = (Column(f"feature {j}") for j in range(1, encoding.n_features + 1))
+    stop = 0
+    for column in encoding.columns or (unnamed if encoding.dense else ()):
+        start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
+        yield column, start, stop
+
+
+class Drift:
+    """Counts of new rows in the bins of a profile, whose `gaps` are filled by `Encoding.encode`."""
+
+    def __init__(self, profile: Profile, encoding: Encoding) -> None:
+        self.gaps, self._rows, self._profile = Gaps(), 0, profile
+        self._spans = [*_spans(encoding)]
+        self._counts = [np.zeros(len(of.counts)) for of in (*profile.columns, profile.scores)]
+
+    def add(self, X: Any, scores: NDArray[np.float64]) -> None:
+        """Count encoded rows and their scores."""
+        self._rows += len(scores)
+        for i, (_, start, stop) in enumerate(self._spans):
+            self._counts[i] += self._profile.columns[i].counted(X[:, start:stop])
+        self._counts[-1] += self._profile.scores.counted(scores[:, np.newaxis])
+
+    def found(self) -> dict[str, Any]:
+        """Return what was found, as values of JSON."""
+        named = [*(column for column, *_ in self._spans), Column("scores")]
+        bins = [*self._profile.columns, self._profile.scores]
+        gaps = [*(self.gaps.filled[column.name] for column, *_ in self._spans), 0]
+        *columns, scores = map(self._compared, named, bins, self._counts, gaps)
+        is_found = any(of["drift"] for of in (*columns, scores))
+        rows = {"rows": self._rows, "training_rows": self._profile.rows}
+        return {**rows, "drift": is_found, "columns": columns, "scores": scores}
+
+    def _compared(
+        self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int
+    ) -> dict[str, Any]:
+        before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
+        alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
+        if bins.edges is None:
+            order = np.argsort(-before, kind="stable")
+            n_kept = min(_MOST_KEPT, int(np.count_nonzero(before > 1)))
+            kept, others = order[:n_kept], order[n_kept:]
+            # A category of one row would have been a new one, had this row not been there.
+            once = np.count_nonzero(before == 1)
+            before = np.array([*before[kept], before[others].sum() - once, once])
+            unseen = self.gaps.uncategorised[column.name]
+            now = np.array([*now[kept], now[others].sum(), unseen])
+            names = [*np.array(column.categories)[kept].tolist(), "other categories", _NEW]
+            more = {"new_categories": sorted(self.gaps.unseen[column.name])}
+        else:
+            low, *upper = (_shown(edge, column) for edge in bins.edges)
+            n, m, left = now.sum(), before.sum(), float(max(now[0], now[-1]))
+            # So probable is it, of one distribution, that all of the highest rows are new ones.
+            has_left = bool(left > _OUTSIDE * n and (n / (n + m)) ** left < alpha / 2)
+            more = {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows}
+            names = [f"to {listed([edge])}" for edge in upper]
+            inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
+            before, now = (np.add.reduceat(of, inner) for of in (before, now))
+        names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
+        n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
+        chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
+        index = psi(before, now)
+        shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
+        return {
+            "name": column.name,
+            "psi": index,
+            "by_chance": float(chance),
+            "some": bool(index > max(_SOME, chance)),
+            "drift": bool(index > max(_DRIFT, chance)) or has_left,
+            **more,
+            "bins": [{"values": name, "training": a, "new": b} for name, a, b in shares],
+        }
+
+
+def _shown(value: float, column: Column) -> float | str:
+    if column.origin is None:
+        return float(f"{value:.6g}")
+    return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
+
+
+def describe_drift(found: dict[str, Any]) -> str:
+    """Return a sentence on the result of `Drift.found`."""
+    all_of = [*found["columns"], found["scores"]]
+    some = [f"{of['name']} (PSI {of['psi']:.2f})" for of in all_of if of["some"] > of["drift"]]
+    told = [_told(of) for of in all_of if of["drift"]]
+    n_columns = count(len(found["columns"]), "column")
+    text = f"drift: {listed(told)}" if told else f"no drift in {n_columns} and the scores"
+    return f"{text}; some in {listed(some)}" if some else text
+
+
+def _told(of: dict[str, Any]) -> str:
+    parts = [f"PSI {of['psi']:.2f}"]
+    if of.get("outside", 0) > _OUTSIDE:
+        parts.append(f"{of['outside']:.1%} outside {listed([of['low']])} to {listed([of['high']])}")
+    for last in of["bins"][-2:]:
+        if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:
+            parts.append(f"{last['new']:.1%} {last['values']}")
+    return f"{of['name']} ({', '.join(parts)})"

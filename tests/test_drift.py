@@ -1,0 +1,433 @@
+"""Drift: whether new rows still look like the training rows, and which are listed again."""
+
+import json
+from itertools import pairwise
+from math import log
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from precbench.advice.drift import Drift, Profile, _Bins, describe_drift, psi
+from precbench.advice.model import Model
+from precbench.data.own.encoding import Column, Encoding
+from precbench.data.own.read import read_own_file
+from precbench.errors import InputError
+from precbench.topk import HeldOut
+from tests.helpers import invoke, succeed
+from tests.sentences import names, raises, refused, tells
+
+FIT = ["--label", "y", "--id", "id", "--categorical", "one-hot", "--missing", "median"]
+FIT += ["--splits", "2"]
+READING = {"label": "y", "id": ["id"], "categorical": "one-hot", "missing": "median"}
+
+
+def drawn(n, seed):
+    """Numbers with and without ties, dates, common and rare categories, gaps."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"id": np.arange(n), "amount": rng.lognormal(3, 1, n).round(2)})
+    table["visits"] = rng.poisson(1, n)
+    table["refund"] = -np.where(rng.random(n) < 0.9, 0, rng.exponential(1, n))
+    days = pd.to_timedelta(rng.integers(0, 2000, n), unit="D")
+    table["since"] = (pd.Timestamp("2019-01-01") + days).astype(str)
+    chances = 1 / np.arange(1, 91)
+    cities = rng.choice(90, n, p=chances / chances.sum())
+    table["city"] = [f"city {i}" for i in cities]
+    table["rare"] = rng.choice(["a", "b", "c"], n, p=[0.95, 0.0495, 0.0005])
+    table["gappy"] = np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n))
+    chance = np.log(table["amount"]) - 3 + table["visits"] + rng.logistic(0, 1, n)
+    table["y"] = (chance > 2.5).astype(int)
+    return table
+
+
+def changed(table):
+    """One column in other units, one ten years on, a new category, more gaps."""
+    dates = pd.to_datetime(table["since"]) + pd.DateOffset(years=10)
+    return table.assign(
+        amount=table["amount"] * 100,
+        since=dates.dt.date.astype(str),
+        city=table["city"].where(table.index % 4 > 0, "elsewhere"),
+        gappy=table["gappy"].where(table.index % 2 > 0),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with training rows, new ones, and a model of trees."""
+    place = tmp_path_factory.mktemp("drift")
+    drawn(3000, 0).to_csv(place / "old.csv", index=False)
+    new = drawn(1000, 1).drop(columns="y")
+    new.to_csv(place / "new.csv", index=False)
+    changed(new).to_csv(place / "other.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+        succeed("fit", "old.csv", *FIT, "--save", "trees.npz")
+    return place
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learnt(folder):
+    dataset, encoding = read_own_file(folder / "old.csv", **READING)
+    lists = [np.random.default_rng(0).standard_normal(900)]
+    return Profile.learn(dataset.X, encoding, dataset.imputed, lists), encoding
+
+
+def found_in(table, learnt, rows_at_once=None):
+    """Compare a table block by block; its scores are normal."""
+    profile, encoding = learnt
+    drift = Drift(profile, encoding)
+    seed = int(table["amount"].sum())
+    scores = np.random.default_rng(seed).standard_normal(len(table))
+    length = rows_at_once or len(table)
+    for start in range(0, len(table), length):
+        block = table[start : start + length]
+        drift.add(encoding.encode(block, gaps=drift.gaps), scores[start : start + length])
+    return drift.found()
+
+
+def drifted(found):
+    return {of["name"] for of in [*found["columns"], found["scores"]] if of["drift"]}
+
+
+# --- the index ---
+
+
+def test_psi_by_hand():
+    """0.5 and 0.5 of 10 rows, 0.9 and 0.1 of 20; half a row of each is 0.075."""
+    expected = 0.4 * log(0.975 / 0.575) - 0.4 * log(0.175 / 0.575)
+    assert psi([5, 5], [18, 2]) == pytest.approx(expected)
+    assert psi([3, 1], [300, 100]) == 0
+    assert psi([1e9, 1e9], [1.8e9, 2e8]) == pytest.approx(0.4 * log(0.9 / 0.1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_psi_is_that_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    before, now = rng.integers(0, 5, (2, 12)) + np.eye(2, 12, dtype=int)
+    n, m, expected = sum(before), sum(now), 0.0
+    for a, b in zip(before, now, strict=True):
+        ratio = (b / m + 0.5 / n + 0.5 / m) / (a / n + 0.5 / n + 0.5 / m)
+        expected += (b / m - a / n) * log(ratio)
+    assert psi(before, now) == pytest.approx(expected)
+    assert psi(now, before) == pytest.approx(expected)
+
+
+def test_psi_of_one_distribution_is_a_chi_square_variable():
+    rng = np.random.default_rng(0)
+    n, m = 500, 2000
+    pairs = [(rng.multinomial(n, [0.1] * 10), rng.multinomial(m, [0.1] * 10)) for _ in range(2000)]
+    values = np.array([psi(*pair) for pair in pairs]) / (1 / n + 1 / m)
+    assert values.mean() == pytest.approx(9, rel=0.05)
+    assert values.var() == pytest.approx(18, rel=0.15)
+
+
+# --- bins ---
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        (np.arange(1, 101), [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]),
+        ([0] * 95 + [1] * 5, [0, 0, 1]),
+        ([-1] * 5 + [0] * 95, [-1, -1, 0]),
+        ([7.5] * 9, [7.5, 7.5]),
+        ([0.0, 0.5], [0, 0, 0.5]),
+    ],
+)
+def test_bins_by_hand(values, edges):
+    values = np.array(values, dtype=float)
+    bins = _Bins.learn(values[:, None], Column("x"))
+    assert bins.edges == edges
+    borders = pairwise(edges)
+    inner = [
+        np.count_nonzero((values > a if i else values >= a) & (values <= b))
+        for i, (a, b) in enumerate(borders)
+    ]
+    assert bins.counts == [0, *inner, 0]
+    new = np.array([[edges[0] - 1e-9], [edges[0]], [edges[-1]], [edges[-1] + 1e-9]])
+    counts = bins.counted(new)
+    assert (counts[0], counts[-1], counts.sum()) == (1, 1, 4)
+
+
+def test_the_profile_counts_what_the_table_holds(folder, learnt):
+    table, profile = pd.read_csv(folder / "old.csv"), learnt[0]
+    columns = dict(zip([c.name for c in learnt[1].columns], profile.columns, strict=True))
+    assert profile.rows == 3000
+    cities = table["city"].value_counts().sort_index()
+    assert columns["city"].counts == cities.tolist()
+    gaps = int(table["gappy"].isna().sum())
+    assert columns["gappy"].gaps == gaps > 200
+    assert sum(columns["gappy"].counts) == 3000 - gaps
+    amounts = columns["amount"]
+    assert (amounts.edges[0], amounts.edges[-1]) == (table["amount"].min(), table["amount"].max())
+    assert max(amounts.counts) < 320
+
+
+def test_filled_values_are_in_no_bin():
+    table = pd.DataFrame({"x": [1.0, 2, 2, 3, None], "c": ["a", "b", "b", None, "a"]})
+    encoding = Encoding.learn(table, ["x", "c"], "one-hot", "most-frequent")
+    imputed = encoding.imputed(table, "most-frequent")
+    profile = Profile.learn(encoding.encode(table), encoding, imputed, [np.arange(5.0)])
+    x, c = profile.columns
+    assert (x.edges, x.counts, x.gaps) == ([1, 1, 2, 3], [0, 1, 2, 1, 0], 1)
+    assert (c.counts, c.gaps) == ([2, 2], 1)
+    drift = Drift(profile, encoding)
+    drift.add(encoding.encode(table, gaps=drift.gaps), np.arange(5.0))
+    assert [of["psi"] for of in drift.found()["columns"]] == pytest.approx([0, 0])
+
+
+# --- what is found ---
+
+
+@pytest.mark.parametrize(("n", "times"), [(50, 300), (1000, 100), (100_000, 4)])
+def test_rows_of_the_same_kind_are_hardly_ever_drifted(learnt, n, times):
+    """A list in 500 by the limits; more than that in `times` lists is no chance."""
+    n_false = sum(found_in(drawn(n, 1000 + seed), learnt)["drift"] for seed in range(times))
+    assert n_false <= binom.ppf(0.999, times, 1 / 500)
+
+
+def test_small_lists_exceed_a_quarter_by_chance(learnt):
+    """So that the limit of chance is needed."""
+    indices = [found_in(drawn(50, seed), learnt)["scores"]["psi"] for seed in range(1000, 1100)]
+    assert np.mean(np.array(indices) > 0.25) > 0.1
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_what_was_changed_is_found(learnt, n):
+    found = found_in(changed(drawn(n, 1)), learnt)
+    assert found["drift"]
+    assert drifted(found) == {"amount", "since", "city", "gappy"}
+    columns = {of["name"]: of for of in found["columns"]}
+    assert columns["since"]["outside"] > 0.99
+    assert columns["city"]["new_categories"] == ["elsewhere"]
+    assert columns["city"]["bins"][-2] == {
+        "values": "new categories",
+        "training": pytest.approx(0, abs=0.01),
+        "new": 0.25,
+    }
+
+
+def test_each_change_alone_is_found(learnt):
+    table = drawn(1000, 1)
+    for name in ("amount", "since", "city", "gappy"):
+        alone = table.assign(**{name: changed(table)[name]})
+        assert drifted(found_in(alone, learnt)) == {name}
+
+
+def test_a_range_that_is_left_by_few_is_found(learnt):
+    """Where the shares hardly change: 2 % of the rows have ten times the highest amount."""
+    table = drawn(1000, 1)
+    table.loc[:19, "amount"] = 10 * learnt[0].columns[0].edges[-1]
+    found = found_in(table, learnt)
+    assert drifted(found) == {"amount"}
+    assert found["columns"][0]["psi"] < 0.1
+    outside = drawn(1000, 1)["amount"][20:] > learnt[0].columns[0].edges[-1]
+    assert found["columns"][0]["outside"] == pytest.approx(0.02 + outside.mean(), abs=1e-4)
+    table.loc[:19, "amount"] = table["amount"].median()
+    table.loc[:4, "amount"] = 10 * learnt[0].columns[0].edges[-1]
+    assert not found_in(table, learnt)["drift"]
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 7, 400])
+def test_blocks_are_compared_as_the_whole(learnt, rows_at_once):
+    table = changed(drawn(401, 1))
+    assert found_in(table, learnt, rows_at_once) == found_in(table, learnt)
+
+
+def test_a_column_named_as_the_scores():
+    table = pd.DataFrame({"scores": [1.0, 2, 3, None] * 50})
+    encoding = Encoding.learn(table, ["scores"], "error", "median")
+    imputed = encoding.imputed(table, "median")
+    scores = np.arange(200.0)
+    profile = Profile.learn(encoding.encode(table), encoding, imputed, [scores])
+    drift = Drift(profile, encoding)
+    drift.add(encoding.encode(table, gaps=drift.gaps), scores)
+    assert drift.found()["scores"]["bins"][-1]["new"] == 0
+    assert describe_drift(drift.found()) == "no drift in 1 column and the scores"
+
+
+# --- models ---
+
+
+def noise(n, seed, d=5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.where(X[:, 0] + 2 * rng.standard_normal(n) > 1, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("solver", ["extra-trees", "perceptron-avg", "logistic-regression"])
+def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
+    """Neither of trees, which know their training rows, nor of weights that grow with the rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+    X, y = noise(1500, 0)
+    np.savez("old.npz", X=X, y=y)
+    np.savez("new.npz", X=noise(2000, 1)[0])
+    succeed("fit", "old.npz", "--solver", solver, "--save", "m.npz")
+    result = succeed("score", "m.npz", "new.npz", "--top", "9", "--drift", "drift.json")
+    found = json.loads((tmp_path / "drift.json").read_text())
+    assert found["scores"]["psi"] < 0.1
+    assert len(found["columns"]) == 5
+    assert "no drift in 5 columns and the scores" in result.stderr
+    model = Model.load("m.npz")
+    if solver == "extra-trees":
+        known = [HeldOut(y, model.decision_function(X))]
+        drift = model.profiled(X, known).drift()
+        drift.add(X, model.decision_function(noise(2000, 1)[0]))
+        assert drift.found()["scores"]["psi"] > 0.25
+
+
+def test_sparse_rows_have_their_scores_compared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+    X, y = noise(300, 0)
+    lines = [f"{label:g} 1:{row[0]} 9000:{row[1]}\n" for label, row in zip(y, X, strict=True)]
+    (tmp_path / "rows.svm").write_text("".join(lines))
+    succeed("fit", "rows.svm", "--save", "m.npz")
+    result = succeed("score", "m.npz", "rows.svm", "--top", "9", "--drift", "drift.json")
+    assert "no drift in 0 columns and the scores" in result.stderr
+
+
+def test_a_saved_model_keeps_its_profile(here, tmp_path):
+    model = Model.load("trees.npz")
+    model.save(tmp_path / "again.npz")
+    again = Model.load(tmp_path / "again.npz")
+    assert again.profile == model.profile
+    assert again.profile.rows == 3000
+    assert sum(again.profile.scores.counts) == pytest.approx(900)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda of: of.update(columns=of["columns"][1:]),
+        lambda of: of.update(columns=[*of["columns"], of["columns"][0]]),
+        lambda of: of.update(columns=of["columns"][::-1]),
+        lambda of: of.pop("scores"),
+        lambda of: of["scores"].update(edges=None),
+        lambda of: of["columns"][0].update(edges=None),
+        lambda of: of["columns"][0]["edges"].reverse(),
+        lambda of: of["columns"][0]["counts"].pop(),
+        lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
+        lambda of: of["columns"][0]["counts"].__setitem__(1, float("inf")),
+        lambda of: of["columns"][0].update(counts=[0.0] * 12),
+        lambda of: of["columns"][3]["edges"].__setitem__(-1, 1e300),
+        lambda of: of["columns"][4]["counts"].pop(),
+        lambda of: of.update(rows="many"),
+    ],
+)
+def test_damaged_profiles_are_refused(here, tmp_path, change):
+    with np.load("trees.npz") as saved:
+        arrays = dict(saved)
+    described = json.loads(str(arrays["description"]))
+    change(described["profile"])
+    arrays["description"] = np.array(json.dumps(described))
+    np.savez(tmp_path / "m.npz", **arrays)
+    with raises(InputError, "m.npz"):
+        Model.load(tmp_path / "m.npz")
+
+
+def test_a_model_of_a_former_version_scores_without_drift(here, tmp_path):
+    with np.load("trees.npz") as saved:
+        arrays = dict(saved)
+    described = json.loads(str(arrays["description"]))
+    del described["profile"]
+    arrays["description"] = np.array(json.dumps(described))
+    np.savez(tmp_path / "former.npz", **arrays)
+    succeed("score", tmp_path / "former.npz", "new.csv", "--top", "1")
+    options = ["--drift", tmp_path / "drift.json"]
+    refused(["score", tmp_path / "former.npz", "new.csv", *options], "precbench fit")
+    assert not (tmp_path / "drift.json").exists()
+
+
+# --- the command ---
+
+
+def test_drift_is_written_and_told(here, tmp_path):
+    options = ["--drift", tmp_path / "drift.json", "--top", "2"]
+    result = succeed("score", "trees.npz", "other.csv", *options)
+    names(result.stderr, "drift: amount PSI outside since 2019-01-01 city categories gappy gaps")
+    found = json.loads((tmp_path / "drift.json").read_text())
+    assert (found["rows"], found["training_rows"], found["drift"]) == (1000, 3000, True)
+    assert {"amount", "since", "city", "gappy"} <= drifted(found)
+    told = json.loads(invoke("score", "trees.npz", "other.csv", *options, "--json").stdout)
+    assert told["drift"] == found
+    assert [row["rank"] for row in told["list"]] == [1, 2]
+    assert told["hits"].keys() == {"mean", "low", "high"}
+    assert told["last"] is None
+    plain = json.loads(invoke("score", "trees.npz", "other.csv", "--top", "2", "--json").stdout)
+    assert plain == told["list"]
+
+
+def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
+    options = ["--top", "3", "--drift", tmp_path / "drift.json", "--strict"]
+    plain = invoke("score", "trees.npz", "other.csv", "--top", "3").stdout
+    for name, code in (("new.csv", 0), ("other.csv", 5)):
+        result = invoke("score", "trees.npz", name, *options, "--out", tmp_path / "list.csv")
+        assert result.exit_code == code
+    assert (tmp_path / "list.csv").read_text() == plain
+    assert invoke("score", "trees.npz", "other.csv", *options).stdout == plain
+    assert invoke("score", "trees.npz", "other.csv", *options[:-1]).exit_code == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "csv.gz"])
+def test_the_last_list_by_hand(here, tmp_path, suffix):
+    """Four of the last six are among the five: 4 of 7."""
+    new = pd.read_csv("new.csv").head(40).astype({"id": str})
+    new["id"] = [f"=0{i:02d}" for i in range(40)]  # zeros, and a formula
+    new.to_csv(tmp_path / "new.csv", index=False)
+    score = ["score", "trees.npz", tmp_path / "new.csv", "--id", "id"]
+    whole = pd.DataFrame(json.loads(invoke(*score, "--json").stdout))
+    last = whole.iloc[[0, 1, 3, 4, 20, 30]]
+    if suffix == "parquet":
+        last.to_parquet(tmp_path / "last.parquet")
+    else:
+        ids = "'" + last["id"]  # as a list in CSV has them
+        last.assign(id=ids).to_csv(tmp_path / f"last.{suffix}", index=False)
+    options = ["--last", tmp_path / f"last.{suffix}", "--top", "5"]
+    result = succeed(*score, *options)
+    tells(result.stderr, "4 of 5 6 0.57")
+    told = json.loads(invoke(*score, *options, "--json").stdout)
+    assert told["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
+    by_row = json.loads(invoke(*score[:3], *options, "--json").stdout)
+    assert by_row["last"] == told["last"]
+
+
+def test_a_list_may_replace_the_last_one(here, tmp_path):
+    score = ["score", "trees.npz", "new.csv", "--id", "id", "--out", tmp_path / "list.csv"]
+    succeed(*score, "--top", "10")
+    result = succeed(*score, "--top", "5", "--last", tmp_path / "list.csv")
+    assert "5 of 5 listed were among the 10 of the last list (Jaccard 0.50)" in result.stderr
+    assert len(pd.read_csv(tmp_path / "list.csv")) == 5
+
+
+def test_invalid_options(here):
+    (here / "none").mkdir(exist_ok=True)
+    (here / "empty.csv").write_text("rank,row,score\n")
+    (here / "link.json").unlink(missing_ok=True)
+    (here / "link.json").symlink_to("new.csv")
+    for options, places in [
+        (["--strict"], "--strict --drift"),
+        (["--drift", "drift.txt"], "--drift .json"),
+        (["--drift", "nowhere/drift.json"], "--drift nowhere"),
+        (["--drift", "link.json"], "--drift link.json"),
+        (["--last", "nowhere.csv"], "nowhere.csv"),
+        (["--last", "none"], "none"),
+        (["--last", "trees.npz"], "--last trees.npz"),
+        (["--last", "old.csv"], "old.csv 'row'"),
+        (["--last", "empty.csv"], "empty.csv"),
+        (["--last", "empty.csv", "--id", "id"], "empty.csv"),
+        (["--last", "list.xlsx"], "list.xlsx"),
+    ]:
+        refused(["score", "trees.npz", "new.csv", "--top", "3", *options], places)
+    (here / "drift.json").mkdir(exist_ok=True)
+    refused(["score", "trees.npz", "new.csv", "--drift", "drift.json"], "--drift drift.json")
+    (here / "drift.json").rmdir()

@@ -1,0 +1,220 @@
+"""A saved model on new labelled rows: its hits, what it promised, and another model."""
+
+import json
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precbench.advice.model import Model
+from precbench.data.own.read import read_own_file
+from precbench.metrics import auc
+from tests.helpers import invoke, succeed
+from tests.sentences import refused
+
+FIT = ["--label", "y", "--positive", "yes", "--splits", "3", "--k", "40"]
+
+
+def drawn(n, seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.standard_normal((n, 3)).round(3), columns=["a", "b", "c"])
+    chance = 2 * table["a"] + table["b"] + rng.logistic(0, 1, n)
+    return table.assign(y=np.where(chance > 3, "yes", "no"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with new rows, a good model, and another that lacks the best column."""
+    place = tmp_path_factory.mktemp("evaluate")
+    old = drawn(1000, 0)
+    old.to_csv(place / "old.csv", index=False)
+    drawn(1000, 1).to_csv(place / "new.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+        fit = ["fit", "old.csv", *FIT, "--solver", "logistic-regression"]
+        succeed(*fit, "--save", "good.npz")
+        succeed(*fit, "--drop", "a", "--save", "poor.npz")
+    return place
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def evaluated(*options, model="good.npz", file="new.csv", label="y", positive="yes"):
+    named = ["--label", label, "--positive", positive]
+    return json.loads(succeed("evaluate", model, file, *named, *options, "--json").stdout)
+
+
+def listed(model, n, file="new.csv"):
+    """Return the rows of a list, from 0."""
+    rows = json.loads(succeed("score", model, file, "--top", n, "--json").stdout)
+    return {row["row"] - 1 for row in rows}
+
+
+def test_hits_are_those_of_the_list(here):
+    table = pd.read_csv("new.csv")
+    found = evaluated("--k", "60")
+    is_hit = table["y"] == "yes"
+    hits = sum(is_hit[row] for row in listed("good.npz", 60))
+    assert (found["rows"], found["positives"]) == (1000, is_hit.sum())
+    assert (found["k"], found["hits"], found["precision"]) == (60, hits, hits / 60)
+    scores = Model.load("good.npz").decision_function(table)
+    assert found["auc"] == auc(np.where(is_hit, 1, -1), scores)
+    assert evaluated()["k"] == 40
+    assert evaluated("--k", "2 %")["k"] == 20
+    assert evaluated("--k", "0.5")["k"] == np.ceil(is_hit.sum() / 2)
+
+
+def test_what_was_promised_is_what_score_expects(here):
+    found = evaluated()
+    expected = succeed("score", "good.npz", "new.csv", "--top", "40").stderr
+    text = "about {mean:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in"
+    assert text.format(**found["promised"]) in expected
+    assert found["verdict"] == "kept"
+    length = Model.load("good.npz").about["length"]["curve"]
+    at = length["length"].index(40)
+    assert found["precision_when_fitted"] == pytest.approx(length["precision"][at])
+
+
+@pytest.mark.parametrize(("label", "verdict"), [("no", "fewer"), ("yes", "more")])
+def test_broken_promises(here, tmp_path, label, verdict):
+    """Of rows whose labels do not follow the scores, and of many more hits."""
+    table = drawn(1000, 2)
+    table["y"] = np.where(np.arange(1000) % 9 == 0, "yes", "no")
+    if label == "yes":
+        table["y"] = np.where(table["a"] > -1, "yes", "no")
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    found = evaluated("--k", "100", file=tmp_path / "rows.csv")
+    assert found["verdict"] == verdict
+
+
+def test_half_of_a_list_is_promised_half_of_the_hits(here, tmp_path):
+    """The same share of the rows had this precision."""
+    drawn(500, 1).to_csv(tmp_path / "half.csv", index=False)
+    half = evaluated("--k", "20", file=tmp_path / "half.csv")
+    assert half["precision_when_fitted"] == evaluated()["precision_when_fitted"]
+
+
+def fisher(own, others, n):
+    """Return the share of divisions of the hits that are no more probable than this one."""
+    both = own + others
+    ways = [comb(n, i) * comb(n, both - i) for i in range(both + 1)]
+    return sum(way for way in ways if way <= ways[own] * (1 + 1e-7)) / sum(ways)
+
+
+def test_another_model_by_hand(here):
+    is_hit = pd.read_csv("new.csv")["y"] == "yes"
+    good, poor = listed("good.npz", 40), listed("poor.npz", 40)
+    own, others = (sum(is_hit[row] for row in rows) for rows in (good - poor, poor - good))
+    found = evaluated("--against", "poor.npz")["against"]
+    assert found["hits"] == sum(is_hit[row] for row in poor)
+    assert (found["rows"], found["own"], found["others"]) == (len(good - poor), own, others)
+    assert found["p"] == pytest.approx(fisher(own, others, len(good - poor)))
+    assert found["p"] < 0.05
+    assert own > others
+    text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "poor.npz").stdout
+    assert "significantly more" in text
+    text = succeed("evaluate", "poor.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
+    assert "significantly fewer" in text
+    text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
+    assert "0 rows that each list has alone" in text
+    assert "no significant difference (p = 1)" in text
+
+
+def test_models_that_are_alike_seldom_differ(here, tmp_path):
+    """Lists of two models that are as good: the test errs in at most 5 % of them."""
+    both = pd.concat([drawn(400, seed) for seed in range(100)])
+    model = Model.load("good.npz")
+    for name, c in (("left", 0.5), ("right", -0.5)):  # the label does not depend on it
+        replace(model, coef=np.array([*model.coef[:2], c])).save(tmp_path / f"{name}.npz")
+    n_false = 0
+    for seed in range(100):
+        both[400 * seed : 400 * (seed + 1)].to_csv(tmp_path / "rows.csv", index=False)
+        found = evaluated(
+            *("--k", "50", "--against", tmp_path / "right.npz"),
+            model=tmp_path / "left.npz",
+            file=tmp_path / "rows.csv",
+        )
+        assert found["against"]["rows"] > 5
+        n_false += found["against"]["p"] < 0.05
+    assert n_false <= 10
+
+
+def test_a_model_of_a_former_version_promises_nothing(here, tmp_path):
+    former = replace(Model.load("good.npz"), calibration=None, profile=None, about={})
+    former.save(tmp_path / "former.npz")
+    found = evaluated("--k", "40", model=tmp_path / "former.npz")
+    assert found["hits"] == evaluated()["hits"]
+    assert not found.keys() & {"promised", "verdict", "precision_when_fitted"}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz", "svm"])
+def test_other_formats(here, tmp_path, suffix):
+    table = drawn(600, 3)
+    path, is_hit = tmp_path / f"rows.{suffix}", table["y"] == "yes"
+    X, y = table[["a", "b", "c"]].to_numpy(), np.where(is_hit, 1, -1)
+    if suffix == "parquet":
+        table.assign(y=is_hit).to_parquet(path)
+    elif suffix == "npz":
+        np.savez(path, X=X, y=y)
+    else:
+        rows = zip(y, X, strict=True)
+        text = "".join(f"{of} 1:{a} 2:{b} 3:{c}\n" for of, (a, b, c) in rows)
+        path.write_text(text)
+    label = ["--label", "y"] if suffix == "parquet" else []
+    model = tmp_path / "m.npz"
+    invoke("fit", path, *label, "--solver", "logistic-regression", "--save", model)
+    found = json.loads(succeed("evaluate", model, path, *label, "--k", "30", "--json").stdout)
+    assert found["hits"] == sum(is_hit[row] for row in listed(model, 30, path))
+    assert found["positives"] == is_hit.sum()
+
+
+def test_labels_are_those_of_fit(here, monkeypatch):
+    """Also where they are read in pieces."""
+    from precbench.data.own import read
+
+    monkeypatch.setattr(read, "_MOST_ROWS", 7)
+    expected = read_own_file("new.csv", label="y", positive="yes")[0].y
+    assert np.array_equal(read.read_labels("new.csv", "y", "yes"), expected)
+
+
+def test_invalid_options(here):
+    table = drawn(50, 0)
+    table.assign(y="no").to_csv("one.csv", index=False)
+    table.assign(y=table["y"].where(table.index != 3)).to_csv("gap.csv", index=False)
+    table.drop(columns="a").to_csv("less.csv", index=False)
+    np.savez("rows.npz", X=np.ones((50, 3)), y=[1, -1] * 25)
+    X, y = np.eye(4), [1, -1, 1, -1]
+    Model.fit(X, y).save("arrays.npz")
+    damaged = Model.load("good.npz")
+    damaged.about["k"] = None
+    damaged.save("damaged.npz")
+    yes = ["--label", "y", "--positive", "yes"]
+    for arguments, places in [
+        (["none.npz", "new.csv", *yes], "none.npz"),
+        (["arrays.npz", "new.csv", *yes], "arrays.npz"),
+        (["damaged.npz", "new.csv", *yes], "damaged.npz"),
+        (["good.npz", "none.csv", *yes], "none.csv"),
+        (["good.npz", "new.csv"], "new.csv y"),
+        (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
+        (["good.npz", "new.csv", "--label", "y"], "new.csv positive"),
+        (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
+        (["good.npz", "one.csv", *yes], "one.csv"),
+        (["good.npz", "gap.csv", *yes], "gap.csv 4"),
+        (["good.npz", "less.csv", *yes], "less.csv 'a'"),
+        (["good.npz", "rows.npz"], "rows.npz"),
+        (["good.npz", "rows.npz", "--label", "y"], "rows.npz label"),
+        (["good.npz", "new.csv", *yes, "--k", "1001"], "1001"),
+        (["good.npz", "new.csv", *yes, "--k", "0"], "0"),
+        (["good.npz", "new.csv", *yes, "--k", "many"], "'many'"),
+        (["good.npz", "new.csv", *yes, "--against", "none.npz"], "none.npz"),
+        (["good.npz", "new.csv", *yes, "--against", "new.csv"], "new.csv"),
+        (["good.npz", "new.csv", *yes, "--format", "xls"], "xls"),
+    ]:
+        refused(["evaluate", *arguments], places)
