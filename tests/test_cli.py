@@ -187,8 +187,14 @@ def test_every_command_can_print_json():
 @pytest.mark.promise("R28")
 def test_help_lists_the_exit_codes():
     output = " ".join(invoke("--help").output.split())
-    codes = ("0 done", "1 a trial failed", "2 wrong usage", "3 data not", "4 a verdict")
-    for code in (*codes, "5 the rows have drifted", "130 interrupted"):
+    for code in (
+        "0 done",
+        "1 a trial failed",
+        "2 wrong usage",
+        "3 data not",
+        "5 the rows",
+        "130 interrupted",
+    ):
         assert code in output
 
 
