@@ -190,8 +190,28 @@ def test_filled_values_are_in_no_bin():
 @pytest.mark.parametrize(("n", "times"), [(50, 300), (1000, 100), (100_000, 4)])
 def test_rows_of_the_same_kind_are_hardly_ever_drifted(learnt, n, times):
     """A list in 500 by the limits; more than that in `times` lists is no chance."""
-    n_false = sum(found_in(drawn(n, 1000 + seed), learnt)["drift"] for seed in range(times))
+    told = [describe_drift(found_in(drawn(n, 1000 + i), learnt)) for i in range(times)]
+    n_false = sum(sentence != "no drift in 7 columns and the scores" for sentence in told)
     assert n_false <= binom.ppf(0.999, times, 1 / 500)
+
+
+def test_new_categories_are_expected_where_many_are_rare():
+    """Each second row has one of 400 categories, of which 200 rows cannot show most."""
+
+    def cities(n, seed):
+        rng = np.random.default_rng(seed)
+        rare = [f"city {i}" for i in rng.integers(400, size=n)]
+        return pd.DataFrame({"city": np.where(rng.random(n) < 0.5, "home", rare)})
+
+    encoding = Encoding.learn(cities(200, 0), ["city"], "one-hot")
+    scores = np.arange(1000.0)
+    profile = Profile.learn(encoding.encode(cities(200, 0)), encoding, None, [scores])
+    for n, seed in ((50, 1), (1000, 2)):
+        drift = Drift(profile, encoding)
+        drift.add(encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n])
+        found = drift.found()
+        assert found["columns"][0]["bins"][-2]["new"] > 0.3
+        assert not found["drift"]
 
 
 def test_small_lists_exceed_a_quarter_by_chance(learnt):

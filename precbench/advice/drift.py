@@ -18,6 +18,7 @@ from precbench.topk import ceil_share
 __all__ = ["Drift", "Profile", "describe_drift", "psi"]
 
 _BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
+_FEWEST = 10  # training rows of such a category: shares of rarer ones are known too badly
 _SOME, _DRIFT = 0.1, 0.25
 _CHANCE = 0.001  # that any column or the scores exceed what chance explains
 _OUTSIDE = 0.01  # of the rows
@@ -189,7 +190,7 @@ class Drift:
         alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
         if bins.edges is None:
             order = np.argsort(-before, kind="stable")
-            n_kept = min(_MOST_KEPT, int(np.count_nonzero(before > 1)))
+            n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
             kept, others = order[:n_kept], order[n_kept:]
             # A category of one row would have been a new one, had this row not been there.
             once = np.count_nonzero(before == 1)
