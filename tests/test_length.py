@@ -15,6 +15,8 @@ from sklearn.isotonic import IsotonicRegression
 import precbench
 from precbench.advice.calibration import Calibration
 from precbench.advice.model import Model
+from precbench.advice.quality import held_out_quality, held_out_splits
+from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
 from precbench.report.folder import PAGE, write_report
@@ -295,6 +297,27 @@ def test_a_saved_model_keeps_its_probabilities(model, tmp_path, n):
     assert old.calibration is None
     with raises(InputError, "precbench fit"):
         old.predict_proba(X)
+
+
+@pytest.mark.parametrize("solver", ["1pmb", "2pmb", "logistic-regression"])
+def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((23000, 8))
+    odds = np.exp(1.5 * X[:, 0] + X[:, 1] - 3)
+    y = np.where(rng.random(23000) < odds / (1 + odds), 1.0, -1.0)
+    known, new = slice(3000), slice(3000, None)
+    dataset = Dataset("mine", "mine", X[known], y[known], sha256="")
+    how = {"solver": solver, "scaling": "standardise"}
+    how |= {} if solver[0] == "l" else {"random_state": 0}
+    _, lists, share = held_out_quality(dataset, held_out_splits(dataset, 5, 0), 100, how)
+    model = Model.fit(X[known], y[known], **how)
+    found = model.calibrated(lists, share, X[known])
+    scores = found.decision_function(X[new])
+    top = np.argsort(-scores)[:1000]
+    hits = np.count_nonzero(y[new][top] > 0)
+    assert found.calibration.expected(scores[top], 20000).mean == pytest.approx(hits, rel=0.1)
+    as_it_was = model.calibrated(lists, share).probabilities(scores)
+    assert np.array_equal(as_it_was, found.probabilities(scores)) == (solver[0] == "l")
 
 
 @pytest.mark.parametrize("place", ["slope", "scores", "shares", "size"])

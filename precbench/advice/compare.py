@@ -404,7 +404,7 @@ class Recipe:
         model.about.update(self.quality.to_dict())
         if not self.lists:
             return model
-        model = model.calibrated(self.lists, self.test_share)
+        model = model.calibrated(self.lists, self.test_share, data.X)
         return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
 
 

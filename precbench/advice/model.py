@@ -41,6 +41,7 @@ _OF_WEIGHTS, _OF_TREES, _OF_MEMBERS, _CALIBRATED = 1, 2, 3, 4  # schemas: the le
 _SCHEMA = _CALIBRATED
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
+_ANOTHER = 0.1  # relative difference of spreads that is more than chance
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
@@ -310,7 +311,7 @@ class Model:
             rows = self.scaler.transform_in_place(rows.copy())
         return rows if self.random_features is None else self.random_features.transform(rows)
 
-    def calibrated(self, lists: Sequence[HeldOut], test_share: float) -> Self:
+    def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
         """Return the model with probabilities, learnt from rows that it was not fitted to.
 
         Parameters
@@ -320,8 +321,23 @@ class Model:
             ``precbench fit`` and ``precbench compare --save`` make them; each with both classes.
         test_share : float
             Share of all rows that each list holds out, in (0, 1).
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
+            The training rows. With ten for each weight, and scores of another spread than those of
+            the lists, quartiles of these are matched to theirs: the scale of some solvers depends
+            on how many rows they have seen.
         """
+        own = None if X is None else self._of_training_rows(X)
+        if own is not None:
+            ratio = np.mean([_spread(of.scores) for of in lists]) / (_spread(own) or np.nan)
+            if abs(ratio - 1) > _ANOTHER:
+                lists = [of._replace(scores=_matched(of.scores, own)) for of in lists]
         return replace(self, calibration=Calibration.fit(lists, test_share))
+
+    def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
+        """Return the scores of the training rows where they are as those of other rows."""
+        if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
+            return None
+        return self.decision_function(X)
 
     def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
         """Return the model with what its training rows looked like, to find drift by.
@@ -338,9 +354,8 @@ class Model:
             Which values of X are filled in.
         """
         assert self.encoding is not None
-        scores = [of.scores for of in lists]
-        if self.coef is not None and X.shape[0] >= _ENOUGH * len(self.coef):
-            scores = [self.decision_function(X)]
+        own = self._of_training_rows(X)
+        scores = [of.scores for of in lists] if own is None else [own]
         return replace(self, profile=Profile.learn(X, self.encoding, imputed, scores))
 
     def drift(self) -> Drift:
@@ -619,6 +634,17 @@ def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
+
+
+def _matched(scores: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores of one model on the scale of another of the same kind, by their quartiles."""
+    if not (spread := _spread(scores)):
+        return scores
+    return (scores - np.median(scores)) * (_spread(own) / spread) + np.median(own)
+
+
+def _spread(scores: NDArray[np.float64]) -> float:
+    return float(np.subtract(*np.quantile(scores, [0.75, 0.25])))
 
 
 def _matrix(X: Any) -> Any:

@@ -151,7 +151,7 @@ def fit(options: FitOptions) -> None:
     quality = quality.model_copy(update={"length": length})
     with plain_warnings():
         fitted = Model.fit(X, y, encoding=encoding, sample_weight=weights, **how)
-        fitted = fitted.calibrated(lists, share).profiled(X, lists, dataset.imputed)
+        fitted = fitted.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     fitted.about.update(quality.to_dict() | {"weight": options.weight})
     fitted.save(save)
     about = fitted.about
