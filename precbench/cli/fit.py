@@ -137,7 +137,7 @@ def fit(options: FitOptions) -> None:
             f"--k {k} exceeds the {fewest} held-out rows on which the quality is measured; "
             f'give a percentage of the rows instead: --k "{100 * k / len(y):.3g} %"'
         )
-    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts)
+    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts, encoding)
     length = measure_length(
         lists,
         share,

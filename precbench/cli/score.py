@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -35,6 +36,14 @@ def score(
     probability: Annotated[
         bool, typer.Option("--probability", help="Add the column probability, of a hit.")
     ] = False,
+    explain: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of columns to name that raise the score of a listed row most, and the one "
+            "that lowers it most; with --top.",
+        ),
+    ] = None,
     form: Form = None,
     as_json: Json = False,
 ) -> None:
@@ -46,6 +55,11 @@ def score(
     equal scores keep their order. In CSV an id that a spreadsheet would run as a formula gets an
     apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
 
+    With --explain N the columns raises_1 to raises_N and lowers_1 say why a row has its score, as
+    "amount = 250" or "city = Oslo": what its value changes against the training rows (a Shapley
+    value). They are empty where no other column does. JSON has the lists raises and lowers, with
+    the contributions.
+
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
     row needs some number in place of its label. Tables are read in pieces, so they may be
     larger than memory. Values that are filled in, and categories that the fitted rows did not
@@ -54,11 +68,15 @@ def score(
     \b
     Examples:
       precbench score top.npz new.csv --top 100 --id customer > top.csv
+      precbench score top.npz new.csv --top 100 --id customer --explain 3
       precbench score top.npz new.parquet --out scores.parquet
     """
     if out is not None:
         _check_out(out, {"the model": model, "the file of the rows": file}, as_json)
+    if explain is not None and top is None:
+        raise InputError("--explain explains the rows that --top lists: give --top, too")
     from precbench.advice.model import Model  # which takes long to import
+    from precbench.advice.reasons import reasons
 
     loaded = Model.load(model)
     if loaded.encoding is None:
@@ -67,12 +85,27 @@ def score(
         blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
-        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1)
+        if explain is not None:
+            loaded.explain(np.zeros((1, loaded.n_features)))  # likewise
+        listed = dict[int, Any]()
+        ranking, n_rows = loaded.rank_blocks(
+            blocks, top, n_jobs=-1, listed=None if explain is None else listed
+        )
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
+    records = ranking.to_dict("records") if as_json else []
+    if explain is not None:
+        why = [*reasons(loaded, [listed[row] for row in ranking["row"]], explain)]
+        records = [record | of for record, of in zip(records, why, strict=False)]
+        for way, n in (("raises", explain), ("lowers", 1)):
+            for i in range(n):
+                ranking[f"{way}_{i + 1}"] = [
+                    "{column} = {value}".format(**of[way][i]) if i < len(of[way]) else ""
+                    for of in why
+                ]
     if as_json:
-        print(json.dumps(ranking.to_dict("records")))
+        print(json.dumps(records))
     elif out is None:
         _without_formulas(ranking).to_csv(sys.stdout, index=False)
     else:
@@ -114,6 +147,6 @@ def _write(ranking: pd.DataFrame, out: Path) -> None:
 
 
 def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
-    if "id" not in ranking:
-        return ranking
-    return ranking.assign(id=[without_formula(name) for name in ranking["id"]])
+    texts = ranking.select_dtypes(exclude="number")
+    safe = {str(name): [*map(without_formula, texts[name])] for name in texts}
+    return ranking.assign(**safe)

@@ -73,6 +73,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
+    from precbench.advice.importance import describe_importance
     from precbench.advice.model import Model
     from precbench.advice.quality import Quality, describe_quality
 
@@ -86,6 +87,7 @@ def _show_model(path: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_facts(path, model, making, quality)))
         return
+    importance = quality and quality.importance
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {
         "fitted": [_made(making)],
@@ -95,6 +97,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "columns": _columns(model),
         "members": [f"{m.name}: {m.share:.0%}" for m in _by_share(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
+        "importance": describe_importance(importance) if importance else [],
         "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")

@@ -58,6 +58,41 @@ class Column:
     fill: float | str | None = None
     origin: str | None = None
 
+    @property
+    def width(self) -> int:
+        """Number of features of the column."""
+        return 1 if self.categories is None else len(self.categories)
+
+    def value_of(self, features: NDArray[np.float64]) -> str:
+        """Return in words what `Encoding.encode` made features of.
+
+        Parameters
+        ----------
+        features : ndarray of shape (width,)
+
+        Returns
+        -------
+        str
+            Of a number four digits or more, a date in ISO 8601, a category, or ``(unknown)`` for
+            those that the training rows did not have.
+        """
+        if self.categories is not None:
+            return self.categories[int(features.argmax())] if features.any() else "(unknown)"
+        number = float(features[0])
+        if self.origin is None:
+            return _few_digits(number)
+        moment = np.datetime64(self.origin, "m") + round(number * 1440)
+        return str(moment).removesuffix("T00:00")
+
+
+def _few_digits(number: float) -> str:
+    """Return a number with four digits, or all of those before its point."""
+    if not 1 <= abs(number) < 1e15:
+        return f"{number:.4g}"
+    n_before = len(f"{abs(number):.0f}")
+    text = f"{number:.{max(0, 4 - n_before)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
 
 @dataclass
 class Gaps:
@@ -167,10 +202,7 @@ class Encoding:
             twice = table.columns[table.columns.duplicated()][0]
             raise InputError(f"{name}: two columns are named {twice!r}")
         columns = learn_columns(table, names, categorical, missing, name, numeric)
-        width = sum(
-            1 if column.categories is None else len(column.categories) for column in columns
-        )
-        return cls(format, width, dense=True, columns=columns)
+        return cls(format, sum(column.width for column in columns), dense=True, columns=columns)
 
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
@@ -220,7 +252,7 @@ class Encoding:
         """Return which values of the training rows are filled in, None if none is."""
         columns, stop = [], 0
         for column in self.columns:
-            start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
+            start, stop = stop, stop + column.width
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
                 columns.append((start, stop, missing))

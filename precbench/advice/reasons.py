@@ -1,0 +1,107 @@
+"""Why rows have their scores: contributions of columns, and the reasons among them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from precbench.data.own.encoding import Column
+from precbench.errors import InputError
+from precbench.solvers.shapley import Contributions
+
+if TYPE_CHECKING:
+    from precbench.advice.model import Model
+
+__all__ = ["contributions", "reasons", "spans_of"]
+
+_VALUES_AT_ONCE = 2**22
+_ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
+
+
+def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
+    """Return what `Model.explain` does.
+
+    Parameters
+    ----------
+    model : Model
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+        Scaled rows.
+    parts : sequence of Member
+        Of the model.
+    """
+    n_features, mean, spans = model.n_features, model.mean, spans_of(model)
+    widths = [span.stop - span.start for _, span in spans]
+    column = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
+    if mean is None:
+        if model.trees is None and model.scaler.kind != "standardise":
+            raise InputError(
+                "the model does not hold the mean of its training rows, which explaining takes: "
+                "fit it again with this version"
+            )
+        mean = np.zeros(n_features)
+    rows = X if isinstance(X, np.ndarray) else X.toarray()
+    of = Contributions.of(parts, rows, mean, column, is_stacked=bool(model.members))
+    explained = pd.DataFrame(of.values, columns=[name for name, _ in spans])
+    explained.attrs["base"] = of.base + model.intercept
+    return explained
+
+
+def reasons(model: "Model", X: Sequence[Any], n: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """Yield the columns that raise the score of a row most, and the one that lowers it most.
+
+    Parameters
+    ----------
+    model : Model
+    X : sequence of rows
+        Encoded, dense or sparse.
+    n : int
+        Number of columns that raise it.
+
+    Yields
+    ------
+    dict
+        ``raises`` and ``lowers``, each a list of ``column``, ``value`` as text and
+        ``contribution``, the most important one first; fewer where fewer columns do.
+    """
+    spans, length = spans_of(model), max(1, _VALUES_AT_ONCE // model.n_features)
+    columns = model.encoding.columns if model.encoding else ()
+
+    def described(features: Any, j: int, contribution: float) -> dict[str, Any]:
+        name, span = spans[j]
+        column = columns[j] if columns else Column(name)
+        value = column.value_of(features[span])
+        return {"column": name, "value": value, "contribution": contribution}
+
+    for start in range(0, len(X), length):
+        some = X[start : start + length]
+        rows = np.stack(some) if isinstance(some[0], np.ndarray) else sparse.vstack(some).tocsr()
+        values = model.explain(rows).to_numpy()
+        for row, added in zip(rows, values, strict=True):
+            least = _ROUNDING * np.abs(added).sum()
+            order = np.argsort(-added, kind="stable")
+            found = {
+                "raises": [int(j) for j in order[:n] if added[j] > least],
+                "lowers": [int(j) for j in order[-1:] if added[j] < -least],
+            }
+            features = row if isinstance(row, np.ndarray) else row.toarray()[0]
+            yield {
+                way: [described(features, j, float(added[j])) for j in js]
+                for way, js in found.items()
+            }
+
+
+def spans_of(model: "Model") -> list[tuple[str, slice]]:
+    """Return the columns of a model and their features; of bare arrays each feature is a column.
+
+    Returns
+    -------
+    list of (str, slice)
+        Of features without names ``feature 1`` and so on.
+    """
+    if model.encoding is None or not model.encoding.columns:
+        return [(f"feature {j + 1}", slice(j, j + 1)) for j in range(model.n_features)]
+    ends = np.cumsum([0, *(column.width for column in model.encoding.columns)]).tolist()
+    names = [column.name for column in model.encoding.columns]
+    return [*zip(names, map(slice, ends, ends[1:]), strict=False)]
