@@ -1,6 +1,7 @@
 """Why a row has its score, and which columns matter."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from math import factorial
 
@@ -321,6 +322,18 @@ def test_models_of_former_versions_are_refused(tmp_path):
     assert len(Model.load(path).explain(X)) == len(X)  # the mean is 0
 
 
+@pytest.mark.parametrize(
+    "mean", [np.ones(4), np.full(5, np.nan), np.ones((1, 5)), np.ones(5, dtype=np.int32)]
+)
+def test_a_damaged_mean_is_refused(tmp_path, mean):
+    path = tmp_path / "m.npz"
+    Model.fit(*rows(), "logistic-regression").save(path)
+    with np.load(path) as arrays:
+        np.savez(path, **{**arrays, "mean": mean})
+    with raises(InputError, "m.npz"):
+        Model.load(path)
+
+
 def test_what_cannot_be_explained(tmp_path):
     X, y = rows()
     mapped = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
@@ -329,7 +342,7 @@ def test_what_cannot_be_explained(tmp_path):
     with raises(InputError):
         Model.fit(X, y).explain(X[:, :2])
     with raises(InputError):
-        Model.fit(X, y).explain(np.full_like(X, 1e308))
+        replace(Model.fit(X, y), coef=np.full(5, 1e10)).explain(np.full_like(X, 1e308))
 
 
 # --- score ---
