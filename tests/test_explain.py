@@ -386,6 +386,33 @@ def test_score_gives_reasons(files, monkeypatch):
     assert succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout == text
 
 
+def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
+    """And not what they were filled in with, in whatever block they come."""
+    monkeypatch.chdir(tmp_path)
+    X, y = table()
+    X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv("mine.csv", index=False)
+    options = ["--label", "hit", "--categorical", "one-hot", "--missing", "median"]
+    succeed("fit", "mine.csv", *options, "--splits", 2, "--save", "top.npz")
+    X.loc[::7, "amount"], X.loc[::5, "city"], X.loc[::3, "city"] = np.nan, None, "Paris"
+    X.to_csv("new.csv", index=False)
+    arguments = ["score", "top.npz", "new.csv", "--top", 300, "--explain", 4, "--json"]
+    whole = succeed(*arguments).stdout
+    found, seen = json.loads(whole), set()
+    for row in found:
+        for of in row["raises"] + row["lowers"]:
+            value, number = X[of["column"]][row["row"] - 1], row["row"] - 1
+            if of["column"] in ("amount", "city"):
+                words = "(missing)" if pd.isna(value) else str(value)
+                words = "(unknown)" if value == "Paris" else words
+                seen.add((of["column"], words if words[0] == "(" else ""))
+                same = of["value"] == words or float(of["value"]) == pytest.approx(value, rel=1e-3)
+                assert same, number
+    assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    assert succeed(*arguments).stdout == whole
+
+
 def test_invalid_options_of_explain(files):
     refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "0"], "--explain")
     refused(["score", "top.npz", "mine.csv", "--explain", "3"], "--explain")

@@ -1,20 +1,20 @@
 """Why rows have their scores: contributions of columns, and the reasons among them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from precbench.data.own.encoding import Column
+from precbench.data.own.encoding import Column, Gaps
 from precbench.errors import InputError
 from precbench.solvers.shapley import Contributions
 
 if TYPE_CHECKING:
     from precbench.advice.model import Model
 
-__all__ = ["contributions", "reasons", "spans_of"]
+__all__ = ["contributions", "listing", "reasons", "spans_of"]
 
 _VALUES_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
@@ -48,7 +48,33 @@ def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
     return explained
 
 
-def reasons(model: "Model", X: Sequence[Any], n: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
+def listing(
+    blocks: Iterable[tuple[Any, Any]], gaps: Gaps, listed: dict[int, Any], missing: dict[int, Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks of rows for `Model.rank_blocks`, and note what those that it lists lack.
+
+    Parameters
+    ----------
+    blocks : iterable of (X, names)
+    gaps : Gaps
+        Learns what each block lacks.
+    listed : dict
+        The rows that are listed so far, by their numbers.
+    missing : dict
+        Is filled with the names of columns, by the numbers of rows.
+    """
+    n_rows = 0
+    for X, names in blocks:
+        yield X, names
+        for row in listed.keys() - missing.keys():
+            lacks = (name for name, of in gaps.missing.items() if of[row - n_rows - 1])
+            missing[row] = frozenset(lacks)
+        n_rows += X.shape[0]
+
+
+def reasons(
+    model: "Model", X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
+) -> Iterator[dict[str, list[dict[str, Any]]]]:
     """Yield the columns that raise the score of a row most, and the one that lowers it most.
 
     Parameters
@@ -58,6 +84,8 @@ def reasons(model: "Model", X: Sequence[Any], n: int) -> Iterator[dict[str, list
         Encoded, dense or sparse.
     n : int
         Number of columns that raise it.
+    missing : sequence of collections of str, optional
+        Columns of each row whose values are filled in.
 
     Yields
     ------
@@ -68,17 +96,18 @@ def reasons(model: "Model", X: Sequence[Any], n: int) -> Iterator[dict[str, list
     spans, length = spans_of(model), max(1, _VALUES_AT_ONCE // model.n_features)
     columns = model.encoding.columns if model.encoding else ()
 
-    def described(features: Any, j: int, contribution: float) -> dict[str, Any]:
+    def described(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
         name, span = spans[j]
         column = columns[j] if columns else Column(name)
-        value = column.value_of(features[span])
+        is_missing = missing is not None and name in missing[i]
+        value = "(missing)" if is_missing else column.value_of(features[span])
         return {"column": name, "value": value, "contribution": contribution}
 
     for start in range(0, len(X), length):
         some = X[start : start + length]
         rows = np.stack(some) if isinstance(some[0], np.ndarray) else sparse.vstack(some).tocsr()
         values = model.explain(rows).to_numpy()
-        for row, added in zip(rows, values, strict=True):
+        for i, (row, added) in enumerate(zip(rows, values, strict=True), start):
             least = _ROUNDING * np.abs(added).sum()
             order = np.argsort(-added, kind="stable")
             found = {
@@ -87,7 +116,7 @@ def reasons(model: "Model", X: Sequence[Any], n: int) -> Iterator[dict[str, list
             }
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             yield {
-                way: [described(features, j, float(added[j])) for j in js]
+                way: [described(i, features, j, float(added[j])) for j in js]
                 for way, js in found.items()
             }
 

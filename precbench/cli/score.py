@@ -12,6 +12,7 @@ import typer
 
 from precbench.cli.options import Json
 from precbench.cli.own import Form, plain_warnings
+from precbench.data.own.encoding import Gaps
 from precbench.data.own.read import read_new_blocks
 from precbench.errors import InputError
 from precbench.files import replacing
@@ -76,18 +77,19 @@ def score(
     if explain is not None and top is None:
         raise InputError("--explain explains the rows that --top lists: give --top, too")
     from precbench.advice.model import Model  # which takes long to import
-    from precbench.advice.reasons import reasons
+    from precbench.advice.reasons import listing, reasons
 
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
+    gaps, listed, missing = Gaps(), dict[int, Any](), dict[int, Any]()
     with plain_warnings():
-        blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id)
+        blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id, gaps)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
         if explain is not None:
             loaded.explain(np.zeros((1, loaded.n_features)))  # likewise
-        listed = dict[int, Any]()
+            blocks = listing(blocks, gaps, listed, missing)
         ranking, n_rows = loaded.rank_blocks(
             blocks, top, n_jobs=-1, listed=None if explain is None else listed
         )
@@ -96,7 +98,9 @@ def score(
         ranking["probability"] = loaded.probabilities(scores)
     records = ranking.to_dict("records") if as_json else []
     if explain is not None:
-        why = [*reasons(loaded, [listed[row] for row in ranking["row"]], explain)]
+        rows = ranking["row"].tolist()
+        lacking = [missing[row] for row in rows]
+        why = [*reasons(loaded, [listed[row] for row in rows], explain, lacking)]
         records = [record | of for record, of in zip(records, why, strict=False)]
         for way, n in (("raises", explain), ("lowers", 1)):
             for i in range(n):

@@ -108,12 +108,15 @@ class Gaps:
         Categories that the training rows did not have, by column; no more than 1,001 of each.
     uncategorised : Counter
         Number of rows with such a category, by column.
+    missing : dict of str to ndarray
+        Which of the rows that were encoded last lack a value, by column.
     """
 
     n_rows: int = 0
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
+    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         """Return what a user should know of it."""
@@ -225,6 +228,7 @@ class Encoding:
             with column and row.
         """
         gaps = Gaps() if gaps is None else gaps
+        gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
         place = 0
         for column in self.columns:
@@ -243,8 +247,10 @@ class Encoding:
                     seen = gaps.unseen[column.name]
                     more = set(texts[codes < 0]) - seen
                     seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
-            if n_missing := int(values.isna().sum()):
+            is_missing = values.isna().to_numpy()
+            if n_missing := int(np.count_nonzero(is_missing)):
                 gaps.filled[column.name] += n_missing
+                gaps.missing[column.name] = is_missing
         gaps.n_rows += len(table)
         return X
 

@@ -351,6 +351,7 @@ def read_new_blocks(
     encoding: Encoding,
     format: Format | None = None,  # noqa: A002
     row_id: str | None = None,
+    gaps: Gaps | None = None,
 ) -> Iterator[tuple[Matrix, list[str] | None]]:
     """Read rows to be scored, encoded as the training rows were; those of a table block by block.
 
@@ -363,6 +364,8 @@ def read_new_blocks(
         By default known from the suffix.
     row_id : str, optional
         Column of a table with the names of the rows.
+    gaps : Gaps, optional
+        Learns what the rows of a table lack.
 
     Yields
     ------
@@ -398,7 +401,7 @@ def read_new_blocks(
     fitting = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
     text = [column.name for column in encoding.columns if column.categories is not None]
-    gaps = Gaps()
+    gaps = Gaps() if gaps is None else gaps
     for table, names in _tables(path, kind, text, rows_at_once, row_id):
         yield encoding.encode(table, str(path), gaps), names
     for sentence in gaps.sentences():
