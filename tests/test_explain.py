@@ -208,18 +208,51 @@ def test_an_ensemble_is_explained_by_its_members():
     np.testing.assert_allclose(model.explain(X).to_numpy(), expected, rtol=1e-6, atol=1e-8)
 
 
-def test_a_forest_at_its_base_and_beyond_its_least_share():
-    """The slope there is that of the log odds; a sum of 0 divides nothing."""
-    tree = Tree(*(np.array(p, dtype=t) for p, t in (
-        ([0, -1, 1, -1, -1], "i4"), ([0, 0.0, 0, 0.0, 1.0], "f8"),
-        ([2, 0, 4, 0, 0], "i4"), ([4, 2, 2, 1, 1], "f4"))))  # fmt: skip
-    member = Member("", trees=Trees.of([tree], 2, is_forest=True))
-    X = np.array([[-1.0, 0.0], [1.0, 1.0], [1.0, -1.0]])
+def stump(feature, low, high, threshold=0.0):
+    """Return a tree with one split, and as many training rows on either side."""
+    parts = ([feature, -1, -1], [threshold, low, high], [2, 0, 0], [4, 2, 2])
+    kinds = ("i4", "f8", "i4", "f4")
+    return Tree(*(np.array(part, dtype=kind) for part, kind in zip(parts, kinds, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),  # the log odds of 3/4 by two equal columns
+        ([1.0, -1.0], [0.5, -0.5]),  # no change in all: by the slope of the log odds at 1/2, 4
+        ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
+    ],
+)
+def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
+    trees = Trees.of([stump(j, 0.25, 0.75) for j in (0, 1)], 2, is_forest=True)
+    column = np.arange(2, dtype=np.int32)
+    member, X = Member("", trees=trees), np.array([x])
+    found = Contributions.of([member], X, np.zeros(2), column, is_stacked=True)
+    np.testing.assert_allclose(found.values, [expected], atol=1e-12)
+    assert found.base == 0
+
+
+def test_forests_compare_in_single_precision():
+    trees = Trees.of([stump(0, 0.0, 1.0, threshold=0.1)], 1, is_forest=True)
+    X = np.array([[0.1], [0.0999]])
     found = Contributions.of(
-        [member], X, np.zeros(2), np.arange(2, dtype=np.int32), is_stacked=True
+        [Member("", trees=trees)], X, np.zeros(1), np.zeros(1, dtype=np.int32), is_stacked=False
     )
-    np.testing.assert_allclose(found.values.sum(axis=1) + found.base, member.scores(X))
-    assert np.isfinite(found.values).all() and found.base == pytest.approx(np.log(1 / 3))
+    assert (found.base + found.values.sum(axis=1)).tolist() == trees.scores(X).tolist()
+    assert found.values[0] > found.values[1]
+
+
+@pytest.mark.parametrize(
+    "solver", ["hist-gradient-boosting", "lightgbm", "extra-trees", "logistic-regression"]
+)
+def test_the_base_is_the_mean_score_of_the_training_rows(solver):
+    """Of all trees that are grown on all rows."""
+    if solver == "lightgbm":
+        pytest.importorskip("lightgbm")
+    X, y = rows(n=300)
+    model = Model.fit(X, y, solver)
+    base = model.explain(X).attrs["base"]
+    assert base == pytest.approx(model.decision_function(X).mean(), abs=1e-6)
 
 
 def table(n=400, seed=0):
@@ -299,8 +332,9 @@ def test_columns_without_effect_are_no_reasons():
     [of] = reasons(model, [X[0]], 9)
     named = {each["column"] for each in of["raises"] + of["lowers"]}
     assert "feature 6" not in named
-    [of] = reasons(model, [X.mean(axis=0)], 9)
-    assert len(of["raises"]) + len(of["lowers"]) < 6
+    rounded = replace(model, coef=np.array([1, 1e-17, -1e-17, 0, 0, 0]))
+    [of] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
+    assert [each["column"] for each in of["raises"] + of["lowers"]] == ["feature 1"]
 
 
 def without(path, *names):
@@ -410,6 +444,7 @@ def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
     assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    monkeypatch.setattr("precbench.advice.reasons._VALUES_AT_ONCE", 1)
     assert succeed(*arguments).stdout == whole
 
 
@@ -477,6 +512,7 @@ def test_importance_by_hand(layout):
         loss = whole - average_precision_score(y[200:], changed)
         assert losses[f"feature {j + 1}"] == pytest.approx(loss, abs=1e-9)
     assert all(of.interval is None for of in found.columns)
+    assert list(losses.values()) == sorted(losses.values(), reverse=True)
 
 
 def test_importance_measures_no_more_than_it_says(monkeypatch):

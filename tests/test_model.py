@@ -441,6 +441,12 @@ def tree_part(name, place, value):
     return change
 
 
+def with_two_parents(feature, right):
+    first, second = np.flatnonzero(feature >= 0)[:2]
+    right[first] = right[second]
+    return right
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -453,9 +459,7 @@ def tree_part(name, place, value):
         *(tree_part("tree_root", 1, node) for node in (0, 2**31 - 1, -1)),
         tree_part("tree_root", 0, 1),
         tree_part("tree_value", 0, np.nan),
-        lambda a: {
-            "tree_right": np.where(a["tree_right"] > 2, a["tree_right"] + 1, 0).astype("i4")
-        },
+        lambda a: {"tree_right": with_two_parents(a["tree_feature"], a["tree_right"].copy())},
         *(tree_part("tree_cover", 0, rows) for rows in (0.0, -1.0, np.nan, np.inf)),
         lambda a: {"tree_cover": a["tree_cover"][:-1]},
         lambda a: {"tree_cover": a["tree_cover"].astype("f8")},
