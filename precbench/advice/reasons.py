@@ -14,7 +14,7 @@ from precbench.solvers.shapley import Contributions
 if TYPE_CHECKING:
     from precbench.advice.model import Model
 
-__all__ = ["contributions", "listing", "reasons", "spans_of"]
+__all__ = ["Listing", "contributions", "reasons", "spans_of"]
 
 _VALUES_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
@@ -48,28 +48,63 @@ def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
     return explained
 
 
-def listing(
-    blocks: Iterable[tuple[Any, Any]], gaps: Gaps, listed: dict[int, Any], missing: dict[int, Any]
-) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of rows for `Model.rank_blocks`, and note what those that it lists lack.
+class Listing:
+    """The rows that `Model.rank_blocks` lists, and why they are listed.
 
     Parameters
     ----------
-    blocks : iterable of (X, names)
-    gaps : Gaps
-        Learns what each block lacks.
-    listed : dict
-        The rows that are listed so far, by their numbers.
-    missing : dict
-        Is filled with the names of columns, by the numbers of rows.
+    model : Model
+    n : int
+        See `reasons`.
+
+    Attributes
+    ----------
+    rows : dict of int to row
+        For `Model.rank_blocks` to fill.
+
+    Raises
+    ------
+    InputError
+        See `Model.explain`.
     """
-    n_rows = 0
-    for X, names in blocks:
-        yield X, names
-        for row in listed.keys() - missing.keys():
-            lacks = (name for name, of in gaps.missing.items() if of[row - n_rows - 1])
-            missing[row] = frozenset(lacks)
-        n_rows += X.shape[0]
+
+    def __init__(self, model: "Model", n: int):
+        model.explain(np.zeros((1, model.n_features)))  # refuses before a file is read
+        self._model, self._n = model, n
+        self.rows: dict[int, Any] = {}
+        self._missing: dict[int, frozenset[str]] = {}
+
+    def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
+        """Yield blocks of rows for `Model.rank_blocks`, and note what those that it lists lack.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, names)
+        gaps : Gaps
+            Learns what each block lacks.
+        """
+        n_rows = 0
+        for X, names in blocks:
+            yield X, names
+            for row in self.rows.keys() - self._missing.keys():
+                lacks = (name for name, of in gaps.missing.items() if of[row - n_rows - 1])
+                self._missing[row] = frozenset(lacks)
+            n_rows += X.shape[0]
+
+    def explained(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
+        """Return a ranking with columns of reasons as text, and its rows with lists of them."""
+        numbers = ranking["row"].tolist()
+        missing = [self._missing[row] for row in numbers]
+        why = [*reasons(self._model, [self.rows[row] for row in numbers], self._n, missing)]
+        said = {
+            f"{way}_{i + 1}": [
+                "{column} = {value}".format(**of[way][i]) if i < len(of[way]) else "" for of in why
+            ]
+            for way, n in (("raises", self._n), ("lowers", 1))
+            for i in range(n)
+        }
+        records = ranking.to_dict("records")
+        return ranking.assign(**said), [row | of for row, of in zip(records, why, strict=True)]
 
 
 def reasons(

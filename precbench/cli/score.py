@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import numpy as np
 import pandas as pd
 import typer
 
@@ -77,39 +76,27 @@ def score(
     if explain is not None and top is None:
         raise InputError("--explain explains the rows that --top lists: give --top, too")
     from precbench.advice.model import Model  # which takes long to import
-    from precbench.advice.reasons import listing, reasons
+    from precbench.advice.reasons import Listing
 
     loaded = Model.load(model)
     if loaded.encoding is None:
         raise InputError(f"{model} was fitted to arrays, not to a file: score rows from Python")
-    gaps, listed, missing = Gaps(), dict[int, Any](), dict[int, Any]()
+    why, gaps = None if explain is None else Listing(loaded, explain), Gaps()
     with plain_warnings():
         blocks = read_new_blocks(file, loaded.encoding, cast("Any", form), row_id, gaps)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
-        if explain is not None:
-            loaded.explain(np.zeros((1, loaded.n_features)))  # likewise
-            blocks = listing(blocks, gaps, listed, missing)
-        ranking, n_rows = loaded.rank_blocks(
-            blocks, top, n_jobs=-1, listed=None if explain is None else listed
-        )
+        blocks = blocks if why is None else why.noting(blocks, gaps)
+        listed = None if why is None else why.rows
+        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, listed=listed)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
-    records = ranking.to_dict("records") if as_json else []
-    if explain is not None:
-        rows = ranking["row"].tolist()
-        lacking = [missing[row] for row in rows]
-        why = [*reasons(loaded, [listed[row] for row in rows], explain, lacking)]
-        records = [record | of for record, of in zip(records, why, strict=False)]
-        for way, n in (("raises", explain), ("lowers", 1)):
-            for i in range(n):
-                ranking[f"{way}_{i + 1}"] = [
-                    "{column} = {value}".format(**of[way][i]) if i < len(of[way]) else ""
-                    for of in why
-                ]
+    records = None
+    if why is not None:
+        ranking, records = why.explained(ranking)
     if as_json:
-        print(json.dumps(records))
+        print(json.dumps(ranking.to_dict("records") if records is None else records))
     elif out is None:
         _without_formulas(ranking).to_csv(sys.stdout, index=False)
     else:
