@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Importance", "Shuffling", "describe_importance"]
 
 _MOST_ROWS, _MOST_COLUMNS, _EXPLAINED = 2_000, 20, 50
+_MOST_VALUES = 2**22
 _MOST_SHOWN = 10
 
 
@@ -122,7 +123,9 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
     spans = spans_of(model)
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    some = rng.permutation(X.shape[0])[:_EXPLAINED]
+    # Contributions are dense.
+    n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
+    some = rng.permutation(X.shape[0])[:n_explained]
     try:
         added = np.abs(model.explain(X[some]).to_numpy()).sum(axis=0)
     except InputError:  # of trees of random features
