@@ -441,6 +441,12 @@ def tree_part(name, place, value):
     return change
 
 
+def with_two_parents(feature, right):
+    first, second = np.flatnonzero(feature >= 0)[:2]
+    right[first] = right[second]
+    return right
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -453,6 +459,11 @@ def tree_part(name, place, value):
         *(tree_part("tree_root", 1, node) for node in (0, 2**31 - 1, -1)),
         tree_part("tree_root", 0, 1),
         tree_part("tree_value", 0, np.nan),
+        lambda a: {"tree_right": with_two_parents(a["tree_feature"], a["tree_right"].copy())},
+        *(tree_part("tree_cover", 0, rows) for rows in (0.0, -1.0, np.nan, np.inf)),
+        lambda a: {"tree_cover": a["tree_cover"][:-1]},
+        lambda a: {"tree_cover": a["tree_cover"].astype("f8")},
+        lambda a: {"tree_cover": a["tree_cover"][:, None]},
         *(
             lambda a, n=n, t=t: {n: a[n].astype(t)}
             for n, t in (("tree_value", "f4"), ("tree_right", "i8"), ("tree_feature", "f8"))
@@ -522,7 +533,10 @@ def test_inconsistent_members_are_rejected(tmp_path, change):
 def test_earlier_versions_read_weights(saved, saved_trees, tmp_path):
     """And refuse what they do not know."""
     assert json.loads(str(saved[1]["description"]))["schema"] == 1
-    assert json.loads(str(saved_trees[1]["description"]))["schema"] == 2
+    assert json.loads(str(saved_trees[1]["description"]))["schema"] == 4
+    np.savez(tmp_path / "m.npz", **changed(saved_trees[1], tree_cover=None))
+    Model.load(tmp_path / "m.npz").save(tmp_path / "m.npz")
+    assert json.loads(str(np.load(tmp_path / "m.npz")["description"]))["schema"] == 2
     held = HeldOut(np.array([1.0, -1.0]), np.array([1.0, 0.0]))
     Model.load(saved[0]).calibrated([held], 0.5).save(tmp_path / "m.npz")
     assert json.loads(str(np.load(tmp_path / "m.npz")["description"]))["schema"] == 4

@@ -1,6 +1,6 @@
 """Whether new rows still look like those that a model was fitted to, counted block by block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -127,8 +127,8 @@ class Profile(Fields):
         """Count encoded training rows, and lists of scores."""
         gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
-            _Bins.learn(X[:, start:stop], column, gaps.get(start, ()))
-            for column, start, stop in _spans(encoding)
+            _Bins.learn(X[:, features], column, gaps.get(features.start, ()))
+            for column, features in _columns(encoding)
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
         means = [n / len(lists) for n in scores.counts]
@@ -137,7 +137,7 @@ class Profile(Fields):
 
     def check(self, encoding: Encoding | None) -> None:
         """Raise a `ValueError` if this is not of rows with an encoding."""
-        columns = [] if encoding is None else [column for column, *_ in _spans(encoding)]
+        columns = [] if encoding is None else [column for column, _ in _columns(encoding)]
         is_whole = encoding is not None and len(columns) == len(self.columns)
         for column, bins in zip(columns, self.columns, strict=is_whole):
             texts, edges = column.categories, bins.edges or []
@@ -149,13 +149,9 @@ class Profile(Fields):
             raise ValueError("the profile does not fit the columns")
 
 
-def _spans(encoding: Encoding) -> Iterator[tuple[Column, int, int]]:
-    """Yield the columns of dense rows with their first feature, and the one after their last."""
-    unnamed = (Column(f"feature {j}") for j in range(1, encoding.n_features + 1))
-    stop = 0
-    for column in encoding.columns or (unnamed if encoding.dense else ()):
-        start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
-        yield column, start, stop
+def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
+    """Return the columns that are compared; none of sparse rows."""
+    return encoding.spans() if encoding.dense else []
 
 
 class Drift:
@@ -163,21 +159,21 @@ class Drift:
 
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
         self.gaps, self._rows, self._profile = Gaps(), 0, profile
-        self._spans = [*_spans(encoding)]
+        self._columns = _columns(encoding)
         self._counts = [np.zeros(len(of.counts)) for of in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
         """Count encoded rows and their scores."""
         self._rows += len(scores)
-        for i, (_, start, stop) in enumerate(self._spans):
-            self._counts[i] += self._profile.columns[i].counted(X[:, start:stop])
+        for i, (_, features) in enumerate(self._columns):
+            self._counts[i] += self._profile.columns[i].counted(X[:, features])
         self._counts[-1] += self._profile.scores.counted(scores[:, np.newaxis])
 
     def found(self) -> dict[str, Any]:
         """Return what was found, as values of JSON."""
-        named = [*(column for column, *_ in self._spans), Column("scores")]
+        named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
-        gaps = [*(self.gaps.filled[column.name] for column, *_ in self._spans), 0]
+        gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
         *columns, scores = map(self._compared, named, bins, self._counts, gaps)
         is_found = any(of["drift"] for of in (*columns, scores))
         rows = {"rows": self._rows, "training_rows": self._profile.rows}

@@ -20,8 +20,9 @@ from sklearn.utils import check_array
 
 from precbench.advice.calibration import Calibration
 from precbench.advice.drift import Drift, Profile
+from precbench.advice.reasons import contributions
 from precbench.data.dataset import Imputed
-from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing, is_table
+from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
@@ -124,6 +125,9 @@ class Model:
         How scores become probabilities, see `calibrated`.
     profile : Profile or None
         What the training rows looked like, see `profiled`.
+    mean : ndarray of shape (n_features,) or None
+        Of the scaled training rows, which `explain` compares with; None where it is 0 by the
+        scaling, for trees, and in models of former versions.
     """
 
     solver: str
@@ -138,6 +142,7 @@ class Model:
     members: tuple[Member, ...] = ()
     calibration: Calibration | None = None
     profile: Profile | None = None
+    mean: NDArray[np.float64] | None = None
 
     @classmethod
     def fit(
@@ -200,7 +205,9 @@ class Model:
         unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = None
+        features = mean = None
+        if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
+            mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
             options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
             seed = options.pop("random_state", params.get("random_state"))
@@ -224,13 +231,22 @@ class Model:
             trees=fitted.to_trees() if hasattr(fitted, "to_trees") else None,
             random_features=features,
             members=tuple(fitted.to_members()) if hasattr(fitted, "to_members") else (),
+            mean=mean,
         )
 
     @property
     def n_features(self) -> int:
         """Number of features of a row."""
-        parts = self.members or (Member("", self.coef, self.trees, self.random_features),)
-        return parts[0].n_features
+        return self._parts[0].n_features
+
+    @property
+    def _parts(self) -> tuple[Member, ...]:
+        return self.members or (Member("", self.coef, self.trees, self.random_features),)
+
+    @property
+    def spans(self) -> list[tuple[Column, slice]]:
+        """The columns and their features; of bare arrays each feature is a column."""
+        return (self.encoding or Encoding("npz", self.n_features, dense=True)).spans()
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Score rows; larger is more likely positive.
@@ -258,24 +274,25 @@ class Model:
         UserWarning
             Counts what a frame lacks, see `precbench.data.own.read.read_new_rows`.
         """
+        X = self._encoded(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(X, n_jobs)
+        _check_finite(scores)
+        return scores
+
+    def _encoded(self, X: Any) -> Any:
         if self.encoding is not None and self.encoding.columns and is_table(X):
             gaps = Gaps()
             X = self.encoding.encode(X, "X", gaps)
             for sentence in gaps.sentences():
-                warnings.warn(f"X: {sentence}", stacklevel=2)
+                warnings.warn(f"X: {sentence}", stacklevel=3)
         X = _matrix(X)
         if X.shape[1] != self.n_features:
             raise InputError(
                 f"the rows have {X.shape[1]} features and the model {self.n_features}: score rows "
                 "of the kind that it was fitted to"
             )
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._scores(X, n_jobs)
-        if not np.isfinite(scores).all():
-            raise InputError(
-                "the scores overflow: the rows or the weights of the model are too large"
-            )
-        return scores
+        return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         weights, constant = self.coef, self.intercept
@@ -304,12 +321,50 @@ class Model:
 
     def _prepared(self, rows: Any) -> Any:
         """Return some rows as the training rows were: scaled, and as random features."""
+        rows = self._scaled(rows)
+        return rows if self.random_features is None else self.random_features.transform(rows)
+
+    def _scaled(self, rows: Any) -> Any:
         if self.scaler.kind != "none":
             shift = self.scaler.shift
             if shift is not None and shift.any() and not isinstance(rows, np.ndarray):
                 rows = rows.toarray()
             rows = self.scaler.transform_in_place(rows.copy())
-        return rows if self.random_features is None else self.random_features.transform(rows)
+        return rows
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """Say what each column of a row adds to its score, against the training rows.
+
+        The contribution of a column is its Shapley value: the mean of what its value changes over
+        all orders in which the columns become known. For weights it is exactly the weight times the
+        difference of the scaled value to its mean over the training rows, also where a scaling
+        divides rows by their norms. At the splits of trees an unknown column takes the mean of both
+        sides, by their shares of the training rows, and for random features it is the mean of the
+        column. In an ensemble the log odds of a forest are divided among the columns in proportion
+        to what they add to its probability. The features of a column of categories count as one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            See `decision_function`. Forests take some milliseconds a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each row of X, a column for each column of the model, ``feature 1`` and so on
+            where those have no names. With ``attrs["base"]``, the score of a row of which nothing
+            is known, each row adds up to its score.
+
+        Raises
+        ------
+        InputError
+            See `decision_function`, and if the model is one of a former version, which does not
+            hold what this takes, or has trees of random features.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            explained = contributions(self, self._scaled(self._encoded(X)), self._parts)
+        _check_finite(explained.to_numpy())
+        return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
         """Return the model with probabilities, learnt from rows that it was not fitted to.
@@ -436,6 +491,7 @@ class Model:
         *,
         n_jobs: int | None = None,
         watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
+        listed: dict[int, Any] | None = None,
     ) -> tuple[pd.DataFrame, int]:
         """List rows that come block by block, keeping their scores or only the top.
 
@@ -449,6 +505,8 @@ class Model:
             See `decision_function`.
         watch : callable, optional
             Called with each X and its scores.
+        listed : dict, optional
+            Is filled with the encoded rows that are listed, by their numbers.
 
         Returns
         -------
@@ -461,15 +519,21 @@ class Model:
             raise InputError(f"top must be at least 1, found {top}")
         kept, n_rows = list[pd.DataFrame](), 0
         for X, names in blocks:
+            X = X if listed is None else self._encoded(X)
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
             rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
             named = {} if names is None else {"id": names}
             kept.append(pd.DataFrame({"row": rows, **named, "score": scores}))
-            n_rows += len(scores)
             if top is not None:
                 kept = [_best(kept, top)]
+            if listed is not None:
+                numbers = {int(row) for of in kept for row in of["row"]}
+                for row in listed.keys() - numbers:
+                    del listed[row]
+                listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
+            n_rows += len(scores)
         ranking = _best(kept, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
         return ranking, n_rows
@@ -492,7 +556,12 @@ class Model:
         own = Member("", self.coef, self.trees, self.random_features)
         is_simple = own.trees is None and own.random_features is None
         schema = _OF_MEMBERS if self.members else _OF_WEIGHTS if is_simple else _OF_TREES
-        schema = schema if self.calibration is None else _CALIBRATED
+        holds_more = (
+            self.calibration,
+            self.mean,
+            *(m.trees and m.trees.cover for m in self._parts),
+        )
+        schema = schema if all(part is None for part in holds_more) else _CALIBRATED
         described: dict[str, Any] = {
             "schema": schema,
             "solver": self.solver,
@@ -520,6 +589,8 @@ class Model:
         if self.calibration is not None:
             own_parts = self.calibration.to_arrays()
             parts |= {f"calibration_{name}": array for name, array in own_parts.items()}
+        if self.mean is not None:
+            parts["mean"] = self.mean
         arrays: dict[str, Any] = {
             "description": np.array(json.dumps(described, default=_plain)),
             **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
@@ -578,6 +649,7 @@ class Model:
     @classmethod
     def _rebuilt(cls, described: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
         parts: dict[str, dict[str, NDArray]] = {}
+        mean = arrays.pop("mean", None)
         for name, array in arrays.items():
             part, _, rest = name.partition("_")
             if part not in ("scaler", "calibration") and not part.startswith("member"):
@@ -605,6 +677,7 @@ class Model:
             and all(is_vector(a) and len(a) == n_features for a in of_scaler.values())
             and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
+            and (mean is None or (is_vector(mean) and len(mean) == n_features))
             and (encoding is None or encoding.n_features == n_features)
             and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
         )
@@ -626,6 +699,7 @@ class Model:
             members=members,
             calibration=None if curves is None else Calibration.from_arrays(curves),
             profile=profile,
+            mean=mean,
         )
 
 
@@ -645,6 +719,11 @@ def _matched(scores: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[n
 
 def _spread(scores: NDArray[np.float64]) -> float:
     return float(np.subtract(*np.quantile(scores, [0.75, 0.25])))
+
+
+def _check_finite(scores: NDArray[np.float64]) -> None:
+    if not np.isfinite(scores).all():
+        raise InputError("the scores overflow: the rows or the weights of the model are too large")
 
 
 def _matrix(X: Any) -> Any:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from precbench.advice.importance import Importance, Shuffling
 from precbench.advice.model import Model
 from precbench.data import Dataset
+from precbench.data.own.encoding import Encoding
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
@@ -61,7 +63,8 @@ class Quality(_Measured):
     Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
     intervals; of one split the interval of its list, and for the AUC None. Under ``boosted_trees``
     these of them on the same splits, with the p-value of the difference; None if they were not
-    measured. Under ``length`` what a new list holds; None in models of former versions.
+    measured. Under ``length`` what a new list holds, under ``importance`` which columns matter;
+    None where it was not measured.
     """
 
     split: Literal["random", "time"] = "random"
@@ -72,6 +75,7 @@ class Quality(_Measured):
     by_chance: Number
     boosted_trees: _Beside | None = None
     length: Length | None = None
+    importance: Importance | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured."""
@@ -150,6 +154,7 @@ def held_out_quality(
     how: Mapping[str, Any],
     weights: NDArray[np.float64] | None = None,
     amounts: NDArray[np.float64] | None = None,
+    encoding: Encoding | None = None,
 ) -> tuple[Quality, list[HeldOut], float]:
     """Measure models that are fitted as the whole will be.
 
@@ -164,6 +169,8 @@ def held_out_quality(
         Of the rows that are fitted to; each row that is measured counts as one.
     amounts : ndarray of shape (n_samples,), optional
         For `HeldOut`.
+    encoding : Encoding, optional
+        With the names of the columns.
 
     Returns
     -------
@@ -174,7 +181,8 @@ def held_out_quality(
         Of each split.
     test_share : float
     """
-    lists = _held_out(dataset, splits, how, weights, amounts)
+    shuffling = Shuffling(encoding)
+    lists = _held_out(dataset, splits, how, weights, amounts, shuffling)
     own = _measured(lists, k)
     trees = None
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
@@ -201,6 +209,7 @@ def held_out_quality(
         held_out_positives=n_pos,
         k=k,
         by_chance=float(np.mean([of.mean() for of in labels])),
+        importance=shuffling.importance(share),
         **found,
     )
     return quality, lists, share
@@ -217,6 +226,7 @@ def _held_out(
     how: Mapping[str, Any],
     weights: NDArray[np.float64] | None,
     amounts: NDArray[np.float64] | None = None,
+    shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
     """Fit a model on each split, and score its held-out rows."""
     lists = []
@@ -226,7 +236,10 @@ def _held_out(
             warnings.simplefilter("ignore")
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(train, dataset.y[split.train], sample_weight=of_rows, **how)
-            scores = model.decision_function(dataset.gathered(split.test, split.train))
+            test = dataset.gathered(split.test, split.train)
+            scores = model.decision_function(test)
+        if shuffling is not None:
+            shuffling.measure(model, test, dataset.y[split.test])
         lists.append(held_out(dataset, split.test, scores, amounts))
     return lists
 

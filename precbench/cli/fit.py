@@ -75,9 +75,10 @@ def fit(options: FitOptions) -> None:
     follows, a tenth of the rows by default.
     It is a mean over several such splits, ± half the length of its 95 % interval, which takes
     into account that splits share rows. Boosted trees are measured beside any other solver, if that
-    is quick. The saved model is fitted to all rows. During training, solvers cap k at the number of
-    positives, with a warning. The columns of label, groups, time and weight are not features;
-    other dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest one.
+    is quick. So is how much each column matters, which show prints. The saved model is fitted to
+    all rows. During training, solvers cap k at the number of positives, with a warning. The columns
+    of label, groups, time and weight are not features; other dates (2024-05-31, 2024-05-31T18:00)
+    are converted to days since the earliest one.
 
     \b
     Examples:
@@ -137,7 +138,7 @@ def fit(options: FitOptions) -> None:
             f"--k {k} exceeds the {fewest} held-out rows on which the quality is measured; "
             f'give a percentage of the rows instead: --k "{100 * k / len(y):.3g} %"'
         )
-    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts)
+    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts, encoding)
     length = measure_length(
         lists,
         share,

@@ -11,7 +11,7 @@ import typer
 
 from precbench.cli.options import Json
 from precbench.cli.own import Form, load_model, plain_warnings
-from precbench.data.own.encoding import Encoding
+from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import is_table, read_new_blocks
 from precbench.errors import InputError
 from precbench.files import replacing
@@ -58,6 +58,14 @@ def score(
             "listed again."
         ),
     ] = None,
+    explain: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of columns to name that raise the score of a listed row most, and the one "
+            "that lowers it most; with --top.",
+        ),
+    ] = None,
     form: Form = None,
     as_json: Json = False,
 ) -> int:
@@ -68,6 +76,11 @@ def score(
     not fitted to. Ranks and row numbers start at 1; the header line is not counted. Rows with
     equal scores keep their order. In CSV an id that a spreadsheet would run as a formula gets an
     apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
+
+    With --explain N the columns raises_1 to raises_N and lowers_1 say why a row has its score, as
+    "amount = 250" or "city = Oslo": what its value changes against the training rows (a Shapley
+    value). They are empty where no other column does. JSON has the lists raises and lowers, with
+    the contributions.
 
     A label column is not needed, and columns unknown to the model are ignored. An svmlight
     row needs some number in place of its label. Tables are read in pieces, so they may be
@@ -83,6 +96,7 @@ def score(
     \b
     Examples:
       precbench score top.npz new.csv --top 100 --id customer > top.csv
+      precbench score top.npz new.csv --top 100 --id customer --explain 3
       precbench score top.npz new.parquet --out scores.parquet
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
@@ -97,21 +111,34 @@ def score(
         _check_target("--drift", drift, (".json",), others)
     elif strict:
         raise InputError("--strict judges the drift: give --drift FILE, too")
+    if explain is not None and top is None:
+        raise InputError("--explain explains the rows that --top lists: give --top, too")
     listed_before = None if last is None else _names_in(last, "row" if row_id is None else "id")
     from precbench.advice.drift import describe_drift
+    from precbench.advice.reasons import Listing
 
     loaded, encoding = load_model(model)
     watched = None if drift is None else loaded.drift()
+    why = None if explain is None else Listing(loaded, explain)
+    gaps = Gaps() if watched is None else watched.gaps
     with plain_warnings():
-        gaps = None if watched is None else watched.gaps
         blocks = read_new_blocks(file, encoding, cast("Any", form), row_id, gaps)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
-        watch = None if watched is None else watched.add
-        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch)
+        blocks = blocks if why is None else why.noting(blocks, gaps)
+        ranking, n_rows = loaded.rank_blocks(
+            blocks,
+            top,
+            n_jobs=-1,
+            watch=None if watched is None else watched.add,
+            listed=None if why is None else why.rows,
+        )
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
+    records = None
+    if why is not None:
+        ranking, records = why.explained(ranking)
     told: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
     sentences = []
     if loaded.calibration is not None and len(scores):
@@ -132,7 +159,7 @@ def score(
             "{jaccard:.2f})".format(**again)
         )
     if as_json:
-        rows = ranking.to_dict("records")
+        rows = ranking.to_dict("records") if records is None else records
         print(json.dumps(rows if drift is None and last is None else {"list": rows, **told}))
     elif out is None:
         _without_formulas(ranking).to_csv(sys.stdout, index=False)
@@ -192,6 +219,6 @@ def _write(ranking: pd.DataFrame, out: Path) -> None:
 
 
 def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
-    if "id" not in ranking:
-        return ranking
-    return ranking.assign(id=[without_formula(name) for name in ranking["id"]])
+    texts = ranking.select_dtypes(exclude="number")
+    safe = {str(name): [*map(without_formula, texts[name])] for name in texts}
+    return ranking.assign(**safe)

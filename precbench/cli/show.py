@@ -51,7 +51,8 @@ def show(
 ) -> None:
     """Describe a saved model, or a trial behind a number of a table.
 
-    For a model: its solver, rows, columns and measured quality. Weights are those of the scaled
+    For a model: its solver, rows, columns and measured quality, and which columns matter, by what
+    average precision loses on held-out rows where one is shuffled. Weights are those of the scaled
     features. With --json all columns are listed.
 
     For a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
@@ -73,6 +74,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
+    from precbench.advice.importance import describe_importance
     from precbench.advice.model import Model
     from precbench.advice.quality import describe_quality, quality_of
 
@@ -85,6 +87,7 @@ def _show_model(path: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_facts(path, model, making, quality)))
         return
+    importance = quality and quality.importance
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {
         "fitted": [_made(making)],
@@ -94,6 +97,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "columns": _columns(model),
         "members": [f"{m.name}: {m.share:.0%}" for m in _by_share(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
+        "importance": describe_importance(importance) if importance else [],
         "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")

@@ -284,8 +284,8 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
             node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
             feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
             value = np.where(is_leaf, node["value"], node["num_threshold"])
-            children = (node[side].astype(np.intp) for side in ("left", "right"))
-            trees.append(Tree.of(feature, value, *children))
+            left, right = (node[side].astype(np.intp) for side in ("left", "right"))
+            trees.append(Tree.of(feature, value, left, right, node["count"]))
         return Trees.of(trees, self._width, base=self.classifier_._baseline_prediction.item())
 
 
@@ -353,7 +353,8 @@ class Forest(GrowingEnsemble):
             left, is_leaf = node.children_left, node.children_left < 0
             feature = np.where(is_leaf, -1, node.feature)
             value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
-            trees.append(Tree.of(feature, value, left, node.children_right))
+            cover = node.weighted_n_node_samples
+            trees.append(Tree.of(feature, value, left, node.children_right, cover))
         return Trees.of(trees, self._width, is_forest=True)
 
 

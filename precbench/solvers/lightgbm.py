@@ -282,10 +282,13 @@ def _tree(block: str) -> Tree:
         raise TypeError("LightGBM has made a tree with decisions that are unknown here")
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
+    cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
     # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
-    ends = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
-    return Tree.of(np.append(feature, none), value, *ends)
+    left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
+    if len(cover) < len(value):  # not written of a tree without splits
+        cover = np.ones(len(value))
+    return Tree.of(np.append(feature, none), value, left, right, cover)
 
 
 def _rows(X: Any) -> Any:

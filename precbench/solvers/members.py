@@ -12,7 +12,7 @@ from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
-__all__ = ["Member", "is_vector", "weighted_scores"]
+__all__ = ["Member", "is_vector", "log_odds", "weighted_scores"]
 
 _LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundred trees can
 
@@ -68,9 +68,7 @@ class Member:
             assert self.coef is not None
             return linear_scores(as_rows(rows), self.coef)
         scores = self.trees.scores(rows)
-        if self.trees.is_forest:
-            return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
-        return scores
+        return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a saved model must carry.
@@ -143,6 +141,11 @@ class Member:
         if not np.isfinite(numbers).all() or member.n_features < 1:
             raise ValueError("a weight or the number of features is none")
         return member
+
+
+def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log odds of the probabilities that forests give, from those less 1/2."""
+    return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
 def is_vector(array: NDArray[Any]) -> bool:

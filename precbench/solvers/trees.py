@@ -46,6 +46,8 @@ class Trees:
     is_forest : bool
         Whether features are compared in single precision, and the score is the mean of the leaves
         less 1/2.
+    cover : ndarray of shape (n_nodes,), float32, or None
+        Number or weight of the training rows at each node; None in models of former versions.
     """
 
     n_features: int
@@ -55,6 +57,7 @@ class Trees:
     root: NDArray[np.int32]
     base: float = 0.0
     is_forest: bool = False
+    cover: NDArray[np.float32] | None = None
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
@@ -78,12 +81,22 @@ class Trees:
         length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
         for start in range(0, n_rows, length):
             stop = min(n_rows, start + length)
-            rows = as_rows(_in_single(X[start:stop]) if self.is_forest else X[start:stop])
+            rows = as_rows(self.compared(X[start:stop]))
             kernel.add_trees(
                 *rows[:3], self.feature, self.value, self.right, self.root,
                 0, stop - start, scratch, scores[start:stop],
             )  # fmt: skip
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
+
+    def compared(self, X: Any) -> Any:
+        """Return rows with the values that the trees compare.
+
+        Raises
+        ------
+        InputError
+            See `scores`.
+        """
+        return _in_single(X) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
@@ -103,13 +116,14 @@ class Trees:
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
-        feature, value, right = (
+        feature, value, right, cover = (
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
-            for part, kind in enumerate((np.int32, np.float64, np.int32))
+            for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
         first = np.repeat(ends[:-1], np.diff(ends))
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
-        return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), **options)
+        root = ends[:-1].astype(np.int32)
+        return cls(n_features, feature, value, right, root, cover=cover, **options)
 
     @property
     def described(self) -> dict[str, Any]:
@@ -124,7 +138,7 @@ class Trees:
         dict of str to ndarray
             With the number of splits of each feature, so that no file is shorter than its rows.
         """
-        names = ("feature", "value", "right", "root")
+        names = ("feature", "value", "right", "root", *(() if self.cover is None else ("cover",)))
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
         return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
 
@@ -149,17 +163,18 @@ class Trees:
         ------
         TypeError, ValueError
             If a type or shape is wrong, a value is not finite, or a node leads anywhere but to
-            later nodes of its tree, so that a row could leave the arrays or go round in circles.
+            later nodes of its tree that no other leads to, so that a row could leave the arrays or
+            go round in circles.
         """
         splits, feature, value, right, root = (
             arrays[name] for name in ("splits", "feature", "value", "right", "root")
         )
-        n_features = len(splits)
+        n_features, cover = len(splits), arrays.get("cover")
         if type(base) is not float or not np.isfinite(base) or type(is_forest) is not bool:
             raise TypeError("the trees are not described as they should be")
         n_nodes = len(feature)
         is_whole = (
-            len(arrays) == 5
+            len(arrays) == 5 + (cover is not None)
             and all(array.ndim == 1 for array in arrays.values())
             and all(array.dtype == np.int32 for array in (feature, right, root))
             and value.dtype == np.float64
@@ -169,6 +184,12 @@ class Trees:
         )
         if not is_whole:
             raise ValueError("the arrays are not those of trees")
+        if cover is not None and not (
+            cover.dtype == np.float32
+            and len(cover) == n_nodes
+            and bool(((cover > 0) & (cover < np.inf)).all())
+        ):
+            raise ValueError("the covers are not those of the nodes")
         ends = np.append(root, n_nodes)
         if len(root) and (root[0] != 0 or (np.diff(ends) < 1).any()):
             raise ValueError("the trees overlap")
@@ -176,7 +197,10 @@ class Trees:
         inner = feature[: len(node)] >= 0
         if not ((right[: len(node)] > node + 1) & (right[: len(node)] < end))[inner].all():
             raise ValueError("a node does not lead to a later node of its tree")
-        return cls(n_features, feature, value, right, root, base, is_forest)
+        children = np.concatenate([node[inner] + 1, right[: len(node)][inner], root])
+        if (np.bincount(children, minlength=len(node)) != 1).any():
+            raise ValueError("a node has no parent, or several")
+        return cls(n_features, feature, value, right, root, base, is_forest, cover)
 
 
 class Tree(NamedTuple):
@@ -185,6 +209,7 @@ class Tree(NamedTuple):
     feature: NDArray[np.int32]
     value: NDArray[np.float64]
     right: NDArray[np.int32]
+    cover: NDArray[np.float32]
 
     @classmethod
     def of(
@@ -193,6 +218,7 @@ class Tree(NamedTuple):
         value: NDArray[Any],
         left: NDArray[Any],
         right: NDArray[Any],
+        cover: NDArray[Any],
     ) -> Self:
         """Put nodes in preorder.
 
@@ -201,6 +227,8 @@ class Tree(NamedTuple):
         feature, left, right : ndarray of shape (n_nodes,), int
             The root is the first node; -1 as feature marks a leaf.
         value : ndarray of shape (n_nodes,)
+        cover : ndarray of shape (n_nodes,)
+            Of training rows; where a library says none, 1.
 
         Returns
         -------
@@ -219,8 +247,9 @@ class Tree(NamedTuple):
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
         feature = feature[order].astype(np.int32)
-        right = np.where(feature >= 0, place[right[order]], 0)
-        return cls(feature, value[order].astype(np.float64), right.astype(np.int32))
+        right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
+        cover = np.where(cover > 0, cover, 1)[order].astype(np.float32)
+        return cls(feature, value[order].astype(np.float64), right, cover)
 
 
 def _in_single(X: Any) -> Any:

@@ -58,6 +58,41 @@ class Column:
     fill: float | str | None = None
     origin: str | None = None
 
+    @property
+    def width(self) -> int:
+        """Number of features of the column."""
+        return 1 if self.categories is None else len(self.categories)
+
+    def value_of(self, features: NDArray[np.float64]) -> str:
+        """Return in words what `Encoding.encode` made features of.
+
+        Parameters
+        ----------
+        features : ndarray of shape (width,)
+
+        Returns
+        -------
+        str
+            Of a number four digits or more, a date in ISO 8601, a category, or ``(unknown)`` for
+            those that the training rows did not have.
+        """
+        if self.categories is not None:
+            return self.categories[int(features.argmax())] if features.any() else "(unknown)"
+        number = float(features[0])
+        if self.origin is None:
+            return _few_digits(number)
+        moment = np.datetime64(self.origin, "m") + round(number * 1440)
+        return str(moment).removesuffix("T00:00")
+
+
+def _few_digits(number: float) -> str:
+    """Return a number with four digits, or all of those before its point."""
+    if not 1 <= abs(number) < 1e15:
+        return f"{number:.4g}"
+    n_before = len(f"{abs(number):.0f}")
+    text = f"{number:.{max(0, 4 - n_before)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
 
 @dataclass
 class Gaps:
@@ -73,12 +108,15 @@ class Gaps:
         Categories that the training rows did not have, by column; no more than 1,001 of each.
     uncategorised : Counter
         Number of rows with such a category, by column.
+    missing : dict of str to ndarray
+        Which of the rows that were encoded last lack a value, by column.
     """
 
     n_rows: int = 0
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
+    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         """Return what a user should know of it."""
@@ -167,10 +205,7 @@ class Encoding:
             twice = table.columns[table.columns.duplicated()][0]
             raise InputError(f"{name}: two columns are named {twice!r}")
         columns = learn_columns(table, names, categorical, missing, name, numeric)
-        width = sum(
-            1 if column.categories is None else len(column.categories) for column in columns
-        )
-        return cls(format, width, dense=True, columns=columns)
+        return cls(format, sum(column.width for column in columns), dense=True, columns=columns)
 
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
@@ -193,6 +228,7 @@ class Encoding:
             with column and row.
         """
         gaps = Gaps() if gaps is None else gaps
+        gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
         place = 0
         for column in self.columns:
@@ -211,20 +247,28 @@ class Encoding:
                     seen = gaps.unseen[column.name]
                     more = set(texts[codes < 0]) - seen
                     seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
-            if n_missing := int(values.isna().sum()):
+            is_missing = values.isna().to_numpy()
+            if n_missing := int(np.count_nonzero(is_missing)):
                 gaps.filled[column.name] += n_missing
+                gaps.missing[column.name] = is_missing
         gaps.n_rows += len(table)
         return X
 
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
         """Return which values of the training rows are filled in, None if none is."""
-        columns, stop = [], 0
-        for column in self.columns:
-            start, stop = stop, stop + (1 if column.categories is None else len(column.categories))
+        columns = []
+        for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
-                columns.append((start, stop, missing))
+                columns.append((features.start, features.stop, missing))
         return Imputed(how, tuple(columns)) if columns else None
+
+    def spans(self) -> list[tuple[Column, slice]]:
+        """Return the columns with their features; ``feature 1`` and so on where none has a name."""
+        unnamed = (Column(f"feature {j}") for j in range(1, self.n_features + 1))
+        columns = self.columns or tuple(unnamed)
+        ends = np.cumsum([0, *(column.width for column in columns)]).tolist()
+        return [*zip(columns, map(slice, ends, ends[1:]), strict=False)]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:

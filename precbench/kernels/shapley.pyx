@@ -1,0 +1,125 @@
+"""Shapley values of a decision tree.
+
+Problem: of a row only the columns in S are known. At a split on another column the tree takes the
+mean of both sides, weighted by their shares z of the training rows, so that it is worth
+
+    v(S) = sum over leaves l of value_l  prod over columns c above l of (o_lc if c in S else z_lc),
+
+where o_lc is 1 if the row passes all conditions on c above l, else 0, and z_lc the product of the
+shares at them. The Shapley value of c is the mean of v(S + c) - v(S) over all orders in which the
+columns become known; that of a product, in which each column is known with the probability t, is
+
+    phi_c = sum_l value_l  int_0^1 (o_lc - z_lc) prod over c' != c of (t o_lc' + (1 - t) z_lc') dt,
+
+and quadrature by Gauss and Legendre with half as many points as there are columns above l, rounded
+up, is exact. A product goes down the tree; on the way back the sums over the leaves below a node
+are added to the column of the split above it, where its factor changed. (Lundberg, Erion and Lee
+2018, path-dependent; Owen 1972 for the integral.)
+"""
+
+include "source.pxi"
+
+
+def outline(
+    const int[::1] feature,
+    const int[::1] right,
+    const double[::1] share,
+    const int[::1] column,
+    int[::1] parent,
+    int[::1] above,
+    double[::1] zero,
+    double[::1] reach,
+):
+    """Write what does not depend on a row; return the most columns above one leaf.
+
+    Given: nodes of one tree in preorder, ``feature`` of inner nodes, -1 at leaves; ``share`` of the
+    rows of its parent that a node has; ``column`` of each feature. Writes for node v: its parent;
+    the next node above, or the root, whose condition is on the same column; z after its condition;
+    the share of all rows that reach it.
+    """
+    cdef int n = feature.shape[0], v, u, c, most = 0
+    with nogil:
+        parent[0] = above[0] = 0
+        zero[0] = reach[0] = 1
+        for v in range(n):
+            if feature[v] >= 0:
+                parent[v + 1] = parent[right[v]] = v
+        for v in range(1, n):
+            u = parent[v]
+            c = column[feature[u]]
+            reach[v] = reach[u] * share[v]
+            while u > 0 and column[feature[parent[u]]] != c:
+                u = parent[u]
+            above[v] = u
+            zero[v] = zero[u] * share[v]
+        for v in range(n):
+            if feature[v] < 0:
+                c = 0
+                u = v
+                while u > 0:
+                    c += above[u] == 0
+                    u = parent[u]
+                most = max(most, c)
+    return most
+
+
+def add_contributions(
+    const double[:, ::1] X,
+    const int[::1] feature,
+    const double[::1] value,
+    const double[::1] share,
+    const int[::1] column,
+    const int[::1] parent,
+    const int[::1] above,
+    const double[:, :, ::1] factors,
+    double[:, ::1] product,
+    signed char[::1] state,
+    double[:, ::1] phi,
+):
+    """Add the Shapley value of column c for row i to ``phi[i, c]``.
+
+    Given: the tree and its outline; ``factors[v]``, at the points of the quadrature: what the
+    product is multiplied by where row and column pass the condition of node v, where they fail
+    first, and the weights of the sums of these two. ``product`` (nodes x points) and ``state`` are
+    scratch space.
+    """
+    cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
+    cdef Py_ssize_t i
+    cdef bint is_left
+    cdef double total
+    with nogil:
+        for i in range(X.shape[0]):
+            state[0] = 2
+            for q in range(n_points):
+                product[0, q] = 1
+            for v in range(1, n):
+                p = parent[v]
+                is_left = v == p + 1
+                if state[above[v]] < 2:
+                    state[v] = 0
+                    for q in range(n_points):
+                        product[v, q] = product[p, q] * share[v]
+                elif (X[i, feature[p]] <= value[p]) == is_left:
+                    state[v] = 2
+                    for q in range(n_points):
+                        product[v, q] = product[p, q] * factors[v, 0, q]
+                else:
+                    state[v] = 1
+                    for q in range(n_points):
+                        product[v, q] = product[p, q] * factors[v, 1, q]
+            for v in range(n - 1, 0, -1):
+                p = parent[v]
+                if feature[v] < 0:
+                    for q in range(n_points):
+                        product[v, q] *= value[v]
+                if state[v] > 0:
+                    total = 0
+                    for q in range(n_points):
+                        total += product[v, q] * factors[v, 4 - state[v], q]
+                    phi[i, column[feature[p]]] += total
+                if v == p + 1:  # after the right child, whose sum is there
+                    for q in range(n_points):
+                        product[p, q] += product[v, q]
+                else:
+                    for q in range(n_points):
+                        product[p, q] = product[v, q]

@@ -1,0 +1,210 @@
+"""Shapley values: what each column of a row adds to its score, against the training rows.
+
+What is not known of a row is taken, of weights, as the mean of the training rows, and at the splits
+of trees as both sides, weighted by their shares of the training rows. The contributions of a row,
+and the base, add up to its score.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.errors import InputError
+from precbench.kernels import shapley as kernel
+from precbench.solvers.members import Member, log_odds
+from precbench.solvers.random_features import RandomFeatures
+from precbench.solvers.trees import Trees
+
+__all__ = ["Contributions"]
+
+_VALUES_AT_ONCE = 2**21
+_UPDATES_PER_SLICE = 2**24  # of a product at a point of the quadrature: about 0.1 s
+
+
+class Contributions(NamedTuple):
+    """What columns add to the scores of rows.
+
+    Attributes
+    ----------
+    base : float
+        The score of a row of which nothing is known.
+    values : ndarray of shape (n_rows, n_columns)
+    """
+
+    base: float
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        members: Iterable[Member],
+        X: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        column: NDArray[np.int32],
+        *,
+        is_stacked: bool,
+    ) -> Self:
+        """Explain weighted sums of scores.
+
+        Parameters
+        ----------
+        members : iterable of Member
+        X : ndarray of shape (n_rows, n_features)
+        mean : ndarray of shape (n_features,)
+            Of the training rows.
+        column : ndarray of shape (n_features,)
+            What each feature belongs to, from 0 on; the features of a column become known together.
+        is_stacked : bool
+            Whether the score of a forest is the log odds of its probability. Their difference to
+            the base is divided among the columns like that of the probabilities.
+
+        Returns
+        -------
+        Contributions
+
+        Raises
+        ------
+        InputError
+            If a member is one that cannot be explained.
+        """
+        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
+        for member in members:
+            of = cls(*_of_member(member, X, mean, column, values.shape[1]))
+            if is_stacked and member.trees is not None and member.trees.is_forest:
+                of = of._as_log_odds()
+            base += member.weight * of.base
+            values += member.weight * of.values
+        return cls(base, values)
+
+    def _as_log_odds(self) -> Self:
+        total = self.values.sum(axis=1)
+        base = log_odds(np.array([self.base]))
+        share = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
+        slope = np.full(len(total), 1 / (share * (1 - share)))  # as the total goes to 0
+        np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
+        return type(self)(base.item(), self.values * slope[:, np.newaxis])
+
+
+def _of_member(
+    member: Member,
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    column: NDArray[np.int32],
+    n_columns: int,
+) -> tuple[float, NDArray[np.float64]]:
+    if member.trees is not None:
+        if member.random_features is not None:
+            raise InputError(
+                "trees of random features cannot be explained by columns: fit trees of the "
+                "features themselves, or weights"
+            )
+        return _of_trees(member.trees, X, column, n_columns)
+    assert member.coef is not None
+    if member.random_features is not None:
+        return _of_waves(member.random_features, member.coef, X, mean, column, n_columns)
+    return float(member.coef @ mean), _by_column((X - mean) * member.coef, column, n_columns)
+
+
+def _by_column(
+    values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
+) -> NDArray[np.float64]:
+    if n_columns == values.shape[1]:
+        return values
+    summed = np.zeros((len(values), n_columns))
+    np.add.at(summed.T, column, values.T)
+    return summed
+
+
+@cache
+def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points in (0, 1) and their weights."""
+    points, weights = np.polynomial.legendre.leggauss(n_points)
+    return (points + 1) / 2, weights / 2
+
+
+def _of_trees(
+    trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
+) -> tuple[float, NDArray[np.float64]]:
+    """Explain the scores of trees; see the kernel for the mathematics."""
+    if trees.cover is None:
+        raise InputError(
+            "the model does not say how many training rows are at each node of its trees, which "
+            "explaining takes: fit it again with this version"
+        )
+    rows = np.ascontiguousarray(trees.compared(X))
+    base, values = 0.0, np.zeros((len(X), n_columns))
+    for first, stop in zip(trees.root, [*trees.root[1:], len(trees.feature)], strict=True):
+        feature, value = trees.feature[first:stop], trees.value[first:stop]
+        right, n_nodes = trees.right[first:stop] - first, int(stop - first)
+        cover = trees.cover[first:stop].astype(np.float64)
+        inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
+        sides = np.stack([inner + 1, right[inner]])
+        share[sides] = cover[sides] / cover[sides].sum(axis=0)
+        parent, above = np.empty((2, n_nodes), dtype=np.int32)
+        zero, reach = np.empty((2, n_nodes))
+        most = kernel.outline(
+            feature, right.astype(np.int32), share, column, parent, above, zero, reach
+        )
+        base += float(value[feature < 0] @ reach[feature < 0])
+        if most == 0:
+            continue
+        t, weights = _quadrature((most + 1) // 2)
+        known = t + (1 - t) * zero[:, np.newaxis]
+        before = known[above]
+        gain = (1 - zero[:, np.newaxis]) / known
+        factors = np.stack(
+            [
+                known / before,
+                (1 - t) * zero[:, np.newaxis] / before,
+                weights * (gain - gain[above]),
+                weights * (-1 / (1 - t) - gain[above]),
+            ],
+            axis=1,
+        )
+        product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
+        length = max(1, _UPDATES_PER_SLICE // product.size)
+        for start in range(0, len(rows), length):
+            kernel.add_contributions(
+                rows[start : start + length], feature, value, share, column, parent, above, factors,
+                product, state, values[start : start + length],
+            )  # fmt: skip
+    if trees.is_forest and len(trees.root):
+        return base / len(trees.root) - 0.5, values / len(trees.root)
+    return trees.base + base, values
+
+
+def _of_waves(
+    features: RandomFeatures,
+    coef: NDArray[np.float64],
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    column: NDArray[np.int32],
+    n_columns: int,
+) -> tuple[float, NDArray[np.float64]]:
+    """Explain weights of random Fourier features.
+
+    Each is the real part of a product over the columns, exp(i times what the column adds to the
+    phase), so that the integral of the kernel of trees is its Shapley value, too.
+    """
+    amplitude = (
+        np.sqrt(2 / len(coef)) * coef * np.exp(1j * (features.weights @ mean + features.offset))
+    )
+    # An even number, so that no point is 1/2, where a factor may be 0.
+    t, weights = _quadrature(2 * ((n_columns + 3) // 4))
+    values = np.empty((len(X), n_columns))
+    length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))
+    for start in range(0, len(X), length):
+        moved = X[start : start + length, np.newaxis] - mean
+        phase = _by_column(
+            (moved * features.weights).reshape(-1, len(mean)), column, n_columns
+        ).reshape(len(moved), len(coef), n_columns)
+        gain = np.exp(1j * phase) - 1
+        total = np.zeros(gain.shape, dtype=complex)
+        for point, weight in zip(t, weights, strict=True):
+            factors = 1 + point * gain
+            total += weight * factors.prod(axis=2, keepdims=True) / factors
+        values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
+    return float(amplitude.real.sum()), values

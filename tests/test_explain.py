@@ -1,0 +1,586 @@
+"""Why a row has its score, and which columns matter."""
+
+import json
+from dataclasses import replace
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from precbench import SOLVERS, Model
+from precbench.advice.importance import Importance, Shuffling, describe_importance
+from precbench.advice.model import _can_be_kept
+from precbench.advice.reasons import reasons
+from precbench.data.own.encoding import Column
+from precbench.errors import InputError
+from precbench.solvers.members import Member
+from precbench.solvers.random_features import RandomFeatures
+from precbench.solvers.shapley import Contributions
+from precbench.solvers.trees import Tree, Trees
+from tests import laws
+from tests.helpers import invoke, succeed
+from tests.sentences import raises, refused
+
+KEPT = sorted(name for name in SOLVERS.built_in if _can_be_kept(SOLVERS[name]()))
+SCALINGS = ["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
+
+
+def brute_force(worth, n_columns):
+    """Return the Shapley values of a game by its definition."""
+    values = np.zeros(n_columns)
+    for j in range(n_columns):
+        others = [i for i in range(n_columns) if i != j]
+        for size in range(n_columns):
+            weight = factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns)
+            for known in combinations(others, size):
+                values[j] += weight * (worth({*known, j}) - worth({*known}))
+    return values
+
+
+def random_tree(rng, n_features, depth):
+    """Return a tree whose splits may repeat a feature on a path."""
+    feature, value, right, cover = [], [], [], []
+
+    def grow(depth, n_rows):
+        node = len(feature)
+        is_leaf = depth == 0 or n_rows < 2 or rng.random() < 0.15
+        feature.append(-1 if is_leaf else int(rng.integers(n_features)))
+        value.append(rng.standard_normal())
+        right.append(0)
+        cover.append(n_rows)
+        if not is_leaf:
+            n_left = int(rng.integers(1, n_rows))
+            grow(depth - 1, n_left)
+            right[node] = len(feature)
+            grow(depth - 1, n_rows - n_left)
+
+    grow(depth, 1000)
+    kinds = (np.int32, np.float64, np.int32, np.float32)
+    parts = zip((feature, value, right, cover), kinds, strict=True)
+    return Tree(*(np.array(part, dtype=kind) for part, kind in parts))
+
+
+def worth_of_tree(tree, x, column):
+    """Return the game of a tree: an unknown column takes both sides, by their shares."""
+
+    def worth(known, node=0):
+        j = tree.feature[node]
+        if j < 0:
+            return tree.value[node]
+        sides = [node + 1, tree.right[node]]
+        if column[j] in known:
+            return worth(known, sides[int(x[j] > tree.value[node])])
+        shares = tree.cover[sides].astype(float)
+        return shares @ [worth(known, side) for side in sides] / shares.sum()
+
+    return worth
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("column", [[0, 1, 2, 3, 4, 5], [0, 0, 1, 2, 2, 2], [0] * 6])
+def test_shapley_values_of_trees_by_their_definition(seed, column):
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, 6, depth) for depth in (0, 2, 7)]
+    X, column = rng.standard_normal((4, 6)), np.array(column, dtype=np.int32)
+    n_columns = column.max() + 1
+    member = Member("", trees=Trees.of(trees, 6, base=0.5), weight=2.0)
+    found = Contributions.of([member], X, np.zeros(6), column, is_stacked=False)
+    for x, values in zip(X, found.values, strict=True):
+        games = [worth_of_tree(tree, x, column) for tree in trees]
+        expected = sum(brute_force(game, n_columns) for game in games)
+        np.testing.assert_allclose(values, 2 * expected, atol=1e-12)
+        assert found.base == pytest.approx(2 * (0.5 + sum(game(set()) for game in games)))
+
+
+@pytest.mark.parametrize("column", [[0, 1, 2, 3, 4], [0, 0, 1, 1, 2]])
+def test_shapley_values_of_random_features_by_their_definition(column):
+    rng = np.random.default_rng(0)
+    features = RandomFeatures(rng.standard_normal((7, 5)) * 3, rng.random(7) * 6)
+    coef, mean, X = rng.standard_normal(7), rng.standard_normal(5), rng.standard_normal((3, 5))
+    member = Member("", coef=coef, random_features=features)
+    column = np.array(column, dtype=np.int32)
+    found = Contributions.of([member], X, mean, column, is_stacked=False)
+
+    def game(x):
+        def worth(known):
+            is_known = np.isin(column, [*known])
+            return member.scores(np.where(is_known, x, mean)[np.newaxis])[0]
+
+        return worth
+
+    for x, values in zip(X, found.values, strict=True):
+        np.testing.assert_allclose(values, brute_force(game(x), column.max() + 1), atol=1e-12)
+        assert found.base == pytest.approx(game(x)(set()))
+
+
+def test_many_columns_of_random_features_add_up():
+    rng = np.random.default_rng(0)
+    features = RandomFeatures(rng.standard_normal((20, 300)), rng.random(20) * 6)
+    member = Member("", coef=rng.standard_normal(20), random_features=features)
+    X, column = rng.standard_normal((3, 300)), np.arange(300, dtype=np.int32)
+    found = Contributions.of([member], X, np.zeros(300), column, is_stacked=False)
+    np.testing.assert_allclose(
+        found.values.sum(axis=1) + found.base, member.scores(X), rtol=0, atol=1e-9
+    )
+
+
+def test_the_values_of_lightgbm():
+    pytest.importorskip("lightgbm")
+    X, y = rows(n=500)
+    fitted = SOLVERS["lightgbm"](random_state=0).fit(X, y)
+    *expected, base = fitted._booster.predict(X, pred_contrib=True).T
+    found = Model.fit(X, y, "lightgbm", random_state=0).explain(X)
+    np.testing.assert_allclose(found.to_numpy().T, expected, atol=1e-10)
+    assert found.attrs["base"] == pytest.approx(base[0], abs=1e-10)
+
+
+def rows(seed=0, n=120, d=5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (1 + np.arange(d)) + 3
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] + rng.standard_normal(n) > 5, 1, -1)
+    y[:2] = [1, -1]
+    return X, y
+
+
+def few(solver):
+    """Return parameters with which an ensemble is soon fitted."""
+    known = SOLVERS[solver]().get_params()
+    sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
+    return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("solver", KEPT)
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
+    (X, y), new = rows(), rows(1)[0][:20]
+    fouriers = [None, 8] if laws.is_linear(SOLVERS[solver]) else [None]
+    for fourier in fouriers:
+        model = Model.fit(X, y, solver, scaling=scaling, fourier=fourier, **few(solver))
+        model.save(tmp_path / "m.npz")
+        explained = Model.load(tmp_path / "m.npz").explain(new)
+        scores = model.decision_function(new)
+        total = explained.sum(axis=1) + explained.attrs["base"]
+        np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-9)
+        pd.testing.assert_frame_equal(explained, model.explain(new), check_exact=True)
+
+
+@pytest.mark.parametrize("scaling", ["standardise", "unit", "none"])
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+def test_weights_have_a_closed_form(scaling, layout):
+    """The change of the score by the change of the value from its mean, in units of the file."""
+    X, y = rows()
+    if layout is csr_matrix:
+        X = X * (np.abs(X) > 3)
+        scaling = "none"
+    model = Model.fit(layout(X), y, "logistic-regression", scaling=scaling)
+    unit = np.eye(5)
+    slopes = model.decision_function(layout(unit)) - model.decision_function(layout(0 * unit))
+    expected = (X - X.mean(axis=0)) * slopes
+    np.testing.assert_allclose(model.explain(layout(X)).to_numpy(), expected, atol=1e-9)
+
+
+def test_rows_divided_by_their_norms_are_compared_as_they_are_scored():
+    X, y = rows()
+    model = Model.fit(X, y, "logistic-regression", scaling="unit-norm")
+    scaled = X / np.linalg.norm(X, axis=1, keepdims=True)
+    expected = (scaled - scaled.mean(axis=0)) * model.coef
+    np.testing.assert_allclose(model.explain(X).to_numpy(), expected, atol=1e-12)
+
+
+def test_an_ensemble_is_explained_by_its_members():
+    X, y = rows(n=300)
+    model = Model.fit(X, y, "ensemble", random_state=0, **few("ensemble"))
+    column, expected = np.arange(5, dtype=np.int32), 0.0
+    assert any(member.trees and member.trees.is_forest for member in model.members)
+    for member in model.members:
+        alone = Contributions.of([member], X, X.mean(axis=0), column, is_stacked=False)
+        values = alone.values
+        if member.trees is not None and member.trees.is_forest:
+            scores = Member.scores(member, X) * member.weight
+            start = np.log((alone.base / member.weight + 0.5) / (0.5 - alone.base / member.weight))
+            towards = (scores - member.weight * start) / values.sum(axis=1)
+            values = values * towards[:, np.newaxis]
+        expected = expected + values
+    np.testing.assert_allclose(model.explain(X).to_numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
+def stump(feature, low, high, threshold=0.0):
+    """Return a tree with one split, and as many training rows on either side."""
+    parts = ([feature, -1, -1], [threshold, low, high], [2, 0, 0], [4, 2, 2])
+    kinds = ("i4", "f8", "i4", "f4")
+    return Tree(*(np.array(part, dtype=kind) for part, kind in zip(parts, kinds, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),  # the log odds of 3/4 by two equal columns
+        ([1.0, -1.0], [0.5, -0.5]),  # no change in all: by the slope of the log odds at 1/2, 4
+        ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
+    ],
+)
+def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
+    trees = Trees.of([stump(j, 0.25, 0.75) for j in (0, 1)], 2, is_forest=True)
+    column = np.arange(2, dtype=np.int32)
+    member, X = Member("", trees=trees), np.array([x])
+    found = Contributions.of([member], X, np.zeros(2), column, is_stacked=True)
+    np.testing.assert_allclose(found.values, [expected], atol=1e-12)
+    assert found.base == 0
+
+
+def test_forests_compare_in_single_precision():
+    trees = Trees.of([stump(0, 0.0, 1.0, threshold=0.1)], 1, is_forest=True)
+    X = np.array([[0.1], [0.0999]])
+    found = Contributions.of(
+        [Member("", trees=trees)], X, np.zeros(1), np.zeros(1, dtype=np.int32), is_stacked=False
+    )
+    assert (found.base + found.values.sum(axis=1)).tolist() == trees.scores(X).tolist()
+    assert found.values[0] > found.values[1]
+
+
+@pytest.mark.parametrize(
+    "solver", ["hist-gradient-boosting", "lightgbm", "extra-trees", "logistic-regression"]
+)
+def test_the_base_is_the_mean_score_of_the_training_rows(solver):
+    """Of all trees that are grown on all rows."""
+    if solver == "lightgbm":
+        pytest.importorskip("lightgbm")
+    X, y = rows(n=300)
+    model = Model.fit(X, y, solver)
+    base = model.explain(X).attrs["base"]
+    assert base == pytest.approx(model.decision_function(X).mean(), abs=1e-6)
+
+
+def table(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, n), "D")
+    frame = pd.DataFrame(
+        {
+            "amount": rng.exponential(100, n).round(2),
+            "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+            "since": days.strftime("%Y-%m-%d"),
+            "noise": rng.standard_normal(n),
+        }
+    )
+    score = frame["amount"] / 100 + 2 * (frame["city"] == "Rome") + (days > "2022-01-01")
+    return frame, np.where(score + 0.3 * rng.standard_normal(n) > 3, 1, -1)
+
+
+@pytest.mark.parametrize("solver", ["logistic-regression", "hist-gradient-boosting"])
+def test_reasons_are_in_the_words_of_the_columns(solver):
+    X, y = table()
+    scaling = "standardise" if solver == "logistic-regression" else "none"
+    model = Model.fit(X, y, solver, categorical="one-hot", scaling=scaling)
+    explained = model.explain(X)
+    assert list(explained) == ["amount", "city", "since", "noise"]
+    encoded = model.encoding.encode(X)
+    found = list(reasons(model, list(encoded), 2))
+    for i in (0, 7, int(np.argmax(model.decision_function(X)))):
+        order = explained.iloc[i].sort_values(ascending=False, kind="stable")
+        raising = order[order > 0][:2]
+        assert [of["column"] for of in found[i]["raises"]] == list(raising.index)
+        assert [of["contribution"] for of in found[i]["raises"]] == list(raising)
+        assert [of["column"] for of in found[i]["lowers"]] == list(order[order < 0].index[-1:])
+        for of in found[i]["raises"] + found[i]["lowers"]:
+            value = X[of["column"]][i]
+            assert of["value"] == value if isinstance(value, str) else f"{value:.4g}"
+    if solver == "logistic-regression":  # of all features of the column
+        *_, width = model.encoding.columns[1].categories, 3
+        z = model.scaler.transform_in_place(encoded.copy())
+        group = z[:, 1 : 1 + width] @ model.coef[1 : 1 + width]
+        np.testing.assert_allclose(explained["city"], group, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "features", "words"),
+    [
+        (Column("a"), [1234567.8], "1234568"),
+        (Column("a"), [-0.0123456], "-0.01235"),
+        (Column("a"), [30.0], "30"),
+        (Column("a"), [9.99999], "10"),
+        (Column("a"), [999.96], "1000"),
+        (Column("a"), [0.0], "0"),
+        (Column("a"), [2.5e-9], "2.5e-09"),
+        (Column("a"), [3e20], "3e+20"),
+        (Column("a", ("x", "y")), [0, 1], "y"),
+        (Column("a", ("x", "y")), [0, 0], "(unknown)"),
+        (Column("a", origin="2020-02-28"), [2.0], "2020-03-01"),
+        (Column("a", origin="2020-02-28"), [-1.25], "2020-02-26T18:00"),
+    ],
+)
+def test_values_in_words(column, features, words):
+    assert column.value_of(np.array(features, dtype=float)) == words
+
+
+def test_sparse_rows_have_numbered_features():
+    X, y = rows()
+    model = Model.fit(csr_matrix(X), y, "logistic-regression")
+    dense = Model.fit(X, y, "logistic-regression")
+    [of] = reasons(model, [csr_matrix(X)[3]], 1)
+    [same] = reasons(dense, [X[3]], 1)
+    assert of["raises"][0]["column"] == same["raises"][0]["column"]
+    assert of["raises"][0]["column"].startswith("feature ")
+
+
+def test_columns_without_effect_are_no_reasons():
+    X = np.column_stack([rows()[0], np.full(120, 3.0)])
+    model = Model.fit(X, rows()[1], "logistic-regression", scaling="standardise")
+    [of] = reasons(model, [X[0]], 9)
+    named = {each["column"] for each in of["raises"] + of["lowers"]}
+    assert "feature 6" not in named
+    rounded = replace(model, coef=np.array([1, 1e-17, -1e-17, 0, 0, 0]))
+    [of] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
+    assert [each["column"] for each in of["raises"] + of["lowers"]] == ["feature 1"]
+
+
+def without(path, *names):
+    with np.load(path) as arrays:
+        np.savez(path, **{name: a for name, a in arrays.items() if name not in names})
+
+
+def test_models_of_former_versions_are_refused(tmp_path):
+    X, y = rows()
+    path = tmp_path / "m.npz"
+    for solver, part in (("logistic-regression", "mean"), ("extra-trees", "tree_cover")):
+        Model.fit(X, y, solver, **few(solver)).save(path)
+        without(path, part)
+        old = Model.load(path)
+        assert np.isfinite(old.decision_function(X)).all()
+        with raises(InputError):
+            old.explain(X)
+    Model.fit(X, y, "logistic-regression", scaling="standardise").save(path)
+    assert len(Model.load(path).explain(X)) == len(X)  # the mean is 0
+
+
+@pytest.mark.parametrize(
+    "mean", [np.ones(4), np.full(5, np.nan), np.ones((1, 5)), np.ones(5, dtype=np.int32)]
+)
+def test_a_damaged_mean_is_refused(tmp_path, mean):
+    path = tmp_path / "m.npz"
+    Model.fit(*rows(), "logistic-regression").save(path)
+    with np.load(path) as arrays:
+        np.savez(path, **{**arrays, "mean": mean})
+    with raises(InputError, "m.npz"):
+        Model.load(path)
+
+
+def test_what_cannot_be_explained(tmp_path):
+    X, y = rows()
+    mapped = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    with raises(InputError):
+        mapped.explain(X)
+    with raises(InputError):
+        Model.fit(X, y).explain(X[:, :2])
+    with raises(InputError):
+        replace(Model.fit(X, y), coef=np.full(5, 1e10)).explain(np.full_like(X, 1e308))
+
+
+# --- score ---
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = table()
+    names = {"amount": "=amount"}
+    X.rename(columns=names).assign(hit=y).to_csv("mine.csv", index=False)
+    options = ["--label", "hit", "--categorical", "one-hot", "--save", "top.npz", "--splits", 3]
+    succeed("fit", "mine.csv", *options)
+    return tmp_path
+
+
+def test_score_gives_reasons(files, monkeypatch):
+    text = succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout
+    (files / "top.csv").write_text(text)
+    top = pd.read_csv("top.csv", keep_default_na=False)
+    assert list(top)[3:] == ["raises_1", "raises_2", "raises_3", "lowers_1"]
+    assert top["raises_1"][0].startswith("'=amount = ")  # is no formula
+    rows_of = json.loads(
+        succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--json").stdout
+    )
+    explained = Model.load("top.npz").explain(pd.read_csv("mine.csv"))
+    for row, shown in zip(rows_of, top.to_dict("records"), strict=True):
+        of = explained.iloc[row["row"] - 1]
+        best = of[of > 0].sort_values(ascending=False)[:3]
+        assert {each["column"]: each["contribution"] for each in row["raises"]} == dict(best)
+        assert [each["contribution"] for each in row["lowers"]] == [of.min()] * bool(of.min() < 0)
+        for i in range(3):
+            words = shown[f"raises_{i + 1}"].removeprefix("'")
+            has = i < len(row["raises"])
+            assert words == ("{column} = {value}".format(**row["raises"][i]) if has else "")
+    succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--out", "top.parquet")
+    stored = pd.read_parquet("top.parquet")
+    assert stored["raises_1"][0] == top["raises_1"][0].removeprefix("'")
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    assert succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout == text
+
+
+def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
+    """And not what they were filled in with, in whatever block they come."""
+    monkeypatch.chdir(tmp_path)
+    X, y = table()
+    X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv("mine.csv", index=False)
+    options = ["--label", "hit", "--categorical", "one-hot", "--missing", "median"]
+    succeed("fit", "mine.csv", *options, "--splits", 2, "--save", "top.npz")
+    X.loc[::7, "amount"], X.loc[::5, "city"], X.loc[::3, "city"] = np.nan, None, "Paris"
+    X.to_csv("new.csv", index=False)
+    arguments = ["score", "top.npz", "new.csv", "--top", 300, "--explain", 4, "--json"]
+    whole = succeed(*arguments).stdout
+    found, seen = json.loads(whole), set()
+    for row in found:
+        for of in row["raises"] + row["lowers"]:
+            value, number = X[of["column"]][row["row"] - 1], row["row"] - 1
+            if of["column"] in ("amount", "city"):
+                words = "(missing)" if pd.isna(value) else str(value)
+                words = "(unknown)" if value == "Paris" else words
+                seen.add((of["column"], words if words[0] == "(" else ""))
+                same = of["value"] == words or float(of["value"]) == pytest.approx(value, rel=1e-3)
+                assert same, number
+    assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
+    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    monkeypatch.setattr("precbench.advice.reasons._VALUES_AT_ONCE", 1)
+    assert succeed(*arguments).stdout == whole
+
+
+def test_invalid_options_of_explain(files):
+    refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "0"], "--explain")
+    refused(["score", "top.npz", "mine.csv", "--explain", "3"], "--explain")
+    without("top.npz", "tree_cover")
+    refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "3"])
+    (files / "empty.csv").write_text("x\n")
+    refused(["score", "top.npz", "empty.csv", "--top", "3", "--explain", "3"])
+
+
+def test_svmlight_rows_are_explained(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = rows()
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{v:.3f}" for j, v in enumerate(x) if abs(v) > 4)
+        for x, label in zip(X, y, strict=True)
+    ]
+    (tmp_path / "mine.svm").write_text("\n".join(lines))
+    succeed("fit", "mine.svm", "--solver", "logistic-regression", "--save", "top.npz")
+    result = succeed("score", "top.npz", "mine.svm", "--top", 2, "--explain", 1).stdout
+    assert result.splitlines()[1].split(",")[3].startswith("feature 1 = ")
+
+
+# --- importance ---
+
+
+def test_importance_finds_the_columns_that_matter(files):
+    shown = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"]["importance"]
+    assert shown["splits"] == 3 and shown["rows"] == 120
+    losses = {of["column"]: of for of in shown["columns"]}
+    assert list(losses)[:2] in (["=amount", "city"], ["city", "=amount"])
+    assert losses["=amount"]["interval"][0] > 0
+    low, high = losses["noise"]["interval"]
+    assert low < 0 < high or abs(losses["noise"]["loss"]) < 0.05
+    text = " ".join(succeed("show", "top.npz").stdout.split())
+    assert "importance: what average precision, " in text
+    assert "no clear loss: " in text and "noise" in text.partition("no clear loss: ")[2]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+def test_importance_by_hand(layout):
+    """The loss where the values of a column are those of other rows, by another way to them."""
+    from sklearn.metrics import average_precision_score
+
+    X, y = rows(n=400)
+    X *= np.abs(X) > 2
+    model = Model.fit(layout(X[:200]), y[:200], "logistic-regression")
+    shuffling = Shuffling()
+    shuffling.measure(model, layout(X[200:]), y[200:])
+    found = shuffling.importance(0.5)
+    rng = np.random.default_rng(0)
+    for sign in (1, -1):
+        rng.permutation(np.flatnonzero(sign * y[200:] > 0))
+    scores = X[200:] @ model.coef
+    whole = average_precision_score(y[200:], scores)
+    assert found.average_precision == pytest.approx(whole)
+    losses = {of.column: of.loss for of in found.columns}
+    for j in range(5):
+        order = rng.permutation(200)
+        if layout is csr_matrix:  # the value of a row goes to order[row]
+            order = np.argsort(order)
+        changed = scores + (X[200:][order, j] - X[200:, j]) * model.coef[j]
+        loss = whole - average_precision_score(y[200:], changed)
+        assert losses[f"feature {j + 1}"] == pytest.approx(loss, abs=1e-9)
+    assert all(of.interval is None for of in found.columns)
+    assert list(losses.values()) == sorted(losses.values(), reverse=True)
+
+
+def test_importance_measures_no_more_than_it_says(monkeypatch):
+    monkeypatch.setattr("precbench.advice.importance._MOST_ROWS", 60)
+    monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
+    X, y = rows(n=400)
+    model = Model.fit(X, y, "hist-gradient-boosting", max_iter=5)
+    shuffling = Shuffling()
+    for _ in range(2):
+        shuffling.measure(model, X, y)
+    found = shuffling.importance(0.3)
+    assert found.rows == 60 and found.positives == min(30, np.count_nonzero(y > 0))
+    assert {of.column for of in found.columns} == {"feature 1", "feature 2"}
+
+
+def test_features_of_a_column_are_shuffled_together(monkeypatch):
+    X, y = table()
+    model = Model.fit(X, y, "logistic-regression", categorical="one-hot", scaling="standardise")
+    seen = []
+    shuffling = Shuffling(model.encoding)
+    encoded = model.encoding.encode(X)
+    monkeypatch.setattr(
+        Model, "decision_function", lambda self, rows: seen.append(rows) or rows[:, 0]
+    )
+    shuffling.measure(model, encoded, y)
+    assert len(seen) == 1 + 4
+    for rows_of in seen:
+        assert (rows_of[:, 1:4].sum(axis=1) == 1).all()
+
+
+def test_importance_in_words():
+    columns = [
+        {"column": name, "loss": loss, "interval": interval}
+        for name, loss, interval in (
+            *((f"a{i}", 0.5, [0.4, 0.6]) for i in range(11)),
+            ("b", 0.01, [-0.01, 0.03]),
+        )
+    ]
+    whole = {"splits": 3, "rows": 90, "positives": 9, "average_precision": 0.75}
+    _, *lines = describe_importance(Importance.model_validate(whole | {"columns": columns}))
+    assert lines[0] == "a0: 0.500 (0.400 to 0.600)"
+    assert lines[10:] == ["and 1 more, see --json", "no clear loss: b"]
+    alone = [{"column": "b", "loss": 0.01}]
+    _, *lines = describe_importance(Importance.model_validate(whole | {"columns": alone}))
+    assert lines == ["b: 0.010"]
+
+
+def test_no_importance_of_what_cannot_be_explained(monkeypatch):
+    monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
+    X, y = rows()
+    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    shuffling = Shuffling()
+    shuffling.measure(model, X, y)
+    assert shuffling.importance(0.3) is None
+
+
+def test_a_damaged_importance_is_refused(files):
+    with np.load("top.npz") as arrays:
+        parts = dict(arrays)
+    description = json.loads(str(parts["description"]))
+    description["about"]["importance"]["columns"][0]["loss"] = "much"
+    np.savez("top.npz", **(parts | {"description": np.array(json.dumps(description))}))
+    refused(["show", "top.npz"])
+
+
+def test_fit_says_the_same_again(files):
+    """Same seed, same importance."""
+    first = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"]["importance"]
+    options = ["--label", "hit", "--categorical", "one-hot", "--save", "b.npz", "--splits", 3]
+    about = json.loads(invoke("fit", "mine.csv", *options, "--json").stdout)
+    assert about["importance"] == first
