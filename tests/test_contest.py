@@ -350,6 +350,7 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     fitted, saved = found.fit(), Model.load(tmp_path / "best.npz")
     with pytest.warns(UserWarning, match="filled in"):
         scores = [model.predict_proba(frame) for model in (fitted, saved)]
+        assert found.explain(frame).equals(saved.explain(frame)) and found.fit() is fitted
     assert (
         np.array_equal(*scores) and fitted.about["precision_at_k"] == saved.about["precision_at_k"]
     )

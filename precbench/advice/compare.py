@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -301,8 +302,8 @@ def compare(
     Returns
     -------
     Comparison
-        ``recommended``, as ``text`` a paragraph, ``table``, ``length``; it can ``plot()`` and
-        ``fit()``.
+        ``recommended``, as ``text`` a paragraph, ``table``, ``length``; it can ``plot()``,
+        ``fit()`` and ``explain(rows)``.
 
     Raises
     ------
@@ -450,6 +451,14 @@ class Comparison(Choice):
         InputError
             If it is a method that no model can keep.
         """
+        return self._model
+
+    def explain(self, rows: Any) -> pd.DataFrame:
+        """Say what each column adds to the scores of rows, see `Model.explain`."""
+        return self._model.explain(rows)
+
+    @cached_property
+    def _model(self) -> Model:
         return self.recipe.fit(self.data, self.encoding)
 
     def _repr_html_(self) -> str:
