@@ -4,7 +4,8 @@
 script makes: tables of the committed reference, of the ledger and its power, of the documented
 deviations and of the promises, what the survey says, and the layers of the package with their
 imports. The whole of ``docs/api.md`` is made from docstrings, the pictures of the survey from its
-committed means. A test fails when a page or picture drifts from its sources.
+committed means, those of one's own lists from what the page on them runs. A test fails when a page
+or picture drifts from its sources.
 
 ``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
@@ -12,10 +13,13 @@ run there agrees with the committed reference.
 
 import argparse
 import ast
+import contextlib
 import hashlib
 import importlib
 import inspect
 import re
+import shlex
+import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -43,6 +47,7 @@ from precbench.survey.tables import (
 from scripts import growth, reference
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
+from tests.helpers import Block, blocks, commands
 from tests.promises import COMMANDS, FIGURES, PROMISES
 
 README = ROOT / "README.md"
@@ -51,6 +56,8 @@ DOCS = ROOT / "docs"
 API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
+OWN_DATA = DOCS / "own-data.md"
+LISTS = ("payments", "customers", "visits")
 OPTIMA, CHANGED = REFERENCE / "optima.csv", REFERENCE / "changed.csv"
 PUBLIC = [
     f"precbench{module}"
@@ -313,7 +320,20 @@ def pictures() -> dict[Path, str]:
     ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
     surveyed = hashlib.sha256(ranking.REFERENCE.read_bytes()).hexdigest()
     drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
-    return {PICTURE: ours, **drawn}
+    steps = hashlib.sha256(repr(list_steps()).encode()).hexdigest()
+    return {PICTURE: ours, **drawn, **{DOCS / f"own-data-{name}.png": steps for name in LISTS}}
+
+
+def list_steps() -> list[Block]:
+    """Return the programs of the page on one's own lists, and what it compares."""
+    found = []
+    for block in blocks(OWN_DATA):
+        lines = [f"{shlex.join(words)}\n" for words in commands(block.code)]
+        if block.language == "sh":
+            found += [Block("sh", line) for line in lines if line.startswith("precbench compare ")]
+        elif block.language == "python" and "import precbench" not in block.code:
+            found.append(block)
+    return found
 
 
 def noted(picture: Path) -> str:
@@ -340,12 +360,26 @@ def take_picture(results: Path) -> None:
     take(results / PICTURED / "figures" / PICTURE.name, PICTURE)
 
 
-def draw_survey() -> None:
-    """Draw the pictures of the survey whose numbers have changed."""
+def draw() -> None:
+    """Draw the pictures, but for that of a run, whose numbers or steps have changed."""
+    stale = [path for path, current in pictures().items() if noted(path) != current]
     with TemporaryDirectory() as folder:
-        for picture, current in pictures().items():
-            if picture != PICTURE and noted(picture) != current:
-                take(page.draw(picture.stem.removeprefix("which-method-"), Path(folder)), picture)
+        for name in page.PICTURES:
+            if (picture := DOCS / f"which-method-{name}.png") in stale:
+                take(page.draw(name, Path(folder)), picture)
+        lists = {DOCS / f"own-data-{name}.png": name for name in LISTS}
+        if not lists.keys() & {*stale}:
+            return
+        program = {}
+        with contextlib.chdir(folder):
+            for language, code in list_steps():
+                if language == "python":
+                    exec(code, program)
+                else:
+                    subprocess.run([sys.executable, "-m", *shlex.split(code)], check=True)
+        for picture, name in lists.items():
+            [drawn] = Path(folder).glob(f"results/compare-{name}-k-*/figures/length.png")
+            take(drawn, picture)
 
 
 def main() -> None:
@@ -355,7 +389,7 @@ def main() -> None:
     results = parser.parse_args().results
     if results is not None:
         take_picture(results)
-    draw_survey()
+    draw()
     for path, text in pages().items():
         path.write_text(text)
 

@@ -1,12 +1,10 @@
 """The pages: what is made stays made, links lead somewhere, commands and programs run."""
 
 import re
-import shlex
 import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,38 +20,21 @@ from precbench.studies import STUDIES
 from scripts import pages
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
-from tests.helpers import ROOT, entry_point, invoke, succeed, write_metadata
+from tests.helpers import (
+    ROOT,
+    Block,
+    blocks,
+    commands,
+    entry_point,
+    invoke,
+    succeed,
+    write_metadata,
+)
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
-class Block(NamedTuple):
-    """A fenced block of a page."""
-
-    language: str
-    code: str
-
-    @property
-    def file(self):
-        """The file that the block shows, named in its first line."""
-        found = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
-        return found and found[1]
-
-
-def blocks(page):
-    """Return the fenced blocks of a page but for those that say why they are not run."""
-    fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
-    found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
-    return [Block(language, code) for reason, language, code in found if not reason]
-
-
-def commands(code):
-    """Return the command lines of a block as lists of words."""
-    lines = code.replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
 @cache
