@@ -165,7 +165,7 @@ def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
         scores = model.decision_function(new)
         total = explained.sum(axis=1) + explained.attrs["base"]
         np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-9)
-        pd.testing.assert_frame_equal(explained, model.explain(new), check_exact=True)
+        pd.testing.assert_frame_equal(explained, model.explain(new, n_jobs=3), check_exact=True)
 
 
 @pytest.mark.parametrize("scaling", ["standardise", "unit", "none"])

@@ -332,7 +332,7 @@ class Model:
             rows = self.scaler.transform_in_place(rows.copy())
         return rows
 
-    def explain(self, X: Any) -> pd.DataFrame:
+    def explain(self, X: Any, *, n_jobs: int | None = None) -> pd.DataFrame:
         """Say what each column of a row adds to its score, against the training rows.
 
         The contribution of a column is its Shapley value: the mean of what its value changes over
@@ -347,6 +347,8 @@ class Model:
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             See `decision_function`. Forests take some milliseconds a row.
+        n_jobs : int, optional
+            Number of threads, likewise.
 
         Returns
         -------
@@ -362,7 +364,7 @@ class Model:
             hold what this takes, or has trees of random features.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            explained = contributions(self, self._scaled(self._encoded(X)), self._parts)
+            explained = contributions(self, self._scaled(self._encoded(X)), self._parts, n_jobs)
         _check_finite(explained.to_numpy())
         return explained
 

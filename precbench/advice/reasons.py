@@ -1,10 +1,13 @@
 """Why rows have their scores: contributions of columns, and the reasons among them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from scipy import sparse
 
 from precbench.data.own.encoding import Gaps
@@ -20,7 +23,9 @@ _VALUES_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
 
 
-def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
+def contributions(
+    model: "Model", X: Any, parts: Sequence[Any], n_jobs: int | None = None
+) -> pd.DataFrame:
     """Return what `Model.explain` does.
 
     Parameters
@@ -30,6 +35,8 @@ def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
         Scaled rows.
     parts : sequence of Member
         Of the model.
+    n_jobs : int, optional
+        Number of threads.
     """
     n_features, mean, spans = model.n_features, model.mean, model.spans
     widths = [span.stop - span.start for _, span in spans]
@@ -42,9 +49,15 @@ def contributions(model: "Model", X: Any, parts: Sequence[Any]) -> pd.DataFrame:
             )
         mean = np.zeros(n_features)
     rows = X if isinstance(X, np.ndarray) else X.toarray()
-    of = Contributions.of(parts, rows, mean, column, is_stacked=bool(model.members))
-    explained = pd.DataFrame(of.values, columns=[of_column.name for of_column, _ in spans])
-    explained.attrs["base"] = of.base + model.intercept
+    explain = partial(
+        Contributions.of, parts, mean=mean, column=column, is_stacked=bool(model.members)
+    )
+    n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
+    with ThreadPoolExecutor(n_threads, initializer=partial(np.seterr, **np.geterr())) as pool:
+        found = [*pool.map(explain, np.array_split(rows, n_threads))]
+    values = np.concatenate([of.values for of in found])
+    explained = pd.DataFrame(values, columns=[of_column.name for of_column, _ in spans])
+    explained.attrs["base"] = found[0].base + model.intercept
     return explained
 
 
@@ -139,7 +152,7 @@ def reasons(
     for start in range(0, len(X), length):
         some = X[start : start + length]
         rows = np.stack(some) if isinstance(some[0], np.ndarray) else sparse.vstack(some).tocsr()
-        values = model.explain(rows).to_numpy()
+        values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, added) in enumerate(zip(rows, values, strict=True), start):
             least = _ROUNDING * np.abs(added).sum()
             order = np.argsort(-added, kind="stable")
