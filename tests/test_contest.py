@@ -9,13 +9,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import precbench
 from precbench.advice.compare import prepare
 from precbench.advice.model import Model
 from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
-from precbench.metrics import Metric
+from precbench.experiment.division import divide_rows
+from precbench.experiment.plan import make_plan
+from precbench.metrics import Metric, precision_at_k
 from precbench.report.choice import choice_table, choose_method
 from precbench.results import read_run
 from precbench.statistics import expected_hits, resampled_interval, resampled_test
@@ -374,6 +382,42 @@ def test_values_that_an_npz_file_says_were_filled_in(gaps, says, tmp_path):
     with raises(InputError, says):
         read_own_file(path, missing="mean")
     assert read_own_file(path)[0].imputed is None
+
+
+def test_a_bar_is_shown_if_asked_for(capsys):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    options = {"k": 15, "solvers": ["logistic-regression"], "n_splits": 2, "n_jobs": 1}
+    quiet = precbench.compare(X, y, **options)
+    assert capsys.readouterr().err == ""
+    shown = precbench.compare(X, y, **options, verbose=True)
+    assert "100%" in capsys.readouterr().err and shown.text == quiet.text
+
+
+def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    np.savez(tmp_path / "mine.npz", X=X, y=y)
+    few = {"k": 15, "n_splits": 2, "n_jobs": 1}
+    own = AdaBoostClassifier(n_estimators=5)
+    found = precbench.compare(X, y, solvers=["logistic-regression", own, GaussianNB()], **few)
+    assert {"AdaBoostClassifier, n_estimators=5", "GaussianNB"} < {*found.table.index}
+    assert (found.values["n"] == 2).all()
+    data = {"file": tmp_path / "mine.npz"}
+    plan = make_plan(prepare(data, 15, folder=tmp_path, solvers=[own], n_splits=2).experiment)
+    by_hand = []
+    for one, _ in plan.trials:
+        rows = divide_rows(one, plan.datasets["list"])[0]
+        fitted = make_pipeline(StandardScaler(), clone(own)).set_params(
+            adaboostclassifier__random_state=0
+        )
+        scores = fitted.fit(X[rows.train], y[rows.train]).decision_function(X[rows.test])
+        by_hand.append(precision_at_k(y[rows.test], scores, 15))
+    assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(by_hand)
+    for wrong, says in (
+        (LinearRegression(), "LinearRegression()"),
+        (BaggingClassifier(GaussianNB()), "estimator"),
+    ):
+        with raises(InputError, says):
+            precbench.compare(X, y, solvers=[wrong], **few)
 
 
 def compared(folder):

@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 import yaml
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
@@ -102,7 +104,7 @@ def prepare(
     k: TopK | Sequence[TopK],
     *,
     folder: Path,
-    solvers: Sequence[str] | None = None,
+    solvers: Sequence[Any] | None = None,
     n_splits: int | None = None,
     seed: int = 0,
     list_rows: int | None = None,
@@ -120,9 +122,9 @@ def prepare(
         decides; the others are measured, too, numbers of rows as a share of the list to score.
     folder : pathlib.Path
         Of the config file, which names the data relative to it.
-    solvers : sequence of str, optional
+    solvers : sequence of str or of classifiers of scikit-learn, optional
         Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
-        with their defaults. By default all of the former.
+        with their defaults, or classifiers as they are. By default all of the first.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     seed : int, default=0
@@ -225,11 +227,37 @@ def _template() -> dict[str, Any]:
     return load(shipped("configs") / "compare.yaml").data
 
 
-def _entries(known: dict[str, Any], chosen: Sequence[str] | None) -> dict[str, Any]:
-    for label in chosen or ():
-        if problems := unknown("method", label, [*known, *SOLVERS]):
-            raise InputError(f"{problems[0]}: choose among {', '.join({**known, **SOLVERS})}")
-    return {label: known.get(label) or {} for label in chosen or known}
+def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
+    if not chosen:
+        return {label: entry or {} for label, entry in known.items()}
+    entries = {}
+    for each in chosen:
+        label, entry = (each, known.get(each) or {}) if isinstance(each, str) else _of(each)
+        if label not in known and entry.get("solver", label) not in SOLVERS:
+            [problem] = unknown("method", label, [*known, *SOLVERS])
+            raise InputError(f"{problem}: choose among {', '.join({**known, **SOLVERS})}")
+        entries[label] = entry
+    return entries
+
+
+def _of(estimator: Any) -> tuple[str, dict[str, Any]]:
+    """Return the label and the entry in a config of a classifier of scikit-learn."""
+    kind = type(estimator)
+    name = f"{kind.__module__}.{kind.__name__}"
+    if name not in SOLVERS:
+        raise InputError(f"solvers: {estimator!r} is neither a name nor a scikit-learn classifier")
+    defaults = SOLVERS[name]().get_params(deep=False)
+    params = estimator.get_params(deep=False)
+    changed = {n: v for n, v in params.items() if n != "random_state" and v is not defaults[n]}
+    changed = {n: v for n, v in changed.items() if not (np.isscalar(v) and v == defaults[n])}
+    for param, value in changed.items():
+        if not isinstance(value, bool | int | float | str | None):
+            raise InputError(
+                f"solvers: {kind.__name__} has {param}={value!r}; only parameters that are numbers "
+                "or text can be kept in a config"
+            )
+    label = ", ".join([kind.__name__, *(f"{n}={v}" for n, v in changed.items())])
+    return label, {"solver": name, **changed}
 
 
 def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +276,7 @@ def compare(
     time: Any = None,
     categorical: Categorical = "error",
     missing: Missing = "error",
-    solvers: Sequence[str] | None = None,
+    solvers: Sequence[Any] | None = None,
     n_splits: int | None = None,
     list_rows: int | None = None,
     prefer: Literal["best", "simple"] = "best",
@@ -257,6 +285,7 @@ def compare(
     random_state: int = 0,
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
 ) -> "Comparison":
     """Compare methods for the top of a list, and recommend one.
 
@@ -280,8 +309,9 @@ def compare(
         Treatment of text in a frame, or its columns of categories, be they text or numbers.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
-    solvers : sequence of str, optional
+    solvers : sequence of str or of classifiers of scikit-learn, optional
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
+        Classifiers keep their parameters, which must be numbers or text.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
@@ -298,6 +328,8 @@ def compare(
         depend on it.
     folder : path-like, optional
         Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
+    verbose : bool, default=False
+        Whether to show a bar, in a notebook, too.
 
     Returns
     -------
@@ -360,7 +392,10 @@ def compare(
         store = Store(folder or Path(temporary) / "results")
         plan = make_plan(contest.experiment)
         with store.lock():
-            for _ in run_plan(plan, store, to_do(plan, store), n_workers=n_workers):
+            trials = to_do(plan, store)
+            ending = run_plan(plan, store, trials, n_workers=n_workers)
+            shown: dict[str, Any] = {"disable": not verbose, "console": Console(stderr=True)}
+            for _ in track(ending, "comparing", len(trials), **shown):
                 store.require_lock()
             write_results(plan, store)
         run = read_run(store.folder)

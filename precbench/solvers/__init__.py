@@ -234,7 +234,34 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
     return Preset(solver, **_PRESETS[name]) if name in _PRESETS else solver
 
 
-SOLVERS = Registry("precbench.solvers", _BUILT_IN, check_solver, _built_in)
+class _Solvers(Registry["Callable[..., Ranker]"]):
+    """Also has, unlisted, the classifiers of scikit-learn by their full names."""
+
+    def __getitem__(self, name: str) -> "Callable[..., Ranker]":
+        if name not in self._loaded and (classifier := _of_scikit_learn(name)):
+            self._loaded[name] = check_solver(classifier)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or _of_scikit_learn(name) is not None
+
+    def package(self, name: str) -> str:
+        return "" if _of_scikit_learn(name) else super().package(name)
+
+
+def _of_scikit_learn(name: object) -> type | None:
+    """Return a classifier such as "sklearn.ensemble.AdaBoostClassifier", which has all defaults."""
+    place, _, of = str(name).rpartition(".")
+    if place.partition(".")[0] != "sklearn":
+        return None
+    try:
+        found = getattr(import_module(place), of, None)
+        return found if _is_foreign_classifier(found) else None
+    except (ImportError, TypeError):  # an abstract one, or one of other estimators
+        return None
+
+
+SOLVERS = _Solvers("precbench.solvers", _BUILT_IN, check_solver, _built_in)
 
 
 def solver_version(name: str) -> int | str:

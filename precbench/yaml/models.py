@@ -5,7 +5,7 @@ A check returns the problems that it finds: an empty list if there are none.
 
 import re
 import reprlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -52,10 +52,9 @@ def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
     return [(path, text) for text in texts]
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> list[str]:
+def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
     """Return the message about an unknown name, with the nearest known one, if it is unknown."""
-    known = list(known)
-    return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, known)}"]
+    return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
 def repeats(values: Iterable[Hashable]) -> list[int]:
