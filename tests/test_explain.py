@@ -426,10 +426,12 @@ def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
     X, y = table()
     X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv("mine.csv", index=False)
     options = ["--label", "hit", "--categorical", "one-hot", "--missing", "median"]
-    succeed("fit", "mine.csv", *options, "--splits", 2, "--save", "top.npz")
+    succeed(
+        "fit", "mine.csv", *options, "--param", "max_iter=10", "--splits", 2, "--save", "top.npz"
+    )
     X.loc[::7, "amount"], X.loc[::5, "city"], X.loc[::3, "city"] = np.nan, None, "Paris"
     X.to_csv("new.csv", index=False)
-    arguments = ["score", "top.npz", "new.csv", "--top", 300, "--explain", 4, "--json"]
+    arguments = ["score", "top.npz", "new.csv", "--top", 100, "--explain", 4, "--json"]
     whole = succeed(*arguments).stdout
     found, seen = json.loads(whole), set()
     for row in found:
