@@ -655,12 +655,14 @@ def test_the_command_that_is_told_reads_the_table(files, table, command):
     assert "--missing" in words and "--categorical" in words
 
 
-def workbook(sheets=1, **columns):
-    """Return the bytes of a workbook."""
+def workbook(sheets=1, far=None, columns=None, **named):
+    """Return the bytes of a workbook, with a cell that is far away."""
     content = io.BytesIO()
     with pd.ExcelWriter(content) as book:
         for name in ("first", "second")[:sheets]:
-            pd.DataFrame(columns).to_excel(book, sheet_name=name, index=False)
+            pd.DataFrame(columns or named).to_excel(book, sheet_name=name, index=False)
+            if far:
+                book.sheets[name][far] = 1
     return content.getvalue()
 
 
@@ -684,7 +686,14 @@ def test_a_workbook_is_read_as_the_same_table_in_text(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="filled in"):
         [(X, names)] = read_new_blocks("mine.xlsx", of_text, row_id="code")
     assert np.array_equal(X, expected.X) and names == table["code"].tolist()
-    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    # Text "0150" is a code, as in any other table, and a name may be a number.
+    zips = [f"0{150 + i % 7}" for i in range(60)]
+    (tmp_path / "codes.xlsx").write_bytes(workbook(zip=zips, y=table["y"]))
+    refused(["fit", "codes.xlsx", "--label", "y", "--save", "m.npz"], "codes.xlsx 'zip'")
+    years = {2024: table["n"], "y": table["y"]}
+    (tmp_path / "years.xlsx").write_bytes(workbook(columns=years))
+    assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with raises(InputError, "mine.xlsx precbench[excel]"):
         read_own_file("mine.xlsx", label="y")
 
@@ -696,6 +705,7 @@ BAD_FILES = [
     ("bad.xlsx", workbook(a=[1, 2], y=[0, 1], sheets=2), "2 first second"),
     ("bad.xlsx", workbook(a=[], y=[]), ""),
     ("bad.xlsx", workbook(), ""),
+    ("bad.xlsx", workbook(a=[1, 2], y=[0, 1], far="XFD1048576"), ""),
     ("bad.xlsx", workbook(a=["x" * 9999] * 900, y=[0, 1] * 450), "200"),
     ("bad", b"x", "''"),
     ("bad.svm", b"1 1:1\n0 1:1 2:x\n", "bad.svm:2:9 'x'"),

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,14 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import precbench
-from precbench.advice.compare import prepare
+from precbench.advice.compare import _name_of, prepare
 from precbench.advice.model import Model
 from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
@@ -26,6 +28,7 @@ from precbench.experiment.plan import make_plan
 from precbench.metrics import Metric, precision_at_k
 from precbench.report.choice import choice_table, choose_method
 from precbench.results import read_run
+from precbench.solvers import SOLVERS
 from precbench.statistics import expected_hits, resampled_interval, resampled_test
 from tests.helpers import invoke, succeed
 from tests.sentences import done_already, raises, refused
@@ -412,7 +415,23 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
         scores = fitted.fit(X[rows.train], y[rows.train]).decision_function(X[rows.test])
         by_hand.append(precision_at_k(y[rows.test], scores, 15))
     assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(by_hand)
+    # Their own parameters of the names that ours share.
+    more = [SGDClassifier(alpha=np.float64(0.01)), MLPClassifier(shuffle=False, max_iter=5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an unfinished training
+        found = precbench.compare(X, y, solvers=["sgd-avg", *more], **few)
+    assert {"SGDClassifier, alpha=0.01", "MLPClassifier, shuffle=False, max_iter=5"} <= {
+        label.replace("max_iter=5, shuffle=False", "shuffle=False, max_iter=5")
+        for label in found.table.index
+    }
+    assert ((found.table["low"] >= 0) & (found.table["high"] <= 15)).all()
+    named = "sklearn.linear_model.SGDClassifier"
+    again = precbench.compare(X, y, solvers=["sgd-avg", named], **few).methods
+    assert again["sgd-avg"]["mean"] == found.methods["sgd-avg"]["mean"]
+    unknown = ("semi_supervised.SelfTrainingClassifier", "tests.test_common.X", "foo.Bar", "svm.x")
+    assert not any(f"sklearn.{name}" in SOLVERS for name in unknown)
     for wrong, says in (
+        (AdaBoostClassifier, "AdaBoostClassifier()"),
         (LinearRegression(), "LinearRegression()"),
         (BaggingClassifier(GaussianNB()), "estimator"),
     ):
@@ -438,6 +457,10 @@ def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own(tmp
                 *("compare", f"{folder}/data.csv", "--label", "label", *lengths),
                 *("--solver", "logistic-regression", "--splits", 2, "--jobs", 1),
             )
+    files = [Path(name) for name in ("\u5ba2.csv", "\u767a.csv", ".b")]
+    with_letters = [_name_of(path, Path(), [20]) for path in files]
+    assert len({*with_letters}) == 3 and with_letters[2] == "compare-b-k-20"
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in with_letters)
     names = [f"compare-{a}-data-k-{k}" for a in "ab" for k in ("1-percent-0-5", "20")]
     folders = sorted(path.name for path in Path("results").iterdir() if path.is_dir())
     assert folders == names
@@ -565,6 +588,8 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
         ({"X": np.full((30, 2), np.nan)}, "NaN missing"),
         ({"k": 20}, "20 9 X"),
         ({"groups": [1, 2]}, "groups 30"),
+        ({"groups": [None, *range(29)]}, "groups 1"),
+        ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
         ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"),
         ({"solvers": "pgd"}, "solvers 'pgd'"),
         ({"n_splits": 0}, "n_splits 1 0"),

@@ -313,7 +313,7 @@ def test_sparse_rows_have_their_scores_compared(tmp_path, monkeypatch):
     (tmp_path / "rows.svm").write_text("".join(lines))
     succeed("fit", "rows.svm", "--save", "m.npz")
     result = succeed("score", "m.npz", "rows.svm", "--top", "9", "--drift", "drift.json")
-    assert "no drift in 0 columns and the scores" in result.stderr
+    assert "no drift in the scores" in result.stderr
 
 
 def test_a_saved_model_keeps_its_profile(here, tmp_path):
@@ -335,6 +335,8 @@ def test_a_saved_model_keeps_its_profile(here, tmp_path):
         lambda of: of["scores"].update(edges=None),
         lambda of: of["columns"][0].update(edges=None),
         lambda of: of["columns"][0]["edges"].reverse(),
+        lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 599.0]),
+        lambda of: of["scores"].update(edges=[], counts=[1.0]),
         lambda of: of["columns"][0]["counts"].pop(),
         lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
         lambda of: of["columns"][0]["counts"].__setitem__(1, float("inf")),

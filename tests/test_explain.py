@@ -586,3 +586,25 @@ def test_fit_says_the_same_again(files):
     options = ["--label", "hit", "--categorical", "one-hot", "--save", "b.npz", "--splits", 3]
     about = json.loads(invoke("fit", "mine.csv", *options, "--json").stdout)
     assert about["importance"] == first
+
+
+@pytest.mark.parametrize("n", [200, 1100])
+def test_a_chain_of_splits_is_explained_up_to_a_depth(n):
+    """On as many columns: with fewer points than the polynomial has degrees."""
+    feature = np.full(2 * n + 1, -1, dtype=np.int32)
+    feature[: 2 * n : 2] = np.arange(n)
+    right = np.zeros(2 * n + 1, dtype=np.int32)
+    right[: 2 * n : 2] = np.arange(2, 2 * n + 2, 2)
+    value = np.where(feature < 0, np.arange(2.0 * n + 1), 0.0)
+    cover = np.array([[n + 1 - i, 1] for i in range(n)], dtype=np.float32).ravel()
+    tree = Tree(feature, value, right, np.append(cover, 1).astype(np.float32))
+    trees = Trees.of([tree], n, base=0.0)
+    X = np.random.default_rng(0).standard_normal((3, n))
+    member = Member("", trees=trees)
+    columns = np.arange(n, dtype=np.int32)
+    if n > 1024:
+        with raises(InputError, "1,024"):
+            Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
+        return
+    found = Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), trees.scores(X), rtol=1e-9)

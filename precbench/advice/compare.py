@@ -3,6 +3,7 @@
 The contestants and their grids are those of ``configs/compare.yaml``.
 """
 
+import hashlib
 import os
 import re
 import tempfile
@@ -169,13 +170,12 @@ def prepare(
     shares = [share_of_list(o, list_rows or n_rows) if isinstance(o, int) else o for o in others]
     at_k += [share for share in shares if repr(share) not in map(repr, at_k)]
     document = {
-        "name": _name_of(path, [k, *others]),
+        "name": _name_of(path, folder, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
         "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**protocol, "seed": seed},
-        "common": shared_parameters({**template["common"], "k": k}, entries),
-        "solvers": entries,
+        **_with_common({**template["common"], "k": k}, entries),
         "tuning": dict(tuning or template["tuning"]),
         "metrics": [
             *({"precision_at_k": {"k": share}} for share in at_k),
@@ -194,11 +194,15 @@ def prepare(
     return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
 
 
-def _name_of(path: Path, ks: Sequence[TopK]) -> str:
+def _name_of(path: Path, folder: Path, ks: Sequence[TopK]) -> str:
     """Name a comparison after the file, with its folders from here, and the lengths."""
-    place = Path(os.path.relpath(path)).with_name(path.name.split(".")[0])
-    words = ["compare", *place.parts[-3:], "k", *(f"{k}".replace("%", "percent") for k in ks)]
-    return "-".join(filter(None, (re.sub(r"[^A-Za-z0-9_]+", "-", w).strip("-") for w in words)))
+    place = [*Path(os.path.relpath(path.parent, folder)).parts[-2:], path.name]
+    said = ["compare", *place[:-1], place[-1].strip(".").split(".")[0], "k"]
+    said += [f"{k}".replace("%", "percent") for k in ks]
+    words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in said]
+    if not "".join(said).isascii():  # or other files might have the same name
+        words.append(hashlib.sha256("/".join(place).encode()).hexdigest()[:8])
+    return "-".join(filter(None, words))
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
@@ -243,11 +247,15 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 def _of(estimator: Any) -> tuple[str, dict[str, Any]]:
     """Return the label and the entry in a config of a classifier of scikit-learn."""
     kind = type(estimator)
-    name = f"{kind.__module__}.{kind.__name__}"
+    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules
     if name not in SOLVERS:
-        raise InputError(f"solvers: {estimator!r} is neither a name nor a scikit-learn classifier")
+        raise InputError(
+            f"solvers: {estimator!r} is neither a name nor a classifier of scikit-learn such as "
+            "AdaBoostClassifier()"
+        )
     defaults = SOLVERS[name]().get_params(deep=False)
     params = estimator.get_params(deep=False)
+    params = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
     changed = {n: v for n, v in params.items() if n != "random_state" and v is not defaults[n]}
     changed = {n: v for n, v in changed.items() if not (np.isscalar(v) and v == defaults[n])}
     for param, value in changed.items():
@@ -258,6 +266,20 @@ def _of(estimator: Any) -> tuple[str, dict[str, Any]]:
             )
     label = ", ".join([kind.__name__, *(f"{n}={v}" for n, v in changed.items())])
     return label, {"solver": name, **changed}
+
+
+def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the sections of parameters; classifiers of scikit-learn share none of ours."""
+    own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
+    shared = shared_parameters(common, own)
+    if len(own) == len(entries):
+        return {"common": shared, "solvers": entries}
+    filled = {
+        name: {n: v for n, v in shared.items() if n in solver_defaults(entry.get("solver", name))}
+        | entry
+        for name, entry in own.items()
+    }
+    return {"solvers": {**entries, **filled}}
 
 
 def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
@@ -311,7 +333,7 @@ def compare(
         Treatment of missing values in a frame.
     solvers : sequence of str or of classifiers of scikit-learn, optional
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
-        Classifiers keep their parameters, which must be numbers or text.
+        Classifiers keep their parameters, which must be numbers or text, but for `random_state`.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
@@ -471,6 +493,7 @@ class Comparison(Choice):
         """Hits of each method among the first k rows, the best first, with 95 % intervals."""
         some = self.values.set_index("solver").rename_axis("method")
         hits = some[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
+        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)
         return hits.rename(columns={"mean": "hits"}).join(some[["p", "verdict", "seconds"]])
 
     def plot(self) -> "Figure":
@@ -514,7 +537,7 @@ def _rows(
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
-        advice = "; give a frame, and missing" if "contains NaN" in f"{error}" else ""
+        advice = "; give a frame, and missing" if "X contains NaN" in f"{error}" else ""
         raise InputError(f"{error}".partition("\n")[0].rstrip(".") + advice) from error
     labels = np.unique(y)
     if len(labels) != 2:
@@ -540,6 +563,8 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     found = np.asarray(column)
     if found.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},), found {found.shape}")
+    if (missing := np.asarray(pd.isna(found))).any():
+        raise InputError(f"{name}: row {int(missing.argmax()) + 1} is missing")
     return found if found.dtype.kind in "fiubU" else found.astype(str)
 
 

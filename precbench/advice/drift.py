@@ -56,7 +56,7 @@ class _Bins(Fields):
     """
 
     counts: list[Annotated[Number, Field(ge=0, le=2**53)]]
-    edges: list[Number] | None = None
+    edges: Annotated[list[Number], Field(min_length=2)] | None = None
     gaps: Count = 0
 
     @model_validator(mode="after")
@@ -231,8 +231,9 @@ def describe_drift(found: dict[str, Any]) -> str:
     all_of = [*found["columns"], found["scores"]]
     some = [f"{of['name']} (PSI {of['psi']:.2f})" for of in all_of if of["some"] > of["drift"]]
     told = [_told(of) for of in all_of if of["drift"]]
-    n_columns = count(len(found["columns"]), "column")
-    text = f"drift: {listed(told)}" if told else f"no drift in {n_columns} and the scores"
+    n_columns = len(found["columns"])
+    compared = f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
+    text = f"drift: {listed(told)}" if told else f"no drift in {compared}"
     return f"{text}; some in {listed(some)}" if some else text
 
 

@@ -426,7 +426,7 @@ class Model:
         if self.profile is None or self.encoding is None:
             raise InputError(
                 "the model does not know what its training rows looked like: fit it with "
-                "`precbench fit` or `precbench compare --save` of this version"
+                "`precbench fit` or `precbench compare --save` of this version, or compare a frame"
             )
         return Drift(self.profile, self.encoding)
 

@@ -74,7 +74,7 @@ def evaluate(
         found["precision_when_fitted"] = float(value)
         fitted = f" ({value:.3f} when fitted)"
     lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive"]
-    text = f"{hits[-1]:,} hits among the first {length:,}: precision {precision:.3f}{fitted}"
+    text = f"{count(hits[-1], 'hit')} among the first {length:,}: precision {precision:.3f}{fitted}"
     lines.append(f"{text}, AUC {area:.3f}")
     if loaded.calibration is not None:
         mean, low, high = promised = loaded.calibration.expected(scores[tops[-1]], n_rows)

@@ -80,9 +80,10 @@ class Imputed:
     @classmethod
     def from_array(cls, how: str, gaps: NDArray[np.int64]) -> Self:
         """Undo `to_array`."""
-        places = sorted({(start, stop) for start, stop, _ in gaps.tolist()})
-        columns = ((*at, gaps[(gaps[:, :2] == at).all(axis=1), 2]) for at in places)
-        return cls(how, tuple(columns))
+        gaps = gaps[np.lexsort(gaps.T[::-1])]
+        new = np.flatnonzero((np.diff(gaps[:, :2], axis=0) != 0).any(axis=1)) + 1
+        parts = np.split(gaps, new)
+        return cls(how, tuple((int(p[0, 0]), int(p[0, 1]), np.unique(p[:, 2])) for p in parts))
 
     def of(self, rows: NDArray[np.intp]) -> Imputed:
         """Return those of some rows, which are given in ascending order."""

@@ -19,6 +19,9 @@ are added to the column of the split above it, where its factor changed. (Lundbe
 
 include "source.pxi"
 
+cdef enum:
+    MOST_SPLITS = 1024
+
 
 def outline(
     const int[::1] feature,
@@ -32,6 +35,8 @@ def outline(
 ):
     """Write what does not depend on a row; return the most columns above one leaf.
 
+    Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
+
     Given: nodes of one tree in preorder, ``feature`` of inner nodes, -1 at leaves; ``share`` of the
     rows of its parent that a node has; ``column`` of each feature. Writes for node v: its parent;
     the next node above, or the root, whose condition is on the same column; z after its condition;
@@ -44,6 +49,13 @@ def outline(
         for v in range(n):
             if feature[v] >= 0:
                 parent[v + 1] = parent[right[v]] = v
+                above[v + 1] = above[right[v]] = above[v] + 1  # so far its depth
+                if above[v] >= MOST_SPLITS:
+                    most = -1
+                    break
+        if most < 0:
+            n = 0
+        above[0] = 0
         for v in range(1, n):
             u = parent[v]
             c = column[feature[u]]

@@ -189,7 +189,7 @@ class Length(Fields):
     """
 
     method: str
-    rows: Count
+    rows: Annotated[Count, Field(ge=1)]
     splits: Count
     k: Annotated[list[Count], Field(min_length=1)]
     curve: _Columns

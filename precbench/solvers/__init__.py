@@ -251,13 +251,14 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
 
 def _of_scikit_learn(name: object) -> type | None:
     """Return a classifier such as "sklearn.ensemble.AdaBoostClassifier", which has all defaults."""
-    place, _, of = str(name).rpartition(".")
-    if place.partition(".")[0] != "sklearn":
+    package, _, rest = str(name).partition(".")
+    module, _, of = rest.partition(".")
+    if package != "sklearn" or module not in import_module(package).__all__:
         return None
     try:
-        found = getattr(import_module(place), of, None)
+        found = getattr(import_module(f"{package}.{module}"), of, None)
         return found if _is_foreign_classifier(found) else None
-    except (ImportError, TypeError):  # an abstract one, or one of other estimators
+    except (AttributeError, ImportError, TypeError):  # an abstract one, or one of other estimators
         return None
 
 

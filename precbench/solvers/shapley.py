@@ -21,6 +21,7 @@ from precbench.solvers.trees import Trees
 __all__ = ["Contributions"]
 
 _VALUES_AT_ONCE = 2**21
+_MOST_POINTS = 64  # of a polynomial of degree 127; beyond, exact but for rounding
 _UPDATES_PER_SLICE = 2**24  # of a product at a point of the quadrature: about 0.1 s
 
 
@@ -149,9 +150,11 @@ def _of_trees(
             feature, right.astype(np.int32), share, column, parent, above, zero, reach
         )
         base += float(value[feature < 0] @ reach[feature < 0])
+        if most < 0:
+            raise InputError("a tree with a leaf below 1,024 splits is too deep to be explained")
         if most == 0:
             continue
-        t, weights = _quadrature((most + 1) // 2)
+        t, weights = _quadrature(min((most + 1) // 2, _MOST_POINTS))
         known = t + (1 - t) * zero[:, np.newaxis]
         before = known[above]
         gain = (1 - zero[:, np.newaxis]) / known

@@ -695,7 +695,8 @@ def canonical(label: object) -> object:
     try:
         return float(label)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):  # no number, or an integer beyond every float
-        return str(label).strip()
+        text = str(label).strip()
+        return {"True": 1.0, "False": 0.0}.get(text, text)
 
 
 def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:

@@ -160,7 +160,10 @@ def read_own_file(
                 numbers = _known(numeric, columns)
                 looked_at = [name for name in roles.features if name not in allowed]
                 unnamed = [n for n in looked_at if n not in {*categories, *numbers}]
-                padded = _padded(path, kind, [n for n in unnamed if _may_be_padded(table[n])])
+                padded = {
+                    n for n in unnamed if table[n].dtype.kind in "OT" and _has_zeros(table[n])
+                }
+                padded |= _padded(path, kind, [n for n in unnamed if _may_be_padded(table[n])])
                 look_for_suspects(
                     table,
                     looked_at,
@@ -288,6 +291,11 @@ def _may_be_padded(values: pd.Series) -> bool:
     return kind in "iu" or (kind == "f" and bool((values.dropna() % 1 == 0).all()))
 
 
+def _has_zeros(texts: pd.Series) -> bool:
+    """Whether there are zeros before some number."""
+    return bool(texts.dropna().astype(str).str.match(r"[+-]?0\d").any())
+
+
 def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
     """Return the columns of numbers that have zeros before some of them in the file."""
     import pandas as pd
@@ -301,7 +309,7 @@ def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
             text, dtype="str", na_filter=False, chunksize=_MOST_ROWS, **options
         ):
             for name in set(names) - found:
-                if table[name].str.match(r"[+-]?0\d").any():
+                if _has_zeros(table[name]):
                     found.add(name)
     return found
 
@@ -479,7 +487,7 @@ def _tables(
     if kind == "parquet":
         blocks = _parquet(path, rows_at_once, row_id)
     elif kind == "xlsx":
-        blocks = _xlsx(path, kept, row_id)
+        blocks = _xlsx(path, row_id)
     else:
         blocks = _csv(path, _SEPARATORS[kind], kept, rows_at_once, row_id)
     is_empty = True
@@ -554,26 +562,39 @@ def _parquet(
             yield table, names
 
 
-def _xlsx(
-    path: Path, kept: Collection[str], row_id: str | None
-) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
+def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
     """Read the only sheet of a workbook, whole: it has a million rows at most."""
     import pandas as pd
+    from openpyxl import load_workbook
 
-    with zipfile.ZipFile(path) as archive:
-        n_bytes = sum(file.file_size for file in archive.infolist())
-    require_modest(n_bytes, path.stat().st_size, str(path))
-    with pd.ExcelFile(path, engine="calamine") as book:
-        if len(book.sheet_names) > 1:
+    size, where = path.stat().st_size, str(path)
+    with zipfile.ZipFile(path) as archive:  # which reads no more than it says here
+        require_modest(sum(file.file_size for file in archive.infolist()), size, where)
+    book = load_workbook(path, read_only=True, data_only=True)
+    try:
+        if len(book.sheetnames) > 1:
             raise InputError(
-                f"{path}: {len(book.sheet_names)} sheets, {listed(book.sheet_names)}; save the one "
+                f"{path}: {len(book.sheetnames)} sheets, {listed(book.sheetnames)}; save the one "
                 "to read as a file of its own"
             )
-        text = dict.fromkeys((*kept, *([] if row_id is None else [row_id])), "str")
-        first = pd.read_excel(book, header=None, nrows=1, dtype="str").fillna("")
-        _check_header(path, first.to_numpy().ravel().tolist())
-        table = pd.read_excel(book, dtype=text)
-    names = None if row_id is None else column_of(table, row_id, str(path)).fillna("").tolist()
+        sheet: Any = book.worksheets[0]
+        sheet.reset_dimensions()  # which a file may claim
+        lines = (line for line in sheet.iter_rows(values_only=True) if set(line) - {None})
+        header = ["" if name is None else str(name) for name in next(lines, ())]
+        _check_header(path, header)
+        width, rows = len(header), []
+        for line in lines:
+            if set(line[width:]) - {None}:
+                raise InputError(f"{path}: a row has more values than there are column names")
+            rows.append([*line[:width], *[None] * (width - len(line))])
+            require_modest(len(rows) * width, size, where)
+    finally:
+        book.close()
+    table, names = pd.DataFrame(rows, columns=header), None
+    if row_id is not None:
+        column_of(table, row_id, where)
+        named = (row[header.index(row_id)] for row in rows)
+        names = ["" if name is None else str(name) for name in named]
     yield table, names
 
 
@@ -600,7 +621,7 @@ def _readable(path: Path) -> Iterator[None]:
     except ImportError as error:
         needs = "Parquet files need pyarrow; install precbench[parquet]"
         if path.suffix.lower() != ".parquet":
-            needs = "workbooks need python-calamine; install precbench[excel]"
+            needs = "workbooks need openpyxl; install precbench[excel]"
         raise InputError(f"{path}: {needs}") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -705,7 +726,7 @@ def _gaps(path: Path, arrays: dict[str, NDArray], X: Matrix, missing: Missing) -
             f"{path}: missing needs dense rows and an integer array gaps, with the first feature, "
             "the one after its last and the row of each value that was filled in"
         )
-    return Imputed.from_array(missing, np.unique(gaps, axis=0))
+    return Imputed.from_array(missing, gaps)
 
 
 def _entry(X: csr_matrix, entry: int) -> tuple[int, int]:
