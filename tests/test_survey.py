@@ -236,11 +236,8 @@ def test_a_situation_of_few_tasks_has_no_recommendation(random_survey):
 
 
 def test_no_contestant_is_broken():
-    """None but chance has an AUC significantly below 1/2 on a task; one that has is found.
-
-    The step length that SPAM chooses on a part of the rows of splice diverges on all of them.
-    """
-    assert page.broken(page.committed()) == ["spam on splice"]
+    """None but chance has an AUC significantly below 1/2 on a task; one that has is found."""
+    assert page.broken(page.committed()) == []
     planted = split_table([[0.9, 0.9, 0.5]] * 3 + [[0.9, 0.39, 0.5]])
     assert page.broken(Survey(planted)) == ["sgd-avg on magic"]
 
