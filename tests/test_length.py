@@ -440,8 +440,11 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     page = (folder / PAGE).read_text()
     assert f"about {of_list['hits']:.0f} hits, {of_list['low']:.0f} to" in page
     assert "How long a list" in page and "The most profitable length is " in page
+    assert "The columns of payments.csv" in page
     assert "cumulative capture" in page and "Hits, precision, recall and profit against" in page
-    assert read_length(folder).model_dump(exclude={"of"}) == length
+    stored, [columns] = read_length(folder)
+    assert stored.model_dump(exclude={"of", "tables"}) == length
+    assert columns.title == "The columns of payments.csv" and columns.header[0] == "column"
     csv = pd.read_csv(folder / "figures" / "length.csv")
     assert csv["hits"].tolist() == pytest.approx(curve["hits"].tolist())
     assert Model.load("c.npz").predict_proba(np.ones((2, 2))).shape == (2, 2)

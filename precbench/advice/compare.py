@@ -50,6 +50,7 @@ from precbench.report.length import (
     measure_length,
     write_length,
 )
+from precbench.report.table import Table
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
@@ -608,11 +609,13 @@ def length_of(
     return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists
 
 
-def report_length(length: Length, folder: str | os.PathLike[str]) -> None:
-    """Write it beside the results, and into their report."""
+def report_length(
+    length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = ()
+) -> None:
+    """Write it beside the results, and into their report, with tables about the data."""
     store = Store(folder)
     with store.lock():
-        write_length(length, store.folder)
+        write_length(length, store.folder, tables)
         write_report(store.folder)
 
 

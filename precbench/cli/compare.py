@@ -10,10 +10,11 @@ import typer
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows, check_target
+from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen, show_length
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.choice import choice_table, choose_method
@@ -88,6 +89,7 @@ def compare(options: CompareOptions) -> int:
         prepare,
         report_length,
     )
+    from precbench.data.own.profile import profile_table
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
     file = options.file
@@ -131,7 +133,11 @@ def compare(options: CompareOptions) -> int:
     )
     choice = choice.with_length(measured[0])
     console.print(choice.text)
-    report_length(measured[0], summary["folder"])
+    tables = []
+    if is_table(file, options.reading.get("format")):
+        found_in = profile_table(file, options.reading, options.allow or ())
+        tables = [columns_table(found_in, f"The columns of {file.name}")]
+    report_length(measured[0], summary["folder"], tables)
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from precbench.cli.own import OwnRows
 from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
-from precbench.report.table import text_table
+from precbench.report.table import Table, text_table
 from precbench.text import count, duration, one_line
+
+if TYPE_CHECKING:
+    from precbench.data.own.profile import Profile
 
 _MOST_SHOWN = 40  # columns
 
@@ -46,18 +50,7 @@ def profile(options: ProfileOptions) -> int:
     if found.duplicates:
         rows += f", {found.duplicates:,} of them like an earlier one"
     console.print(rows)
-    shown = found.columns[:_MOST_SHOWN]
-    cells = [
-        [
-            *(column.name, column.holds, f"{column.distinct:,}", f"{column.missing:,}"),
-            *(column.low, column.high, "" if np.isnan(column.auc) else f"{column.auc:.3f}"),
-        ]
-        for column in shown
-    ]
-    header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
-    more = len(found.columns) - len(shown)
-    notes = [f"and {count(more, 'column')} more"] if more else []
-    console.print(OnScreen(text_table(options.file.name, header, cells, *notes)))
+    console.print(OnScreen(columns_table(found, options.file.name)))
     refusal, outlook = "", ""
     if found.refusal is not None:
         try:
@@ -78,6 +71,21 @@ def profile(options: ProfileOptions) -> int:
         told = {"refusal": refusal or None, "compare": outlook or None}
         print(json.dumps({**about, "columns": columns, **told}, indent=1))
     return 0
+
+
+def columns_table(found: "Profile", title: str) -> Table:
+    """Lay out the columns of a profile."""
+    shown = found.columns[:_MOST_SHOWN]
+    cells = [
+        [
+            *(column.name, column.holds, f"{column.distinct:,}", f"{column.missing:,}"),
+            *(column.low, column.high, "" if np.isnan(column.auc) else f"{column.auc:.3f}"),
+        ]
+        for column in shown
+    ]
+    header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
+    more = len(found.columns) - len(shown)
+    return text_table(title, header, cells, *[f"and {count(more, 'column')} more"] * bool(more))
 
 
 def _outlook(options: ProfileOptions) -> str:

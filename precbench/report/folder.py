@@ -97,9 +97,9 @@ def write_report(
             return Report(tables, files)
         drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
         rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
-        length = read_length(folder)
+        length, more = read_length(folder) or (None, [])
         drawn += [] if length is None else draw_length(length, folder)
-        page = experiment_page(run, summary, tables, drawn, rows, length)
+        page = experiment_page(run, summary, tables, drawn, rows, length, more)
     write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 

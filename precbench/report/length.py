@@ -213,8 +213,16 @@ class Length(Fields):
         return pd.DataFrame(self.curve)
 
 
+class _Shown(Fields):
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+
+
 class _Stored(Length):
     of: str  # digest of the results
+    tables: list[_Shown] = Field(default_factory=list)
 
 
 def measure_length(
@@ -520,14 +528,23 @@ def gain_table(length: Length) -> Table:
     return text_table("Gain table", header, texts.to_numpy().tolist(), *notes)
 
 
-def write_length(length: Length, folder: Path) -> None:
-    """Write ``length.json`` into a results folder, for its report."""
-    content = _Stored(of=_digest(folder), **dict(length))
+def write_length(length: Length, folder: Path, tables: Iterable[Table] = ()) -> None:
+    """Write ``length.json`` into a results folder, for its report, with tables about the data."""
+    shown = [
+        _Shown(
+            title=table.title,
+            header=table.header,
+            rows=[[cell.text for cell in row] for row in table.rows],
+            notes=table.notes,
+        )
+        for table in tables
+    ]
+    content = _Stored(of=_digest(folder), tables=shown, **dict(length))
     write_whole({folder / _FILE: content.model_dump_json()})
 
 
-def read_length(folder: Path) -> Length | None:
-    """Read ``length.json``; None if there is none, or it is of other results.
+def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
+    """Read ``length.json`` and its tables; None if there is none, or it is of other results.
 
     Raises
     ------
@@ -541,7 +558,9 @@ def read_length(folder: Path) -> Length | None:
         found = checked(load(path.read_bytes()), _Stored)
     except ValueError as error:
         raise InputError(f"{path}: {error}; compare again") from None
-    return found if found.of == _digest(folder) else None
+    if found.of != _digest(folder):
+        return None
+    return found, [text_table(t.title, t.header, t.rows, *t.notes) for t in found.tables]
 
 
 def _digest(folder: Path) -> str:

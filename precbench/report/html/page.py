@@ -102,6 +102,7 @@ def experiment_page(
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
     length: Length | None = None,
+    more: Sequence[Table] = (),
 ) -> Page:
     """Return the page of an experiment.
 
@@ -118,6 +119,8 @@ def experiment_page(
         The verdicts on what was printed about these results.
     length : Length, optional
         What a new list holds.
+    more : sequence of Table
+        About the data.
     """
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
@@ -142,7 +145,7 @@ def experiment_page(
         figures=_figures(figures, run),
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
-        data=_data_table(run),
+        data=[_data_table(run), *more],
         tuning=_tuning_tables(run, summary),
         failures=_failures(trials),
         stopped=_stopped(trials),
