@@ -9,7 +9,7 @@ import numpy as np
 
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows
-from precbench.cli.screen import screen
+from precbench.cli.screen import expected_seconds, screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table
@@ -91,7 +91,6 @@ def columns_table(found: "Profile", title: str) -> Table:
 def _outlook(options: ProfileOptions) -> str:
     """Say what compare would do, and about how long."""
     from precbench.advice.compare import cores, prepare
-    from precbench.cli.outlook import expected_seconds
     from precbench.experiment.plan import make_plan
     from precbench.store import Store
 

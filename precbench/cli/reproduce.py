@@ -14,9 +14,8 @@ from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.options import Json, Mirror, takes
-from precbench.cli.outlook import expected_seconds
 from precbench.cli.run import RunOptions, has_failed, prepared
-from precbench.cli.screen import screen
+from precbench.cli.screen import expected_seconds, screen
 from precbench.cli.tables import OnScreen
 from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
-from precbench.cli.screen import Progress, Screen, measuring, screen
+from precbench.cli.screen import Progress, Screen, expected_seconds, measuring, screen
 from precbench.data.cards.load import data_hash
 from precbench.errors import InputError, PrecbenchError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
@@ -589,7 +589,6 @@ def _train(
     options: RunOptions,
     cluster: "Cluster | None",
 ) -> None:
-    from precbench.cli.outlook import expected_seconds
     from precbench.runner import run_plan
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)

@@ -28,7 +28,6 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.data.formats import Format
 from precbench.errors import did_you_mean
 from precbench.metrics import METRICS, Metric
 from precbench.topk import TopK, check_k
@@ -138,7 +137,7 @@ class FileData(Section):
 
     file: DataFile
     name: Name
-    format: Format | None = None
+    format: Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"] | None = None
     label: str | int | None = None
     positive: str | int | float | bool | None = None
     groups: str | int | None = None

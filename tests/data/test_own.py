@@ -861,8 +861,8 @@ def test_arbitrary_bytes_are_rejected(tmp_path, suffix):
 def test_unknown_formats(tmp_path):
     with raises(InputError, "none.csv"):
         read_own_file(tmp_path / "none.csv")
-    path = csv(tmp_path, GOOD, "own.xlsx")
-    with raises(InputError, "'.xlsx'"):
+    path = csv(tmp_path, GOOD, "own.xls")
+    with raises(InputError, "'.xls'"):
         read_own_file(path)
     assert read_own_file(path, format="csv", label="y")[0].X.tolist() == [[1, 2], [3, 4]]
 

@@ -11,7 +11,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain
@@ -570,8 +570,8 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
     size, where = path.stat().st_size, str(path)
     with zipfile.ZipFile(path) as archive:  # which reads no more than it says here
         require_modest(sum(file.file_size for file in archive.infolist()), size, where)
-    book = load_workbook(path, read_only=True, data_only=True)
-    try:
+    with ExitStack() as stack:
+        book = stack.enter_context(closing(load_workbook(path, read_only=True, data_only=True)))
         if len(book.sheetnames) > 1:
             raise InputError(
                 f"{path}: {len(book.sheetnames)} sheets, {listed(book.sheetnames)}; save the one "
@@ -579,7 +579,8 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
             )
         sheet: Any = book.worksheets[0]
         sheet.reset_dimensions()  # which a file may claim
-        lines = (line for line in sheet.iter_rows(values_only=True) if set(line) - {None})
+        cells = stack.enter_context(closing(sheet.iter_rows(values_only=True)))
+        lines = (line for line in cells if set(line) - {None})
         header = ["" if name is None else str(name) for name in next(lines, ())]
         _check_header(path, header)
         width, rows = len(header), []
@@ -588,8 +589,6 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
                 raise InputError(f"{path}: a row has more values than there are column names")
             rows.append([*line[:width], *[None] * (width - len(line))])
             require_modest(len(rows) * width, size, where)
-    finally:
-        book.close()
     table, names = pd.DataFrame(rows, columns=header), None
     if row_id is not None:
         column_of(table, row_id, where)
