@@ -237,7 +237,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
     for each in chosen:
-        label, entry = (each, known.get(each) or {}) if isinstance(each, str) else _of(each)
+        label, entry = (each, known.get(each) or {}) if isinstance(each, str) else _as_entry(each)
         if label not in known and entry.get("solver", label) not in SOLVERS:
             [problem] = unknown("method", label, [*known, *SOLVERS])
             raise InputError(f"{problem}: choose among {', '.join({**known, **SOLVERS})}")
@@ -245,7 +245,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     return entries
 
 
-def _of(estimator: Any) -> tuple[str, dict[str, Any]]:
+def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     """Return the label and the entry in a config of a classifier of scikit-learn."""
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules

@@ -508,7 +508,7 @@ class Model:
         watch : callable, optional
             Called with each X and its scores.
         listed : dict, optional
-            Is filled with the encoded rows that are listed, by their numbers.
+            Is filled with the encoded rows that are listed, by their numbers; with `top`.
 
         Returns
         -------

@@ -89,7 +89,7 @@ def compare(options: CompareOptions) -> int:
         prepare,
         report_length,
     )
-    from precbench.data.own.profile import profile_table
+    from precbench.data.own.profile import profile_columns
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
     file = options.file
@@ -135,8 +135,8 @@ def compare(options: CompareOptions) -> int:
     console.print(choice.text)
     tables = []
     if is_table(file, options.reading.get("format")):
-        found_in = profile_table(file, options.reading, options.allow or ())
-        tables = [columns_table(found_in, f"The columns of {file.name}")]
+        columns = profile_columns(file, options.reading)
+        tables = [columns_table(columns, f"The columns of {file.name}")]
     report_length(measured[0], summary["folder"], tables)
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")

@@ -16,7 +16,9 @@ from precbench.report.table import Table, text_table
 from precbench.text import count, duration, one_line
 
 if TYPE_CHECKING:
-    from precbench.data.own.profile import Profile
+    from collections.abc import Sequence
+
+    from precbench.data.own.profile import ColumnProfile
 
 _MOST_SHOWN = 40  # columns
 
@@ -50,7 +52,7 @@ def profile(options: ProfileOptions) -> int:
     if found.duplicates:
         rows += f", {found.duplicates:,} of them like an earlier one"
     console.print(rows)
-    console.print(OnScreen(columns_table(found, options.file.name)))
+    console.print(OnScreen(columns_table(found.columns, options.file.name)))
     refusal, outlook = "", ""
     if found.refusal is not None:
         try:
@@ -73,9 +75,9 @@ def profile(options: ProfileOptions) -> int:
     return 0
 
 
-def columns_table(found: "Profile", title: str) -> Table:
+def columns_table(columns: "Sequence[ColumnProfile]", title: str) -> Table:
     """Lay out the columns of a profile."""
-    shown = found.columns[:_MOST_SHOWN]
+    shown = columns[:_MOST_SHOWN]
     cells = [
         [
             *(column.name, column.holds, f"{column.distinct:,}", f"{column.missing:,}"),
@@ -84,8 +86,9 @@ def columns_table(found: "Profile", title: str) -> Table:
         for column in shown
     ]
     header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
-    more = len(found.columns) - len(shown)
-    return text_table(title, header, cells, *[f"and {count(more, 'column')} more"] * bool(more))
+    more = len(columns) - len(shown)
+    notes = [f"and {count(more, 'column')} more"] if more else []
+    return text_table(title, header, cells, *notes)
 
 
 def _outlook(options: ProfileOptions) -> str:

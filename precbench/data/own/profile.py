@@ -79,22 +79,42 @@ def profile_table(path: Path, reading: Mapping[str, Any], allow: Sequence[str] =
     InputError
         If it is no table, or cannot be read whatever the options.
     """
-    table = read_table(path, reading.get("format"))
-    label, refusal = reading.get("label"), None
+    table, refusal = read_table(path, reading.get("format")), None
     try:
         read_own_file(path, **reading, allow=allow)
     except TableError as error:
         refusal = error
-    y = None
-    with suppress(InputError):  # the refusal says so
-        y = signs(path, table[label].tolist(), reading.get("positive")) if label in table else None
+    y = _labels(path, table, reading)
     return Profile(
         rows=len(table),
         duplicates=int(table.duplicated().sum()),
         positives=None if y is None else int(np.sum(y > 0)),
-        columns=[_column(str(name), table[name], y) for name in table if name != label],
+        columns=_columns(table, reading, y),
         refusal=refusal,
     )
+
+
+def profile_columns(path: Path, reading: Mapping[str, Any]) -> list[ColumnProfile]:
+    """Describe the columns of a table that these options are known to read, see `profile_table`."""
+    table = read_table(path, reading.get("format"))
+    return _columns(table, reading, _labels(path, table, reading))
+
+
+def _labels(
+    path: Path, table: pd.DataFrame, reading: Mapping[str, Any]
+) -> NDArray[np.float64] | None:
+    label = reading.get("label")
+    with suppress(InputError):  # the refusal says so
+        if label in table:
+            return signs(path, table[label].tolist(), reading.get("positive"))
+    return None
+
+
+def _columns(
+    table: pd.DataFrame, reading: Mapping[str, Any], y: NDArray[np.float64] | None
+) -> list[ColumnProfile]:
+    label = reading.get("label")
+    return [_column(str(name), table[name], y) for name in table if name != label]
 
 
 def _column(name: str, values: pd.Series, y: NDArray[np.float64] | None) -> ColumnProfile:
