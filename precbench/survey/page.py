@@ -22,7 +22,6 @@ from precbench.survey.ranking import (
     LINEAR,
     MEASURES,
     REFERENCE,
-    SPLITS,
     TREES,
     Choice,
     Survey,
@@ -33,6 +32,7 @@ from precbench.survey.ranking import (
     standings,
 )
 from precbench.survey.tables import laid_out
+from precbench.survey.tasks import LONG, SHORT, is_short, read_tasks
 from precbench.text import count
 
 PICTURES = ("ranks", "profiles", "times")
@@ -59,14 +59,14 @@ def answer(survey: Survey) -> str:
 
 def _lacking(survey: Survey) -> Iterator[str]:
     """Say what of the survey has not been run."""
-    splits = survey.table[survey.table["task"].isin(survey.real)].groupby("task")["split"].nunique()
-    if (splits < SPLITS).any() or len(splits) < len(survey.known):
-        counts = splits.value_counts().sort_index(ascending=False)
-        run = ", ".join(f"{n} of {count(many, 'task')}" for n, many in counts.items())
-        yield (
-            f"*Not complete*: of {SPLITS} divisions for each of {len(survey.known)} tasks those "
-            f"that have been run are {run}."
-        )
+    run = survey.table.groupby("task")["split"].nunique()
+    short = [
+        f"{task.task} {run.get(task.task, 0)} of {wanted}"
+        for task in read_tasks()
+        if run.get(task.task, 0) < (wanted := SHORT if is_short(task) else LONG)
+    ]
+    if short:
+        yield f"*Not complete*: divisions that have been run of {', '.join(short)}."
 
 
 def _answer(survey: Survey, metric: str) -> str:

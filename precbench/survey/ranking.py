@@ -40,7 +40,6 @@ LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWOR
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
 HEADLINE = (AP, MAIN)
-SPLITS = 10
 LEAST_ROWS = 20  # of a test part that a measure looks at, for a headline
 LEAST_TASKS = 5  # in a situation
 ROPE = 0.01

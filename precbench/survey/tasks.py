@@ -22,6 +22,8 @@ UNSCALED = ("adult", "w8a")
 """Sparse features of 0 and 1."""
 
 TEST_SHARE = 0.3
+LONG, SHORT = 3, 5
+"""Divisions of a task, and of one with a short test part."""
 _COUNT = 100  # of rows
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -73,6 +75,11 @@ def read_tasks() -> list[Any]:
     return list(tasks.sort_values("rows", kind="stable").itertuples())
 
 
+def is_short(task: Any) -> bool:
+    """Whether 100 rows are more than a quarter of the test part of a task."""
+    return TEST_SHARE * task.rows < 4 * _COUNT
+
+
 def write_configs(
     folder: Path, tasks: Iterable[Any], name: str = "survey", **changed: Any
 ) -> list[Path]:
@@ -91,8 +98,8 @@ def write_configs(
     Returns
     -------
     list of pathlib.Path
-        ``NAME-short.yaml`` for test parts of which 100 rows are more than a quarter, where prec@100
-        is not measured, and ``NAME-long.yaml`` for the others.
+        ``NAME-short.yaml`` for short test parts, where prec@100 is not measured and there are more
+        divisions, and ``NAME-long.yaml`` for the others.
 
     Raises
     ------
@@ -102,7 +109,7 @@ def write_configs(
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
     for task in tasks:
-        length = "short" if TEST_SHARE * task.rows < 4 * _COUNT else "long"
+        length = "short" if is_short(task) else "long"
         if not task.package:
             entry: dict[str, Any] = {"name": task.task, "on_missing": "skip"}
             entry |= {"scaling": "none"} if task.task in UNSCALED else {}
@@ -119,6 +126,7 @@ def write_configs(
         if length == "short":
             counted = {"precision_at_k": {"k": _COUNT}}
             of["metrics"] = [metric for metric in template["metrics"] if metric != counted]
+            of["protocol"] = template["protocol"] | {"n_splits": SHORT}
         paths.append(folder / f"{of['name']}.yaml")
         document = template | of | changed
         paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
