@@ -33,7 +33,6 @@ from precbench.survey.ranking import (
 )
 from precbench.survey.tables import laid_out
 from precbench.survey.tasks import LONG, SHORT, is_short, read_tasks
-from precbench.text import count
 
 PICTURES = ("ranks", "profiles", "times")
 PAPERS = {
