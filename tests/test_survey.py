@@ -125,6 +125,28 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
     assert "make survey" in capsys.readouterr().err
 
 
+def test_values_that_are_not_the_same_again_are_named(tmp_path, monkeypatch, capsys):
+    def again(folder):
+        monkeypatch.setattr("sys.argv", ["survey", "again", str(tmp_path / folder)])
+        with pytest.raises(SystemExit) as end:
+            program.main()
+        return end.value.code, capsys.readouterr().out
+
+    monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
+    for folder, value in {"a": 0.7, "b": 0.700001, "c": 0.70001}.items():
+        (tmp_path / folder).mkdir()
+        run_of(tmp_path / folder / "survey-long", value=[0.3, 0.2, value, 0.9])
+    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "a")])
+    program.main()
+    assert again("b") == (0, "3 values again, 0 not the same\n")
+    code, out = again("c")
+    assert code == 1 and "german, sgd-avg, split 0, average_precision: 0.70001 in place" in out
+    monkeypatch.setattr("sys.argv", ["survey", "tasks", str(tmp_path), "wine", "whine"])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "unknown task 'whine'" in capsys.readouterr().err
+
+
 def by_hand(values):
     """Return mean ranks, losses and wins by another way."""
     values = values.round(12)
