@@ -489,6 +489,10 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     assert about["precision_at_k"] == best["mean"]
     assert about["precision_at_k_interval"] == [best["low"], best["high"]]
     assert about["auc_interval"][0] < about["auc"] < about["auc_interval"][1]
+    losses = {of["column"]: of["loss"] for of in about["importance"]["columns"]}
+    assert min(losses["a"], losses["b"]) > 0.1 > max(losses["c"], losses["d"])
+    page = (compared(tmp_path) / "report.html").read_text(encoding="utf-8")
+    assert "What sgd-avg, random features ranks by" in page and f"{losses['a']:.3f}" in page
     assert (model.profile.rows, len(model.profile.columns)) == (len(y), 4)
     scores = model.decision_function(X)
     assert y[np.argsort(-scores)[:30]].mean() > 0.6

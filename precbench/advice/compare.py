@@ -24,13 +24,14 @@ from rich.progress import track
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
+from precbench.advice.importance import Importance
 from precbench.advice.model import Model
-from precbench.advice.quality import Quality, held_out
+from precbench.advice.quality import Quality, held_out, importance_of
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
 from precbench.data.own.problems import listed
 from precbench.data.own.read import read_own_file
-from precbench.data.splits import rule_for_new_lists
+from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.config import from_document
@@ -80,6 +81,7 @@ __all__ = [
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
+_EXPLAINED = 3  # splits, whose models are fitted again to see which columns matter
 
 
 @dataclass(frozen=True)
@@ -433,8 +435,8 @@ def compare(
             amounts=amounts,
         )
         choice = choice.with_length(measured[0])
-        recipe = as_compared(contest, run, choice, measured)
-    return Comparison(**vars(choice), recipe=recipe, data=rows, encoding=encoding)
+        recipe = as_compared(contest, run, choice, rows, encoding, measured)
+    return Comparison(**vars(choice), recipe=recipe)
 
 
 @dataclass(frozen=True)
@@ -450,17 +452,36 @@ class Recipe:
     lists : sequence of HeldOut
         Of each split: with them the model is calibrated, and knows its training rows.
     test_share : float
+    splits : sequence of RowSplit
+        On which the importance of columns is measured.
+    data : Dataset
+        The rows.
+    encoding : Encoding or None
+        How those of a frame or file were encoded.
     """
 
     how: dict[str, Any]
     quality: Quality
     lists: Sequence[HeldOut]
     test_share: float
+    splits: Sequence[RowSplit]
+    data: Dataset
+    encoding: Encoding | None
 
-    def fit(self, data: Dataset, encoding: Encoding | None) -> Model:
-        """Fit a model to rows, and keep how they were encoded."""
+    @cached_property
+    def importance(self) -> Importance | None:
+        """Which columns matter on held-out rows; None where that cannot be measured."""
+        try:
+            return importance_of(self.data, self.splits, self.how, self.encoding)
+        except InputError:  # the method is one that no model can keep
+            return None
+
+    def fit(self) -> Model:
+        """Fit a model to all rows, and keep how they were encoded."""
+        data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
-        model.about.update(self.quality.to_dict())
+        quality = self.quality.model_copy(update={"importance": self.importance})
+        model.about.update(quality.to_dict())
         if not self.lists:
             return model
         model = model.calibrated(self.lists, self.test_share, data.X)
@@ -475,15 +496,9 @@ class Comparison(Choice):
     ----------
     recipe : Recipe
         How the recommended method is fitted.
-    data : Dataset
-        The rows.
-    encoding : Encoding or None
-        How those of a frame were encoded.
     """
 
     recipe: Recipe = field(kw_only=True)
-    data: Dataset = field(kw_only=True)
-    encoding: Encoding | None = field(kw_only=True)
 
     def __repr__(self) -> str:
         """Return the paragraph that recommends a method."""
@@ -518,7 +533,7 @@ class Comparison(Choice):
 
     @cached_property
     def _model(self) -> Model:
-        return self.recipe.fit(self.data, self.encoding)
+        return self.recipe.fit()
 
     def _repr_html_(self) -> str:
         assert self.length is not None
@@ -623,6 +638,8 @@ def as_compared(
     contest: Contest,
     run: Run,
     choice: Choice,
+    data: Dataset,
+    encoding: Encoding | None,
     measured: tuple[Length, Sequence[HeldOut]] | None = None,
 ) -> Recipe:
     """Return how the recommended method is fitted to all rows.
@@ -633,6 +650,10 @@ def as_compared(
     run : Run
         Its results.
     choice : Choice
+    data : Dataset
+        The rows that were compared on.
+    encoding : Encoding or None
+        How they were encoded.
     measured : (Length, sequence of HeldOut), optional
         From `length_of`; with them the model is calibrated, and knows its training rows.
 
@@ -644,9 +665,10 @@ def as_compared(
     experiment = contest.experiment
     entry = experiment.solvers[choice.recommended]
     store, plan = Store(run.folder), make_plan(experiment)
-    records = [store.read(key) for trial, key in plan.trials if trial.label == choice.recommended]
-    ended = [record for record in records if record and record.status == "ok"]
-    chosen = [tuple(record.chosen.items()) for record in ended]
+    trials = [(trial, key) for trial, key in plan.trials if trial.label == choice.recommended]
+    read = [(trial, store.read(key)) for trial, key in trials]
+    ended = [(trial, record) for trial, record in read if record and record.status == "ok"]
+    chosen = [tuple(record.chosen.items()) for _, record in ended]
     values = dict(Counter(chosen).most_common(1)[0][0])
     given = {name: value for name, value in experiment.common.items() if entry.has(name)}
     params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}
@@ -659,8 +681,8 @@ def as_compared(
         params["random_state"] = experiment.protocol.seed
     how = {"solver": entry.solver, "scaling": experiment.scaling or "none", "fourier": fourier}
     best = choice.methods[choice.recommended]
-    trials = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
-    aucs = trials["value"].dropna().to_numpy()
+    rows = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
+    aucs = rows["value"].dropna().to_numpy()
     mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
     quality = Quality(
         split="time" if experiment.protocol.split == "time" else "random",
@@ -676,7 +698,9 @@ def as_compared(
         length=measured and measured[0],
     )
     lists = measured[1] if measured else ()
-    return Recipe({**how, **params}, quality, lists, run.test_shares[_NAME])
+    splits = [divide_rows(trial, data)[0] for trial, _ in ended[:_EXPLAINED]]
+    share = run.test_shares[_NAME]
+    return Recipe({**how, **params}, quality, lists, share, splits, data, encoding)
 
 
 def cores() -> int:

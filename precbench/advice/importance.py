@@ -9,14 +9,16 @@ from pydantic import Field
 
 from precbench.errors import InputError
 from precbench.metrics import average_precision
+from precbench.report.table import Table, text_table
 from precbench.statistics import resampled_interval
 from precbench.strict_json import Count, Fields, Number
+from precbench.text import count
 
 if TYPE_CHECKING:
     from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
 
-__all__ = ["Importance", "Shuffling", "describe_importance"]
+__all__ = ["Importance", "Shuffling", "describe_importance", "importance_table"]
 
 _MOST_ROWS, _MOST_COLUMNS, _EXPLAINED = 2_000, 20, 50
 _MOST_VALUES = 2**22
@@ -143,6 +145,19 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
     X.indices[start:stop] = order[X.indices[start:stop]]
     X.has_sorted_indices = False
     return X.tocsr()
+
+
+def importance_table(found: Importance, title: str) -> Table:
+    """Lay out what columns matter, the greatest loss first."""
+    rows = []
+    for of in found.columns:
+        ends = "" if of.interval is None else f"{of.interval[0]:.3f} to {of.interval[1]:.3f}"
+        rows.append([of.column, f"{of.loss:.3f}", ends])
+    note = (
+        f"What average precision, {found.average_precision:.3f} on {found.rows:,} held-out rows, "
+        f"loses where the values of a column are shuffled; means of {count(found.splits, 'split')}."
+    )
+    return text_table(title, ["column", "loss", "95 %"], rows, note)
 
 
 def describe_importance(found: Importance) -> list[str]:

@@ -216,6 +216,33 @@ def held_out_quality(
     return quality, lists, share
 
 
+def importance_of(
+    dataset: Dataset,
+    splits: Sequence[RowSplit],
+    how: Mapping[str, Any],
+    encoding: Encoding | None,
+) -> Importance | None:
+    """Measure the importance of columns by models that are fitted to some splits.
+
+    Parameters
+    ----------
+    dataset, splits, how, encoding
+        As in `held_out_quality`.
+
+    Returns
+    -------
+    Importance or None
+        None without splits, where it would take too long, or the method can explain no rows.
+    """
+    most = max((len(split.train) for split in splits), default=0)
+    if not 0 < most * dataset.X.shape[1] <= _MOST_VALUES:
+        return None
+    shuffling = Shuffling(encoding)
+    _held_out(dataset, splits, how, None, shuffling=shuffling)
+    n_held = sum(len(split.test) for split in splits)
+    return shuffling.importance(n_held / (n_held + sum(len(split.train) for split in splits)))
+
+
 def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
     """Return prec@k and AUC on the held-out rows of each split."""
     return [(precision_at_k(of.y, of.scores, k), auc(of.y, of.scores)) for of in lists]

@@ -89,6 +89,7 @@ def compare(options: CompareOptions) -> int:
         prepare,
         report_length,
     )
+    from precbench.advice.importance import importance_table
     from precbench.data.own.profile import profile_columns
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
@@ -137,14 +138,17 @@ def compare(options: CompareOptions) -> int:
     if is_table(file, options.reading.get("format")):
         columns = profile_columns(file, options.reading)
         tables = [columns_table(columns, f"The columns of {file.name}")]
+    dataset, encoding = read_own_file(file, **options.reading)
+    recipe = as_compared(contest, found, choice, dataset, encoding, measured)
+    if recipe.importance:
+        title = f"What {choice.recommended} ranks by"
+        tables.insert(0, importance_table(recipe.importance, title))
     report_length(measured[0], summary["folder"], tables)
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save:
-        dataset, encoding = read_own_file(file, **options.reading)
-        recipe = as_compared(contest, found, choice, measured)
-        recipe.fit(dataset, encoding).save(options.save)
+        recipe.fit().save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")

@@ -104,8 +104,9 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     tops: dict[str, Any] = {}
     new_lists = np.nan
     for name in choice.methods:
-        recipe = as_compared(contest, run, replace(choice, recommended=name))
-        model = recipe.fit(dataset, encoding)
+        chosen = replace(choice, recommended=name)
+        recipe = as_compared(contest, run, chosen, dataset, encoding)
+        model = replace(recipe, splits=()).fit()
         scores = model.decision_function(read_new_rows(later, encoding))
         tops[name] = _top(scores, k)
         if name == choice.recommended:
