@@ -168,6 +168,11 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     assert list(Path("results/kar2015-tightness/figures").glob("*.png"))
 
 
+def test_the_readme_is_a_page():
+    text = re.sub(r"<!--.*?-->", "", (ROOT / "README.md").read_text())
+    assert len(text.split()) <= 900
+
+
 @pytest.mark.promise("R34")
 def test_workflows_use_targets_and_versions_that_exist():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

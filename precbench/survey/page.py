@@ -49,11 +49,10 @@ TRAIN_SHARE = 0.7
 _TOP = 5
 
 
-def answer(survey: Survey) -> str:
+def answer(survey: Survey, *metrics: str) -> str:
     """Give the answer, and what it rests on."""
-    return (
-        "\n\n".join([*(_answer(survey, metric) for metric in HEADLINE), *_lacking(survey)]) + "\n"
-    )
+    paragraphs = [_answer(survey, metric) for metric in metrics or HEADLINE]
+    return "\n\n".join([*paragraphs, *_lacking(survey)]) + "\n"
 
 
 def _lacking(survey: Survey) -> Iterator[str]:
@@ -198,20 +197,6 @@ def pairs(survey: Survey, metric: str) -> str:
     return laid_out(header, rows)
 
 
-def short(survey: Survey) -> str:
-    """Lay out the best of each kind for the README."""
-    values = survey.values(AP, survey.sound(AP))
-    table, seconds = standings(values), survey.seconds().median()
-    rows = [
-        [
-            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
-            *(_interval(table, solver, "lost", "{:.1%}"), _seconds(seconds[solver])),
-        ]
-        for solver in survey.best(values)
-    ]
-    return laid_out(["best of its kind", "kind", "mean rank", "lost", "seconds"], rows, numbers=3)
-
-
 def tests(survey: Survey, metric: str) -> str:
     """Report the tests over data sets."""
     values = survey.values(metric, survey.sound(metric))
@@ -350,7 +335,7 @@ def _percent(share: float) -> str:
 
 
 _PARTS: Sequence[Callable[..., str]] = (
-    *(answer, measures, situations, contestants, pairs, short),
+    *(answer, measures, situations, contestants, pairs),
     *(tests, tasks, cost, papers, synthetic),
 )
 PARTS = {part.__name__: part for part in _PARTS}
