@@ -7,10 +7,10 @@ Random Fourier features turn each row into cosines of random directions, and a l
 is about one with an RBF kernel, at the cost of a matrix product. ``Model.fit(..., fourier=300)``
 draws and keeps them; ``bandwidth`` is chosen from the rows unless it is given.
 
-The generated positives are the inner of two noisy circles. Colours show the scores, standardised;
-the black line goes around the rows that would be listed first, as many as there are positives. SGD\\@k
-alone can only cut off a side, and its precision is near that of chance, 0.5. With 300 features it
-finds the disc.
+The generated positives (orange dots) are the inner of two noisy circles, the negatives (white) the
+outer one. The black line borders the rows that would be listed first, as many as there are
+positives. On the two features SGD\\@k can only cut off a side, and its precision is that of chance,
+0.5. With 300 random features it finds the disc.
 """
 
 import matplotlib.pyplot as plt
@@ -33,13 +33,12 @@ for axes, fourier in zip(panels, [None, 300], strict=True):
     cut = np.sort(scores)[-k]
     levels = (heights - scores.mean()) / scores.std()
     image = axes.pcolormesh(*grid.T, levels.T, cmap="cividis", vmin=-2, vmax=2)
-    axes.contour(*grid.T, heights.T, levels=[cut], colors="black")
+    axes.contour(*grid.T, heights.T, levels=[cut], colors="black", linestyles="solid")
     for label, colour in enumerate(["white", "#D55E00"]):
         axes.plot(*X_new[y_new == label][:150].T, ".", color=colour, markersize=4)
     kind = f"{fourier} random features" if fourier else "the two features"
-    axes.set_title(f"SGD@k on {kind}: precision {precision:.2f}", fontsize=9)
+    axes.set_title(f"{kind}: precision {precision:.2f}", fontsize=10)
     axes.set(aspect="equal", xlabel="feature 1")
 panels[0].set_ylabel("feature 2")
 figure.colorbar(image, ax=panels, label="score (standard deviations)", shrink=0.8)
-print("orange: positives, white: negatives")
 plt.show()

@@ -7,11 +7,11 @@ places. Kar, Narasimhan and Jain (2015) replace it by surrogates that have a slo
 row moves through a list of four positives and two negatives, and the loss counts the false positives
 among the first two rows.
 
-The loss jumps to 1 where the row passes the second positive. Ramp, avg and max lie above it in this
-order everywhere: ramp is the closest and is not convex, max the steepest. They begin to rise before
-the row reaches the top, which is what a solver learns from. Struct, of an earlier paper, is no bound
-where k is smaller than the number of positives: it is below the loss, and even below 0, for most
-places of the row. ``sgd-avg`` and ``sgd-max`` minimise two of them.
+The loss jumps to 1 where the row passes the second positive. Ramp, avg and max are never below it,
+nor one below the one before: ramp is the closest, but not convex, and max rises first. All rise
+before the row reaches the top, which is what a solver learns from. Struct, of an earlier paper, is
+no bound where k is smaller than the number of positives: it is below the loss here, and even below 0
+for most places of the row. The solvers ``sgd-avg`` and ``sgd-max`` minimise two of them.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +37,8 @@ looks = ["black", "#0072B2", "#009E73", "#D55E00", "#CC79A7"]
 dashes = ["-", "-", "--", "-.", ":"]
 for (name, values), colour, dash in zip(curves.items(), looks, dashes, strict=True):
     axes.plot(moved, values, color=colour, linestyle=dash, linewidth=2, label=name)
-axes.plot(fixed[:4], [-4.6] * 4, "^", color="0.4", label="positives")
-axes.plot(fixed[4:], [-4.6], "v", color="0.4", markerfacecolor="none", label="other negative")
+axes.plot(fixed[:4], [-2.2] * 4, "^", color="0.4", label="positives (fixed)")
+axes.plot(fixed[4:], [-2.2], "v", color="0.4", markerfacecolor="none", label="other negative (fixed)")
 axes.set(xlabel="score of the moving negative row", ylabel="loss, of the first 2 rows")
 axes.grid(color="0.9")
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
