@@ -9,8 +9,8 @@ counts new ones; on the command line ``precbench score --drift FILE`` does it.
 
 The payments are generated. Each month the amounts grow by 10 %, and nothing else changes. The index
 of the amount rises month by month and passes 0.25, that of the hour stays near 0, and that of the
-scores follows the amount, which is what the model looks at. The lines are of one sequence of months
-with 2,000 rows each; chance makes an index of about 0.01 here.
+scores rises too, but later: the model looks at both. There are 2,000 rows in each month, of which
+chance makes an index of about 0.01.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,8 @@ def generated(month):
 
 
 train = generated(0)
-fraud = np.log(train["amount"]) + 0.5 * rng.standard_normal(2000) > 4.2
+risk = np.log(train["amount"]) + train["hour"] / 12
+fraud = risk + 0.5 * rng.standard_normal(2000) > 5.2
 choice = precbench.compare(train, fraud, k=50, solvers=["logistic-regression"], n_splits=3)
 model = choice.fit()
 

@@ -7,9 +7,10 @@ Shapley value. The contributions and a base add up to the score, so a reason can
 person who checks the row. ``Comparison`` and ``Model`` both have it.
 
 The rows are the breast cancer data of scikit-learn, malignant being a hit. Of the row ranked first,
-and of the last one, the bars show the six columns with the largest contributions. The same columns
-raise one and lower the other, by their values. It is the model that is explained, not the disease:
-many of these columns measure nearly the same, and any of them may have the weight.
+and of the last one, the bars show the six columns with the largest contributions. Two of them,
+worst radius and worst perimeter, raise one score and lower the other. It is the model that is
+explained, not the disease: many of these columns measure nearly the same, and any of them may have
+the weight.
 """
 
 import matplotlib.pyplot as plt

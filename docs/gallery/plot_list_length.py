@@ -2,9 +2,9 @@
 Choose the length of a list by profit
 =====================================
 
-A longer list finds more hits, and each further row is less likely to be one. If a hit gains 40 and a
-check costs 10, a row is worth checking as long as one in four like it is a hit. ``compare`` measures
-hits and profit on held-out rows, for every length of a list of new rows.
+A longer list finds more hits, and each further row is less likely to be one. If a hit gains 40 and
+a check costs 10, a row is worth checking as long as one in four like it is a hit. ``compare``
+measures hits and profit on held-out rows, for every length of a list of new rows.
 
 The 2,000 rows are generated, one in eight positive. Bands hold 95 % of such lists. The profit rises
 to a maximum at the dotted line and falls below 0 if all rows are checked, because then most checks

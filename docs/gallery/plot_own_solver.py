@@ -3,15 +3,15 @@ Write a solver and compare it
 =============================
 
 A solver of your own is a subclass of ``LinearRanker`` with one method: the base class checks rows
-and labels, and ranks by ``X @ coef_``. This one, a batch perceptron on confused pairs, puts the lowest
-positive against the highest negative, the second against the second, and adds the differences of
-those in the wrong order.
+and labels, and ranks by ``X @ coef_``. This one, a batch perceptron on confused pairs, puts the
+lowest positive against the highest negative, the second against the second, and adds the
+differences of those in the wrong order.
 
-As an estimator it can stand in ``cross_val_score`` beside the solvers of precbench at once. Each grey
-line is one of ten folds of the digits of scikit-learn, ranked for being an 8; the measure is the
-precision in the first 10 % of the rows. It is a classical idea, and here it is not behind methods
-that look at the top: on easy data any sensible way of ranking will do, so compare before you
-publish. Registered by an entry point, it can be used by name in ``compare`` and in configs.
+As an estimator it can stand in ``cross_val_score`` beside the solvers of precbench at once. Each
+grey line is one of ten folds of the digits of scikit-learn, ranked for being an 8; the measure is
+the precision in the first 10 % of the rows. On average over the folds the new solver is behind both
+others, but not in each fold, and one split could have said anything. To use a solver by its name,
+in ``compare`` and in configs, register it by an entry point of a package.
 """
 
 import matplotlib.pyplot as plt
@@ -44,7 +44,7 @@ class PairPerceptron(LinearRanker):
 
 
 X, digit = load_digits(return_X_y=True)
-solvers = [PairPerceptron(), precbench.SGDAtK(k=1.0, random_state=0), precbench.PNormPush()]
+solvers = [PairPerceptron(), precbench.SGDAtK(k=1.0, random_state=0)]
 solvers.append(precbench.LogisticRegressionRanker())
 how = {"cv": StratifiedKFold(10, shuffle=True, random_state=0)}
 how["scoring"] = precbench.precision_at_k_scorer("10 %")
@@ -53,6 +53,7 @@ folds = np.array([cross_val_score(pipe, X, digit == 8, **how) for pipe in pipeli
 figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 axes.plot(folds, color="0.75", linewidth=0.8)
 axes.plot(folds.mean(axis=1), "o", color="#D55E00", markersize=9)
-axes.set(xticks=range(4), xticklabels=[type(solver).__name__ for solver in solvers])
-axes.set_ylabel("precision in the first 10 %")
+axes.set(xticks=range(3), xticklabels=[type(solver).__name__ for solver in solvers])
+axes.set(xlim=(-0.4, 2.4), ylabel="precision in the first 10 % of a fold")
+axes.grid(axis="y", color="0.9")
 plt.show()

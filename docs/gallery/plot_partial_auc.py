@@ -6,10 +6,11 @@ AUC counts the whole ROC curve. Where false alarms are costly only its left end 
 partial AUC with beta = 0.1 is the area over the tenth of the negatives that are ranked highest,
 divided by 0.1 so that a perfect ranking has 1. McClish's form of it gives 0.5 to chance.
 
-Two rankings of generated scores, 500 positives and 5,000 negatives: A puts half of the positives far
-above all negatives and knows nothing of the others; B separates all of them moderately. B has the
-higher AUC, A by far the higher partial AUC. With a false alarm rate of at most one in ten, A finds
-more until the curves cross within the shaded strip; if you can afford more, B does.
+Two rankings of generated scores, 500 positives and 5,000 negatives: A puts half of the positives
+above nearly all negatives and knows nothing of the others; B separates all of them moderately. B
+has the higher AUC, A by far the higher partial AUC. With a false alarm rate of at most one in ten,
+A finds more until the curves cross near the end of the shaded strip; if you can afford more, B
+does.
 """
 
 import matplotlib.pyplot as plt

@@ -3,9 +3,9 @@ The p of the P-Norm Push
 ========================
 
 Rudin's P-Norm Push minimises the sum over negatives of the p-th power of what lies above each: with
-p = 1 all pairs count alike, as in AUC, and with a large p the highest negatives count most. In these
-generated lists one in ten rows is positive; four of ten of them stand out in one direction, the
-others lie the other way.
+p = 1 all pairs count alike, as in AUC, and with a large p the highest negatives count most. In
+these generated lists one in ten rows is positive; four of ten of them stand out in one direction,
+the others lie the other way.
 
 Points are means over 20 lists, each with its own test rows, of the difference to p = 1 on the same
 list; bands are 95 % intervals. The larger p, the higher the precision at the top and the lower the

@@ -7,10 +7,11 @@ and writes its numbers as ``values.csv`` beside a figure and a report. This one 
 (2009): what each pair of a positive and a negative adds to the objective of the P-Norm Push, in a
 list of 12 positives and 8 negatives.
 
-The shares of the negatives are drawn again from the file. With p = 1 the highest negative has
-a fifth of the objective and the lowest still a twelfth; with p = 16 the first one alone has more than
-nine tenths: it pays to push this one down, and nothing else. ``precbench list configs`` names the other studies and experiments,
-and ``precbench check`` compares what they computed with what the papers print.
+The shares of the negatives are drawn again from the file. With p = 1 the highest negative has a
+fifth of the objective and the lowest still a twelfth; with p = 16 the first one alone has more than
+nine tenths: it pays to push this one down, and nothing else. ``precbench list configs`` names the
+other studies and experiments, and ``precbench check`` compares what they computed with what the
+papers print.
 """
 
 import subprocess
