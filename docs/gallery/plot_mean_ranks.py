@@ -29,7 +29,7 @@ names = ["logistic-regression", "linear-svm", "sgd-avg", "bbr"]
 methods = {name: precbench.SOLVERS[name]() for name in [*names, "extra-trees"]}
 for name in ("sgd-avg", "extra-trees"):
     methods[name].set_params(random_state=0)
-methods["extra-trees"].set_params(n_estimators=100)
+methods["extra-trees"].set_params(n_estimators=50)
 methods["10 neighbours"] = KNeighborsClassifier(10, weights="distance")
 
 values = np.empty((10, len(methods)))

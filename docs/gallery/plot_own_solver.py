@@ -10,7 +10,7 @@ differences of those in the wrong order.
 As an estimator it can stand in ``cross_val_score`` beside the solvers of precbench at once. Each
 grey line is one of ten folds of the digits of scikit-learn, ranked for being an 8; the measure is
 the precision in the first 10 % of the rows. On average over the folds the new solver is behind both
-others, but not in each fold, and one split could have said anything. To use a solver by its name,
+others, but not in each fold, and one split could have said otherwise. To use a solver by its name,
 in ``compare`` and in configs, register it by an entry point of a package.
 """
 

@@ -8,7 +8,7 @@ divided by 0.1 so that a perfect ranking has 1. McClish's form of it gives 0.5 t
 
 Two rankings of generated scores, 500 positives and 5,000 negatives: A puts half of the positives
 above nearly all negatives and knows nothing of the others; B separates all of them moderately. B
-has the higher AUC, A by far the higher partial AUC. With a false alarm rate of at most one in ten,
+has the higher AUC, A the higher partial AUC. With a false alarm rate of at most one in ten,
 A finds more until the curves cross near the end of the shaded strip; if you can afford more, B
 does.
 """

@@ -8,8 +8,8 @@ these generated lists one in ten rows is positive; four of ten of them stand out
 the others lie the other way.
 
 Points are means over 20 lists, each with its own test rows, of the difference to p = 1 on the same
-list; bands are 95 % intervals. The larger p, the higher the precision at the top and the lower the
-AUC. Raise p if only the top will be used: the rest of the list pays for it.
+list; bands are 95 % intervals. The larger p, the higher the precision at the top, and from p = 4
+on the lower the AUC. Raise p if only the top will be used: the rest of the list pays for it.
 """
 
 import matplotlib.pyplot as plt
