@@ -1,6 +1,8 @@
 """The pages: what is made stays made, links lead somewhere, commands and programs run."""
 
+import ast
 import re
+import runpy
 import shutil
 import tomllib
 from functools import cache
@@ -193,6 +195,33 @@ def test_citation_has_this_version_and_every_paper():
     cited = {entry["authors"][0]["family-names"].lower() for entry in citation["references"]}
     assert {paper.rstrip("0123456789") for paper in papers} == cited
     assert len(citation["references"]) == len(papers)
+
+
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_script_of_the_gallery_is_short_and_its_text_is_whole(path):
+    """All are run where the site is built."""
+    lines = path.read_text().splitlines()
+    text = ast.get_docstring(ast.parse("\n".join(lines)))
+    title, line, *rest = text.splitlines()
+    assert path.name.startswith("plot_")
+    assert len(lines) <= 60
+    assert line == "=" * len(title)
+    assert 1 <= len("\n".join(rest).strip().split("\n\n")) <= 3
+    assert "precbench" in "\n".join(lines[len(text.splitlines()) :])
+
+
+def test_the_gallery_has_twelve_scripts_and_one_draws():
+    titles = {path.read_text().splitlines()[1] for path in GALLERY}
+    assert len(titles) == len(GALLERY) >= 12
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    pyplot.close("all")
+    runpy.run_path(str(ROOT / "docs" / "gallery" / "plot_surrogates.py"))
+    assert [axes.has_data() for axes in pyplot.gcf().axes] == [True]
+    pyplot.close("all")
 
 
 def test_the_notebook_runs_and_keeps_no_output(tmp_path):
