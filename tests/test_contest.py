@@ -439,6 +439,19 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
             precbench.compare(X, y, solvers=[wrong], **few)
 
 
+def test_solvers_of_precbench_are_contestants_as_estimators():
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    few = {"k": 15, "n_splits": 2, "n_jobs": 1}
+    by_max = precbench.PerceptronAtK(variant="max", keep="last")
+    given = [precbench.SGDAtK(eta0=1.0), precbench.PerceptronAtK(), by_max, "bbr"]
+    found = precbench.compare(X, y, solvers=given, **few)
+    labels = ["bbr", "perceptron-avg", "perceptron-max, keep=last", "sgd-avg, eta0=1.0"]
+    assert sorted(found.table.index) == labels
+    of_config = precbench.compare(X, y, solvers=["perceptron-max"], **few)  # chooses what to keep
+    assert "keep=" in of_config.methods["perceptron-max"]["chosen"]
+    assert not found.methods["perceptron-max, keep=last"]["chosen"]
+
+
 def compared(folder):
     """Return the folder of the results of a comparison of mine.csv."""
     [found] = (folder / "out").glob("compare-*mine-k-*")

@@ -126,7 +126,7 @@ def prepare(
         decides; the others are measured, too, numbers of rows as a share of the list to score.
     folder : pathlib.Path
         Of the config file, which names the data relative to it.
-    solvers : sequence of str or of classifiers of scikit-learn, optional
+    solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
         Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
         with their defaults, or classifiers as they are. By default all of the first.
     n_splits : int, optional
@@ -248,27 +248,37 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 
 
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    """Return the label and the entry in a config of a classifier of scikit-learn."""
+    """Return the label and the entry in a config of a solver, or a classifier of scikit-learn."""
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules
-    if name not in SOLVERS:
+    names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
+    if not names:
         raise InputError(
-            f"solvers: {estimator!r} is neither a name nor a classifier of scikit-learn such as "
-            "AdaBoostClassifier()"
+            f"solvers: {estimator!r} is neither a name, a solver of precbench nor a classifier of "
+            "scikit-learn such as AdaBoostClassifier(); a class of your own has a name by an entry "
+            "point, see docs/add-a-solver.md"
         )
-    defaults = SOLVERS[name]().get_params(deep=False)
-    params = estimator.get_params(deep=False)
-    params = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
-    changed = {n: v for n, v in params.items() if n != "random_state" and v is not defaults[n]}
-    changed = {n: v for n, v in changed.items() if not (np.isscalar(v) and v == defaults[n])}
+    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda of: len(of[0]))
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
                 f"solvers: {kind.__name__} has {param}={value!r}; only parameters that are numbers "
                 "or text can be kept in a config"
             )
-    label = ", ".join([kind.__name__, *(f"{n}={v}" for n, v in changed.items())])
-    return label, {"solver": name, **changed}
+    title = kind.__name__ if name.startswith("sklearn.") else name
+    return ", ".join([title, *(f"{n}={v}" for n, v in changed.items())]), {
+        "solver": name,
+        **changed,
+    }
+
+
+def _changed(estimator: Any, name: str) -> dict[str, Any]:
+    """Return the parameters that are not those of a name in the registry."""
+    defaults = SOLVERS[name]().get_params(deep=False)
+    params = estimator.get_params(deep=False)
+    params = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
+    changed = {n: v for n, v in params.items() if n != "random_state" and v is not defaults[n]}
+    return {n: v for n, v in changed.items() if not (np.isscalar(v) and v == defaults[n])}
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
@@ -334,7 +344,7 @@ def compare(
         Treatment of text in a frame, or its columns of categories, be they text or numbers.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
-    solvers : sequence of str or of classifiers of scikit-learn, optional
+    solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
         Classifiers keep their parameters, which must be numbers or text, but for `random_state`.
     n_splits : int, optional
