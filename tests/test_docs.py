@@ -170,6 +170,15 @@ def test_study_of_the_page_runs_to_its_verdict(desk, monkeypatch):
     assert list(Path("results/kar2015-tightness/figures").glob("*.png"))
 
 
+def test_the_paper_cites_what_its_references_hold():
+    paper, references = (
+        (ROOT / "docs/paper" / name).read_text() for name in ("paper.md", "paper.bib")
+    )
+    keys = re.findall(r"^@\w+\{(\w+),", references, re.MULTILINE)
+    assert sorted({*re.findall(r"@(\w+)[\];]", paper)}) == sorted(keys)
+    assert 1000 <= len(paper.split()) <= 1750  # of JOSS, with the tables
+
+
 def test_the_readme_is_a_page():
     text = re.sub(r"<!--.*?-->", "", (ROOT / "README.md").read_text())
     assert len(text.split()) <= 900
