@@ -102,6 +102,12 @@ class Loss(ABC):
         Whether it is convex in the scores.
     has_threshold : bool
         Whether the score 0 divides the classes, so that a linear model needs an intercept.
+
+    Examples
+    --------
+    >>> from precbench.losses import OBJECTIVES
+    >>> sorted(OBJECTIVES)
+    ['auc', 'f1', 'pauc', 'prec@k']
     """
 
     name: ClassVar[str]
@@ -193,6 +199,12 @@ class Surrogate(Loss):
     ----------
     upper_bounds_loss : bool
         Whether it is an upper bound on the loss prec@k.
+
+    Examples
+    --------
+    >>> from precbench.losses import SURROGATES
+    >>> [name for name in SURROGATES if SURROGATES[name].is_convex]
+    ['max', 'avg', 'struct']
     """
 
     k: float | int | None = None
@@ -242,6 +254,14 @@ def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> 
     -------
     value : float
     subgradient : ndarray of float64, shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import struct
+    >>> value, gradient = struct(np.array([0.5, 2.0, 0.0]), np.array([False, True, False]), 1)
+    >>> float(value), gradient.tolist()
+    (0.0, [0.0, 0.0, 0.0])
     """
     return _augmented_top_less(scores, positive, k, np.flatnonzero(positive))
 
@@ -252,6 +272,15 @@ class StructSurrogate(Surrogate):
 
     With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of all
     positive scores. Subgradient: 1[A] - 1[positives]. An upper bound on the loss only for k = n₊.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import StructSurrogate
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = StructSurrogate(k=1).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.0, [0.0, 0.0, -1.0, 0.0])
     """
 
     name = "struct"
@@ -268,6 +297,15 @@ class RampSurrogate(Surrogate):
 
     With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of the k
     highest positive scores. Subgradient: 1[A] - 1[k highest positives].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import RampSurrogate
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = RampSurrogate(k=1).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (0.0, [0.0, 0.0, 0.0, 0.0])
     """
 
     name = "ramp"
@@ -286,6 +324,15 @@ class MaxSurrogate(Surrogate):
     The sum over j = 1..min(k, n₋) of the hinges [1 + s⁻_j - (j-th lowest positive score)]_+, which
     never increase in j. Subgradient: +1 on the negative and -1 on the positive of each pair with
     a hinge above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import MaxSurrogate
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = MaxSurrogate(k=1).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (2.5, [1.0, 0.0, -1.0, 0.0])
     """
 
     name = "max"
@@ -310,6 +357,15 @@ class AvgSurrogate(Surrogate):
     (k - k') + (k - k' highest negative scores) - D (positive scores except the k' highest), with
     D = (k - k') / (n₊ - k'). Subgradient: +1 on those negatives, -D on those positives, for
     the first k' that attains the maximum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import AvgSurrogate
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = AvgSurrogate(k=1).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.0, [1.0, -0.5, -0.5, 0.0])
     """
 
     name = "avg"
@@ -343,6 +399,15 @@ class PrecisionAtK(StructSurrogate):
     Notes
     -----
     kar2014 (3) is 4 times this at half the scores, plus a constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import PrecisionAtK
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = PrecisionAtK(k=1).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.0, [0.0, 0.0, -1.0, 0.0])
     """
 
     k: float | int = 0.25
@@ -368,6 +433,15 @@ class PartialAUC(Loss):
     Never below 1 - pAUC, whatever the weight of a tied pair, and invariant under a shift of all
     scores. Convex, because the highest negatives maximise the sum of hinges over all sets of that
     size; subgradient as in kar2014, appendix H. O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import PartialAUC
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = PartialAUC(beta=0.5).evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.25, [0.5, -0.0, -0.5, 0.0])
     """
 
     beta: float = 0.1
@@ -385,7 +459,17 @@ class PartialAUC(Loss):
 
 @dataclass(frozen=True)
 class AUC(Loss):
-    """The mean hinge loss over all pairs: `PartialAUC` with ``beta=1``."""
+    """The mean hinge loss over all pairs: `PartialAUC` with ``beta=1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import AUC
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = AUC().evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.125, [0.25, -0.0, -0.5, 0.25])
+    """
 
     name = "auc"
 
@@ -412,6 +496,13 @@ def pair_hinges(
     value : float
     subgradient : ndarray of float64, shape (n_samples,)
         Numbers of active pairs, negative for the positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import pair_hinges
+    >>> pair_hinges(np.array([2.0, 0.5, 0.0]), np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
+    (0.5, array([-0., -1.,  1.]))
     """
     return _pair_hinges(scores, pos, neg, 1)
 
@@ -499,6 +590,15 @@ class F1(Loss):
     bisection, never falls as a grows. As the first term is below 1/2, negatives at -1/2 or below
     are left out. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of counts the
     one with the smallest a, then the smallest b, is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.losses import F1
+    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
+    >>> value, gradient = F1().evaluate(scores, positive)
+    >>> float(value), gradient.tolist()
+    (1.35, [0.5, 0.0, -0.5, 0.5])
     """
 
     name = "f1"
@@ -560,6 +660,12 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     Notes
     -----
     kar2015 (1). The metric `precbench.metrics.precision_at_k` averages over the ties instead.
+
+    Examples
+    --------
+    >>> from precbench.losses import prec_loss
+    >>> int(prec_loss([0.9, 0.8, 0.1], [0, 1, 1], k=2))
+    1
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
@@ -581,6 +687,12 @@ class Margins:
     strong : float
         Greatest γ of the strong γ-margin, Definition 4: the lowest positive score less the
         highest negative one.
+
+    Examples
+    --------
+    >>> from precbench.losses import margins
+    >>> margins([3.0, 1.0, 0.5, 0.0], [1, 1, 0, 0], k=1).weak  # 3 less 0.5
+    2.5
     """
 
     weak: float
@@ -605,6 +717,12 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     ------
     InputError
         If k exceeds the number of positives, or scores or labels are malformed.
+
+    Examples
+    --------
+    >>> from precbench.losses import margins
+    >>> margins([3.0, 1.0, 0.5, 0.0], [1, 1, 0, 0], k=1)
+    Margins(weak=2.5, average=1.5, strong=0.5)
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))

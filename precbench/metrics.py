@@ -92,6 +92,12 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     ------
     InputError
         If labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import check_ranking
+    >>> check_ranking([0, 1], [0.5, 0.25])
+    (array([False,  True]), array([0.5 , 0.25]))
     """
     labels, scores = np.asarray(y_true), np.asarray(y_score)
     for name, array in (("labels", labels), ("scores", scores)):
@@ -170,6 +176,15 @@ def precision_at_k(
     Notes
     -----
     The loss of kar2015 (1) is ``k * (1 - precision_at_k)``.
+
+    Examples
+    --------
+    >>> from precbench.metrics import precision_at_k
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> precision_at_k(y, scores, k=2)
+    0.5
+    >>> round(precision_at_k([0, 1, 0, 0], [1, 1, 1, 0], k=1), 3)  # ties count by expectation
+    0.333
     """
     positive, scores = check_ranking(y_true, y_score)
     count = _rows_at_k(k, positive)
@@ -202,6 +217,13 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     InputError
         If `k` is malformed or exceeds the number of rows, `ties` is unknown, or labels or scores
         are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import recall_at_k
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(recall_at_k(y, scores, k=2), 3)
+    0.333
     """
     positive, scores = check_ranking(y_true, y_score)
     return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(positive.sum())
@@ -235,6 +257,13 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     InputError
         If `k` is malformed or exceeds the number of rows, `ties` is unknown, or labels or scores
         are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import lift_at_k
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(lift_at_k(y, scores, k=1), 3)  # 1 / (3/5)
+    1.667
     """
     positive, scores = check_ranking(y_true, y_score)
     count = _rows_at_k(k, positive)
@@ -285,6 +314,13 @@ def interval_at_k(
     this one follows in the same way. The interval is Wilson's for a share with such a variance. In
     simulated lists of 200 to 10,000 rows, k from 10 to 500, it covers in 93 to 99 of 100; Wilson's
     for k binomial draws goes down to 81.
+
+    Examples
+    --------
+    >>> from precbench import interval_at_k
+    >>> y = [1, 1, 0, 1] + [0] * 96
+    >>> tuple(round(float(v), 2) for v in interval_at_k(y, range(100, 0, -1), k=4))
+    (0.23, 0.97)
     """
     positive, scores = check_ranking(y_true, y_score)
     if not 0 < level < 1:
@@ -370,6 +406,13 @@ def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Notes
     -----
     kar2015 §3.4 and kar2014 §5 (k = number of positives).
+
+    Examples
+    --------
+    >>> from precbench.metrics import prbep
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(prbep(y, scores), 3)  # 2 of the first 3
+    0.667
     """
     return precision_at_k(y_true, y_score, k=1.0)
 
@@ -415,6 +458,13 @@ def partial_auc(
     Notes
     -----
     kar2014 (4), divided by the number of its pairs.
+
+    Examples
+    --------
+    >>> from precbench.metrics import partial_auc
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(partial_auc(y, scores, beta=0.5), 3)  # against the highest negative
+    0.333
     """
     positive, scores = check_ranking(y_true, y_score)
     if tied_pairs not in _CREDIT:
@@ -449,6 +499,13 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
     ------
     InputError
         If `tied_pairs` is unknown, or labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import auc
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(auc(y, scores), 3)  # 4 of 6 pairs
+    0.667
     """
     return partial_auc(y_true, y_score, beta=1.0, tied_pairs=tied_pairs)
 
@@ -479,6 +536,13 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     Notes
     -----
     McClish, "Analyzing a portion of the ROC curve", Medical Decision Making 9(3), 1989.
+
+    Examples
+    --------
+    >>> from precbench.metrics import partial_auc_mcclish
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(partial_auc_mcclish(y, scores, beta=0.5), 3)
+    0.556
     """
     beta = check_beta(beta)
     fpr, tpr, _ = roc_curve(y_true, y_score)
@@ -518,6 +582,13 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     -----
     The measure of Kumar, Narasimhan, Cotter, "Implicit rate-constrained optimization of
     non-decomposable objectives", ICML 2021, section 5.3, which leaves the interpolation open.
+
+    Examples
+    --------
+    >>> from precbench.metrics import partial_pr_auc
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(partial_pr_auc(y, scores, recall=0.5), 3)
+    0.722
     """
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 <= recall < 1:
         raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
@@ -549,6 +620,13 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     ------
     InputError
         If `beta` is not in (0, 1], or labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import recall_at_fpr
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(recall_at_fpr(y, scores, beta=0.5), 3)
+    1.0
     """
     fpr, tpr, _ = roc_curve(y_true, y_score)
     return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())
@@ -584,6 +662,12 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     ------
     InputError
         If labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import f1
+    >>> round(f1([0, 1, 1], [0.5, 2.0, -1.0]), 3)
+    0.5
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
@@ -609,6 +693,13 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     ------
     InputError
         If labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import f1_max
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(f1_max(y, scores), 3)
+    0.857
     """
     tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
     return float(np.max(2 * tp / (tp[-1] + tp + fp)))
@@ -634,6 +725,13 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
     ------
     InputError
         If labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import average_precision
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(average_precision(y, scores), 3)  # (1 + 2/3 + 3/4) / 3
+    0.806
     """
     tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
     return float(np.diff(tp, prepend=0) @ (tp / (tp + fp)) / tp[-1])
@@ -681,6 +779,13 @@ def pnorm_risk(
     -----
     rudin2009, section 2. As there, the logistic loss has the natural logarithm; only divided by
     ln 2 would it be an upper bound on the zero-one loss.
+
+    Examples
+    --------
+    >>> from precbench.metrics import pnorm_risk
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> [pnorm_risk(y, scores, p) for p in (1, 2)]  # 2 + 0 and 2² + 0² pairs are inverted
+    [2.0, 4.0]
     """
     positive, scores = check_ranking(y_true, y_score)
     if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 0 < p < math.inf:
@@ -755,6 +860,13 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Notes
     -----
     rudin2009, section 2; ``pnorm_risk ** (1/p)`` tends to it as p grows.
+
+    Examples
+    --------
+    >>> from precbench.metrics import r_max
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> r_max(y, scores)  # 0.7 and 0.2 are below 0.8
+    2.0
     """
     positive, scores = check_ranking(y_true, y_score)
     return float(np.count_nonzero(scores[positive] <= scores[~positive].max()))
@@ -790,6 +902,13 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Notes
     -----
     rudin2009, section 7; natural logarithm.
+
+    Examples
+    --------
+    >>> from precbench.metrics import dcg
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(dcg(y, scores), 3)
+    2.785
     """
     return float(np.sum(1 / np.log1p(_ranks_of_positives(y_true, y_score))))
 
@@ -818,6 +937,13 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Notes
     -----
     rudin2009, section 7.
+
+    Examples
+    --------
+    >>> from precbench.metrics import average_reciprocal_rank
+    >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
+    >>> round(average_reciprocal_rank(y, scores), 3)
+    1.583
     """
     return float(np.sum(1 / _ranks_of_positives(y_true, y_score)))
 
@@ -844,6 +970,13 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     ------
     InputError
         If labels or scores are malformed.
+
+    Examples
+    --------
+    >>> from precbench.metrics import roc_curve
+    >>> fpr, tpr = roc_curve([0, 1, 1], [0.2, 0.8, 0.1])[:2]
+    >>> fpr.tolist(), tpr.tolist()
+    ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
     """
     tp, fp, thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
     fpr = np.concatenate(([0.0], fp / fp[-1]))
@@ -865,6 +998,13 @@ class MetricSpec:
     check_size : callable, optional
         Called with the number of positives, that of all rows and the parameters; raises
         `InputError` where so few rows have no value.
+
+    Examples
+    --------
+    >>> from precbench.metrics import METRICS
+    >>> spec = METRICS["r_max"]
+    >>> spec.smaller_is_better, spec([0, 1, 1], [0.5, 0.9, 0.1])
+    (True, 1.0)
     """
 
     function: Callable[..., float]
@@ -948,6 +1088,13 @@ class Metric:
     name : str
         Key in `METRICS`.
     params : dict
+
+    Examples
+    --------
+    >>> from precbench.metrics import Metric
+    >>> metric = Metric("precision_at_k", {"k": 2})
+    >>> metric([0, 1, 1], [0.1, 0.9, 0.8])
+    1.0
     """
 
     name: str

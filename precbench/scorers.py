@@ -36,7 +36,9 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
 
     Examples
     --------
-    >>> GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=precision_at_k_scorer("1 %"))
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from precbench import SGDAtK, precision_at_k_scorer
+    >>> search = GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=precision_at_k_scorer("1 %"))
     """
     from sklearn.metrics import make_scorer
 

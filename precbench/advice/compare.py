@@ -379,9 +379,15 @@ def compare(
 
     Examples
     --------
-    >>> choice = precbench.compare(X, y, k=100)
+    >>> from sklearn.datasets import make_classification
+    >>> import precbench
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> few = ["logistic-regression", "sgd-avg"]
+    >>> choice = precbench.compare(X, y, k=20, solvers=few, n_splits=2, verbose=False)
     >>> print(choice.text)
-    >>> model = choice.fit()
+    This file cannot decide: ...
+    >>> choice.fit().solver == choice.recommended
+    True
     """
     if isinstance(solvers, str):
         raise InputError(f"solvers must be a list of names, found {solvers!r}")

@@ -128,6 +128,19 @@ class Model:
     mean : ndarray of shape (n_features,) or None
         Of the scaled training rows, which `explain` compares with; None where it is 0 by the
         scaling, for trees, and in models of former versions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import Model
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 3))
+    >>> y = X[:, 0] + rng.standard_normal(500) > 1.5
+    >>> model = Model.fit(X, y, "sgd-avg", k=50, scaling="standardise", random_state=0)
+    >>> model.rank(X, top=3).shape
+    (3, 3)
+    >>> int(abs(model.explain(X[:1]).to_numpy()).argmax())  # the column that matters
+    0
     """
 
     solver: str

@@ -149,6 +149,14 @@ class Dataset:
         from the training rows of a split.
     split_key : str or None
         What random splits are drawn from; None for the name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.data import Dataset
+    >>> data = Dataset("three", "Three", np.eye(3), np.array([1.0, -1.0, -1.0]), "")
+    >>> data.X.shape, int((data.y > 0).sum())
+    ((3, 3), 1)
     """
 
     name: str

@@ -56,7 +56,7 @@ class Rows(NamedTuple):
 def read_svmlight(
     source: Source, n_features: int | None = None, dtype: Dtype = "float64"
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Read a whole svmlight file.
+    r"""Read a whole svmlight file.
 
     Parameters
     ----------
@@ -78,6 +78,14 @@ def read_svmlight(
     InputError
         A malformed line or an index above `n_features` (with file, line and column), an empty
         or unreadable file, more than 2**31 - 1 entries.
+
+    Examples
+    --------
+    >>> import io
+    >>> from precbench.data import read_svmlight
+    >>> X, y = read_svmlight(io.BytesIO(b"+1 1:0.5 3:2\n-1 2:1\n"))
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
     name = name_of(source)
     pieces = []

@@ -192,6 +192,12 @@ class Preset:
     ----------
     keywords : dict
         The new defaults, as of `functools.partial`.
+
+    Examples
+    --------
+    >>> from precbench.solvers import SOLVERS
+    >>> SOLVERS["sgd-max"]().surrogate
+    'max'
     """
 
     def __init__(self, solver: "type[Ranker]", /, **changed: Any):

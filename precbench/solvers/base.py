@@ -155,6 +155,13 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     threshold_ : float
         What `decision_function` subtracts, see `predict`; set by `fit` without a trace, gone after
         `partial_fit`.
+
+    Examples
+    --------
+    >>> from precbench import SOLVERS
+    >>> from precbench.solvers import Ranker
+    >>> isinstance(SOLVERS["sgd-avg"](), Ranker)
+    True
     """
 
     algorithm_version: int | str = 1

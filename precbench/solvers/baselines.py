@@ -68,6 +68,16 @@ class LogisticRegressionRanker(ClassifierRanker):
         weights by label by these.
     tol : float, default=1e-4
     max_iter : int, default=1000
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import LogisticRegressionRanker
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = LogisticRegressionRanker(class_weight="balanced").fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.75
     """
 
     def __init__(
@@ -108,6 +118,16 @@ class LinearSVMRanker(ClassifierRanker):
     max_iter : int, default=1000
     random_state : int or None, default=None
         Used by the dual solver, that is when there are fewer rows than features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import LinearSVMRanker
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = LinearSVMRanker(C=0.1).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.95
     """
 
     allowed = Allowed(random_state=["random_state"])

@@ -175,6 +175,15 @@ class BBR(SquaredPairRanker):
     ----------
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 1. Theorem 1
     bounds R(w) less the least R of the ball, when the rows lie in a ball too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import BBR
+    >>> X = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> ranker = BBR().fit(X, [1, 1, 0, 0])
+    >>> np.round(ranker.coef_, 2)  # the difference of the means, scaled to the radius
+    array([0.63, 0.32])
     """
 
     allowed = Allowed(accumulate=one_of("moments", "pairs"))
@@ -335,6 +344,15 @@ class LCBR(SquaredPairRanker):
     References
     ----------
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import LCBR
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = LCBR(n_pairs=1000, random_state=0).fit(X, y)
+    >>> ranker.coef_.shape
+    (20,)
     """
 
     allowed = Allowed(n_pairs=MULTIPLE_OR_COUNT, random_state=SEED)

@@ -98,6 +98,17 @@ class CuttingPlane(LinearRanker):
     Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009;
     Narasimhan, Agarwal, "SVM pAUC tight", KDD 2013; the search along the line is that of Franc,
     Sonnenburg, "Optimized cutting plane algorithm for support vector machines", ICML 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import CuttingPlane
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = CuttingPlane(k=0.25, C=1.0, tol=0.01).fit(X, y)
+    >>> ranker.converged_
+    True
+    >>> bool(0 <= ranker.primal_ - ranker.lower_bound_ <= ranker.gap_ + 1e-9)
+    True
     """
 
     algorithm_version = 2

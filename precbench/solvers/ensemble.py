@@ -71,6 +71,15 @@ class Ensemble(NonlinearRanker):
     ----------
     Caruana et al., "Ensemble selection from libraries of models", ICML 2004; Wolpert, "Stacked
     generalization", Neural Networks 1992.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import Ensemble
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = Ensemble(k=20, n_estimators=20, n_components=50, random_state=0).fit(X, y)
+    >>> round(sum(member.share for member in ranker.members_), 6)
+    1.0
     """
 
     allowed = Allowed(

@@ -128,6 +128,15 @@ class FTRL(LinearRanker):
     ----------
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
     functions", NIPS 2014, section 3 and appendices A to E.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import FTRL
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = FTRL(objective="prec@k", max_iter=1000, tol=0.01, random_state=0).fit(X, y)
+    >>> ranker.n_iter_
+    400
     """
 
     algorithm_version = 2

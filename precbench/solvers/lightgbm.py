@@ -160,6 +160,16 @@ class LightGBM(WeightedRanker, BoostedTrees):
     References
     ----------
     Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import LightGBM
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = LightGBM(n_estimators=20, num_leaves=4, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    1.0
     """
 
     allowed = Allowed(class_weight=CLASS_WEIGHT)
@@ -230,6 +240,16 @@ class LambdaRank(BoostedTrees):
     ----------
     Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010; Ke et
     al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import LambdaRank
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = LambdaRank(k=20, n_estimators=20, num_leaves=4, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    1.0
     """
 
     allowed = Allowed(k=K, beyond_k=at_least(0), list_length=COUNT)

@@ -255,6 +255,16 @@ class PerceptronAtK(PrecisionRanker):
     Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
     Algorithms 1 and 2. The text says that Algorithm 2 updates "only for false positives in the
     set FN": false negatives are meant.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import PerceptronAtK
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = PerceptronAtK(variant="max", k=20, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    1.0
     """
 
     allowed = Allowed(variant=one_of("avg", "max"))
@@ -441,6 +451,17 @@ class OnePMB(ObjectiveRanker):
     functions", NIPS 2014, Algorithm 1 and appendix H. It prints a plus where a descent step is
     meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of "prec@k" is that
     of kar2015 (3), with the same path as kar2014 (3) up to a factor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import OnePMB
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = OnePMB(objective="pauc", beta=0.1, random_state=0).fit(X, y)
+    >>> ranker.n_rows_seen_  # 25 passes
+    10000
+    >>> int(ranker.predict(X).sum())
+    41
     """
 
     def __init__(
@@ -512,6 +533,16 @@ class TwoPMB(ObjectiveRanker):
     ----------
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
     functions", NIPS 2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import TwoPMB
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = TwoPMB(objective="pauc", beta=0.1, reservoir_size=200, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.95
     """
 
     allowed = Allowed(reservoir_size=[None, *COUNT])

@@ -96,6 +96,16 @@ class OAM(OnlineAUCRanker):
     2 (the reservoirs), 3 (sequential) and 4 (gradient). The paper draws whether a row enters, and
     then its place; ours draws the place among the rows so far (Vitter's Algorithm R), which has
     the same law.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import OAM
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = OAM(reservoir_size=50, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.7
     """
 
     allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
@@ -199,6 +209,16 @@ class PGD(OnlineAUCRanker):
     ----------
     Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning algorithms",
     AISTATS 2016: its online algorithm with the polynomially decaying steps of its theorems.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import PGD
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = PGD(eta0=0.1, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.85
     """
 
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
@@ -290,6 +310,16 @@ class AdaOAM(OnlineAUCRanker):
     Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC maximization", AAAI 2015,
     Algorithm 1. The loss and its gradient are those of OPAUC (Gao, Jin, Zhu, Zhou, "One-pass AUC
     optimization", ICML 2013); the paper writes the covariance where ours has the second moments.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import AdaOAM
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = AdaOAM(eta0=0.1, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    0.8
     """
 
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
@@ -393,6 +423,16 @@ class SPAM(OnlineAUCRanker):
     Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization", ICML 2018,
     Algorithm 1. Its theorem has steps in proportion to 1 / t, the authors' programs, which ours
     follows, to 1 / sqrt(t); they report the mean of w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import SPAM
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = SPAM(l1_reg=0.05, random_state=0).fit(X, y)
+    >>> bool(np.count_nonzero(ranker.coef_) < 20)  # columns that it uses
+    True
     """
 
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)

@@ -60,6 +60,15 @@ class ProjectedSubgradient(LinearRanker):
     functions", NIPS 2014, section 5; the method is that of Narasimhan, Agarwal, "SVM pAUC tight:
     a new support vector method for optimizing partial AUC based on a tight convex upper bound",
     KDD 2013. Neither states the steps, and kar2014 only that their scale was tuned.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import ProjectedSubgradient
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = ProjectedSubgradient(objective="prec@k", k=0.25, max_iter=50).fit(X, y)
+    >>> ranker.coef_.shape, ranker.n_iter_
+    ((20,), 50)
     """
 
     dtypes = STORED

@@ -106,6 +106,16 @@ class XGBoost(OptionalBoosting):
     References
     ----------
     Chen & Guestrin, "XGBoost: a scalable tree boosting system", KDD 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import XGBoost
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = XGBoost(n_estimators=20, max_leaves=4, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    1.0
     """
 
     allowed = Allowed(
@@ -224,6 +234,16 @@ class CatBoost(OptionalBoosting):
     References
     ----------
     Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features", NeurIPS 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import CatBoost
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = CatBoost(n_estimators=20, depth=2, random_state=0).fit(X, y)
+    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    1.0
     """
 
     allowed = Allowed(
@@ -293,6 +313,15 @@ class MLP(ScoringClassifier):
     References
     ----------
     Kingma & Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import MLP
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = MLP(hidden_layer_size=8, max_iter=20, random_state=0).fit(X, y)
+    >>> ranker.decision_function(X).shape
+    (400,)
     """
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"
@@ -341,6 +370,14 @@ class NoSkill(ScoringClassifier):
     """The same score for all rows (scikit-learn): what any method should exceed.
 
     Metrics count ties by their expected value: precision is the share of positives, AUC is 1/2.
+
+    Examples
+    --------
+    >>> from precbench import NoSkill
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [1, 0, 0, 0]
+    >>> precision_at_k(y, NoSkill().fit(X, y).decision_function(X), k=2)  # the share of positives
+    0.25
     """
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"

@@ -86,6 +86,15 @@ class TopPush(LinearRanker):
     calls it TopPushK, and Macha, Adam, Smidl, "Nonlinear classifiers for ranking problems based on
     kernelized SVM", 2020, for the dual. The restart is that of O'Donoghue, Candes, "Adaptive
     restart for accelerated gradient schemes", Found. Comput. Math. 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from precbench import TopPush
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> ranker = TopPush(C=1.0, tol=1e-3).fit(X, y)
+    >>> bool(ranker.primal_ >= ranker.lower_bound_)  # of the minimum
+    True
     """
 
     dtypes = STORED

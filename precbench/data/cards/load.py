@@ -52,6 +52,13 @@ def load_dataset(
         The files cannot be obtained, and ``on_missing="error"``.
     InputError
         An unknown name, or files that do not match the card.
+
+    Examples
+    --------
+    >>> from precbench import load_dataset
+    >>> data = load_dataset("synthetic-linear-1-in-10")
+    >>> data.X.shape, int((data.y > 0).sum())
+    ((30000, 20), 3000)
     """
     source = _find(name, mirror, on_missing)
     arrays = load_prepared(name, source.sha256, dtype)

@@ -89,6 +89,12 @@ def find_card(name: str) -> Card:
     ------
     InputError
         An unknown name.
+
+    Examples
+    --------
+    >>> from precbench.data import find_card
+    >>> find_card("letter").name
+    'letter'
     """
     if name in DATASETS:
         return DATASETS[name]

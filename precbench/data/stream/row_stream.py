@@ -119,6 +119,7 @@ class RowStream:
     Two passes over a file, each in another random order:
 
     >>> stream = open_stream("big.svm")  # doctest: +SKIP
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> model = SGDAtK(k=0.25, batch_size=500)  # doctest: +SKIP
     >>> for _ in range(2):  # doctest: +SKIP

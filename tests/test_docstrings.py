@@ -1,0 +1,41 @@
+"""Every public class and function has an example that runs."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+from scripts.pages import PUBLIC
+
+# Tuples are results of functions that have examples; of what authors of solvers use,
+# docs/add-a-solver.md is one, and the test of its page runs it.
+FOR_AUTHORS = {"LinearRanker", "NonlinearRanker", "ScoringClassifier", "check_solver"}
+FOR_AUTHORS |= {"as_rows", "linear_scores", "solver_version", "weighted_sum", "open_stream"}
+FOR_AUTHORS |= {"StreamedDataset", "stream_dataset", "expected_total"}
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def public():
+    """Return public classes and functions by the names that they have in their modules."""
+    found = {}
+    for module in map(importlib.import_module, PUBLIC):
+        if module.__name__ == "precbench.solvers.passes":
+            continue
+        for name in module.__all__:
+            of = getattr(module, name)
+            is_result = inspect.isclass(of) and issubclass(of, tuple)
+            if (inspect.isclass(of) or inspect.isfunction(of)) and not is_result:
+                found.setdefault(f"{of.__module__}.{name}", of)
+    return {name: of for name, of in found.items() if name.split(".")[-1] not in FOR_AUTHORS}
+
+
+@pytest.mark.parametrize("name", public())
+def test_the_example_runs(name, isolated):
+    of = public()[name]
+    [found] = doctest.DocTestFinder(recurse=False).find(of, name, globs={})
+    assert found.examples, "no example"
+    told = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(found, out=told.append)
+    failed = [text for text in told if "Failed example" in text]
+    assert not failed, "".join(told)
