@@ -19,7 +19,7 @@ REPOSITORY = "https://github.com/precbench/precbench"
 
 project = "precbench"
 author = "The precbench developers"
-copyright = author
+html_show_copyright = False
 release = version = __version__
 extensions = [
     "myst_parser",
@@ -34,13 +34,13 @@ templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # those that GitHub gives
-# "sh", "text": of a page that shows what a terminal says.
 highlight_language = "none"
 
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+nitpick_ignore_regex = [("py:class", r"sklearn\..*")]  # defaults of parameters
 
 sphinx_gallery_conf = {
     "examples_dirs": ["tutorials", "gallery"],
@@ -48,7 +48,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/tutorials/|/plot_",
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r"$^",
-    "show_memory": False,
+    "write_computation_times": False,  # their page takes scripts from other hosts
     "show_signature": False,
     "download_all_examples": False,
     "abort_on_example_error": False,
@@ -69,7 +69,7 @@ html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
-    "footer_start": ["copyright"],
+    "footer_start": [],
     "footer_end": [],
 }
 

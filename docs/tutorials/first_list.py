@@ -2,8 +2,8 @@
 Your first ranked list
 ======================
 
-A shop can call 50 customers a month. Which ones? We make a table of customers, ask which method finds
-most of those who will leave among the first 50, fit it, and rank the next month's table.
+A shop can call 50 customers a month. Which ones? We make a table of customers, ask which method
+finds most of those who will leave among the first 50, fit it, and rank the next month's table.
 """
 
 # %%
@@ -45,9 +45,9 @@ print(f"{share:.1%} leave; 50 calls at random reach {50 * share:.1f} of them.")
 # %%
 # Which method?
 # -------------
-# A method is worth what it finds in rows that it has not learnt from. So we fit on two thirds, and count
-# hits among the first 50 of the rest. ``k=50`` is a number of rows; a fraction would be one of the
-# positives, ``"1 %"`` one of the rows.
+# A method is worth what it finds in rows that it has not learnt from. So we fit on two thirds,
+# and count hits among the first 50 of the rest. ``k=50`` is a number of rows; a fraction would be
+# one of the positives, ``"1 %"`` one of the rows.
 
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -75,8 +75,8 @@ for name, method in methods.items():
 print(precbench.interval_at_k(y_test, scores, k=50))
 
 # %%
-# :func:`precbench.compare` does all of it properly: several divisions, tuned parameters, more methods,
-# and a recommendation that says what the data cannot decide. On the command line that is
+# :func:`precbench.compare` does all of it properly: several divisions, tuned parameters, more
+# methods, and a recommendation that says what the data cannot decide. On the command line that is
 #
 # .. code-block:: sh
 #

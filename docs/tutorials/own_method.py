@@ -2,16 +2,16 @@
 A method of one's own
 =====================
 
-We write a ranker in 20 lines, and measure it against those that are there. It is the *centroid* rule: the
-weights are the mean of the positive rows minus the mean of the negative ones.
+We write a ranker in 20 lines, and measure it against one that is there. It is the *centroid* rule:
+the weights are the mean of the positive rows minus the mean of the negative ones.
 """
 
 # %%
 # The class
 # ---------
-# A solver with weights is a subclass of :class:`precbench.solvers.LinearRanker`, which checks the input,
-# turns labels into -1 and +1, and ranks rows by ``X @ coef_``. We write ``_fit``, and call the trace before
-# the first update and after each slice of work, so that a curve can be drawn.
+# A solver with weights is a subclass of :class:`precbench.solvers.LinearRanker`, which checks the
+# input, turns labels into -1 and +1, and ranks rows by ``X @ coef_``. We write ``_fit``, and call
+# the trace before the first update and after each slice of work, so that a curve can be drawn.
 
 import numpy as np
 
@@ -53,8 +53,8 @@ for solver in (Centroid(), precbench.SGDAtK(k=0.25, random_state=0)):
     print(f"{type(solver).__name__}: {found.mean():.3f}")
 
 # %%
-# Both are perfect at the top of these data. A harder measure tells them apart: average precision looks at the
-# whole list.
+# Both are perfect at the top of these data. A harder measure tells them apart: average precision
+# looks at the whole list.
 
 for solver in (Centroid(), precbench.SGDAtK(k=0.25, random_state=0)):
     ranker = make_pipeline(StandardScaler(), solver)
@@ -74,5 +74,6 @@ np.testing.assert_array_equal(dense.coef_, sparse.coef_)
 # %%
 # Next
 # ----
-# :doc:`/add-a-solver` gives it a name, by one line in a ``pyproject.toml``: configs and tables then know it,
-# and the common tests try it. :doc:`/rank-your-method` places it among the methods of the survey.
+# :doc:`/add-a-solver` gives it a name, by one line in a ``pyproject.toml``: configs and tables
+# then know it, and the common tests try it. :doc:`/rank-your-method` places it among the methods
+# of the survey.

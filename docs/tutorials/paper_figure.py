@@ -2,9 +2,9 @@
 A figure of a paper, small
 ==========================
 
-Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws prec@0.25 against training time. We
-repeat its form on the digits that ship with scikit-learn: which of them is an 8? The axis is rows
-visited, not seconds, so that the figure is the same on every machine.
+Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws prec@0.25 against
+training time. We repeat its form on the digits that ship with scikit-learn: which of them
+is an 8? The axis is rows visited, not seconds, so that the figure is the same on every machine.
 """
 
 # %%
@@ -29,8 +29,8 @@ precision = precbench.METRICS["precision_at_k"]
 # %%
 # A trace
 # -------
-# A solver calls its trace between slices of work. Ours scores the test rows with the weights of that moment;
-# it must not change the solver, and ends the fit if it returns true.
+# A solver calls its trace between slices of work. Ours scores the test rows with the weights of
+# that moment; it must not change the solver, and ends the fit if it returns true.
 
 
 def curve(solver):
@@ -52,7 +52,7 @@ def curve(solver):
 solvers = {
     "SGD@k-avg": precbench.SGDAtK(surrogate="avg", k=0.25, random_state=0),
     "SGD@k-max": precbench.SGDAtK(surrogate="max", k=0.25, random_state=0),
-    "Perceptron@k-avg": precbench.PerceptronAtK(surrogate="avg", k=0.25, random_state=0),
+    "Perceptron@k-avg": precbench.PerceptronAtK(variant="avg", k=0.25, random_state=0),
     "1PMB": precbench.OnePMB(k=0.25, random_state=0),
 }
 fig, ax = plt.subplots()
@@ -65,9 +65,9 @@ plt.show()
 # %%
 # The real one
 # ------------
-# One division of a small set shows the form, and proves nothing. The experiment of the paper has its data,
-# its protocol, several divisions and tuned parameters in a file; one command runs it, another compares the
-# results with what the paper printed:
+# One division of a small set shows the form, and proves nothing. The experiment of the paper has
+# its data, its protocol, several divisions and tuned parameters in a file; one command runs it,
+# another compares the results with what the paper printed:
 #
 # .. code-block:: sh
 #
