@@ -166,7 +166,7 @@ docs: build  ## Make what README and docs show of other files again (RESULTS=res
 	$(BIN)/python -m scripts.pages $(RESULTS)
 
 site: $(VENV)/.docs  ## Build the documentation site in build/site; a warning or a broken link fails.
-	$(BIN)/python -m sphinx -W --keep-going -n -q -j $(JOBS) -d build/doctrees docs build/site
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
 
 clean:  ## Remove what was built, but no results.
 	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)

@@ -152,8 +152,11 @@ def kind_of(value):
 
 def visit_math(self, node):
     """Write a formula as MathML, which needs no script."""
-    block = isinstance(node, nodes.math_block)
-    self.body.append(tex2mathml(node.astext(), as_block=block))
+    block, text = isinstance(node, nodes.math_block), node.astext()
+    if "&" in text:
+        lines = text.replace("\n\n", r" \\ ")
+        text = rf"\begin{{aligned}}{lines}\end{{aligned}}"
+    self.body.append(tex2mathml(text, as_block=block))
     raise nodes.SkipNode
 
 

@@ -2,7 +2,7 @@
 A figure of a paper, small
 ==========================
 
-Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws prec@0.25 against
+Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws ``prec@0.25`` against
 training time. We repeat its form on the digits that ship with scikit-learn: which of them
 is an 8? The axis is rows visited, not seconds, so that the figure is the same on every machine.
 """
@@ -10,7 +10,7 @@ is an 8? The axis is rows visited, not seconds, so that the figure is the same o
 # %%
 # Data and measure
 # ----------------
-# One class of ten is positive. prec@0.25 looks at as many rows as a quarter of the positives.
+# One class of ten is positive. ``prec@0.25`` looks at as many rows as a quarter of the positives.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
