@@ -28,7 +28,7 @@ REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures tr
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
-.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs site clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -55,6 +55,10 @@ $(VENV)/.dev: INSTALL += --no-compile
 $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 	$(LOCKED)
 	$(INSTALL) $(ALONE) --editable '.[dev]'
+	touch $(VENV)/.built $@
+
+$(VENV)/.docs: $(NEEDS) | $(BIN)/python
+	$(INSTALL) --editable '.[docs]'
 	touch $(VENV)/.built $@
 
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.
@@ -176,5 +180,8 @@ advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python -m scripts.pages $(RESULTS)
 
+site: $(VENV)/.docs  ## Build the documentation site in build/site; a warning or a broken link fails.
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
+
 clean:  ## Remove what was built, but no results.
-	rm -rf build $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)
+	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)

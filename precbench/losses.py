@@ -51,6 +51,7 @@ kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision a
     2015; the equation numbers above.
 kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
     functions", NIPS 2014.
+
 Joachims, "A support vector method for multivariate performance measures", ICML 2005.
 """
 

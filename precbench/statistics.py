@@ -11,9 +11,12 @@ indistinguishable, and performance profiles.
 References
 ----------
 nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
+
 bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests for comparing
     learning algorithms", PAKDD 2004.
+
 demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+
 benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
     mean-ranks?", JMLR 17, 2016.
 clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of

@@ -3,9 +3,8 @@
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
 script makes: tables of the committed reference, of the ledger and its power, of the documented
 deviations and of the promises, what the survey says, and the layers of the package with their
-imports. The whole of ``docs/api.md`` is made from docstrings, the pictures of the survey from its
-committed means, those of one's own lists from what the page on them runs. A test fails when a page
-or picture drifts from its sources.
+imports. The pictures of the survey are made from its committed means, those of one's own lists
+from what the page on them runs. A test fails when a page or picture drifts from its sources.
 
 ``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
@@ -15,15 +14,12 @@ import argparse
 import ast
 import contextlib
 import hashlib
-import importlib
-import inspect
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,23 +49,17 @@ from tests.promises import COMMANDS, FIGURES, PROMISES
 README = ROOT / "README.md"
 PACKAGE = ROOT / "precbench"
 DOCS = ROOT / "docs"
-API = DOCS / "api.md"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
 OWN_DATA = DOCS / "own-data.md"
 LISTS = ("payments", "customers", "visits")
 OPTIMA, CHANGED = REFERENCE / "optima.csv", REFERENCE / "changed.csv"
-PUBLIC = [
-    f"precbench{module}"
-    for module in ("", ".solvers", ".solvers.passes", ".losses", ".metrics", ".statistics", ".data")
-]
 
 
 def pages() -> dict[Path, str]:
     """Return every page with what this script makes in it."""
     texts = {path: path.read_text() for path in [README, *sorted(DOCS.rglob("*.md"))]}
-    filled = {path: filled_in(text) for path, text in texts.items() if path != API}
-    return {**filled, API: api()}
+    return {path: filled_in(text) for path, text in texts.items()}
 
 
 def filled_in(text: str) -> str:
@@ -248,70 +238,6 @@ def imports(module: str) -> set[str]:
                     found |= {alias.name for alias in node.names}
     ours = {name.split(".")[1] for name in found if name.startswith("precbench.")}
     return ours - {module}
-
-
-def api() -> str:
-    """Describe everything public as Markdown, from the docstrings."""
-    parts = ["# API\n\nMade from the docstrings by `make docs`.\n"]
-    for name in PUBLIC:
-        module = importlib.import_module(name)
-        parts.append(f"\n## {name}\n\n{described(module)}\n")
-        for member in sorted(module.__all__, key=str.lower):
-            value = getattr(module, member)
-            home = getattr(value, "__module__", "")
-            if isinstance(value, Mapping):
-                built_in = getattr(value, "built_in", value)  # whatever else is installed
-                listed = ", ".join(f"`{key}`" for key in built_in)
-                parts.append(f"\n### {member}\n\n{listed}.\n")
-            elif home.startswith("precbench") and (name != "precbench" or home.count(".") == 1):
-                parts.append(f"\n{documented(member, value)}")
-    return "".join(parts)
-
-
-def documented(name: str, value: object) -> str:
-    """Describe a class with its public methods, or a function."""
-    text = f"### {name}\n\n{called(name, value)}{described(value)}\n"
-    if not inspect.isclass(value):
-        return text
-    for method, member in vars(value).items():
-        function = getattr(member, "fn", member)  # of scikit-learn's available_if
-        if not method.startswith("_") and inspect.isfunction(function):
-            text += f"\n#### {name}.{method}\n\n{called(method, function)}{described(function)}\n"
-    return text
-
-
-def called(name: str, value: object) -> str:
-    """Return the call with its defaults; types stand in the docstring."""
-    if not callable(value):
-        return ""
-    found = inspect.signature(value)
-    bare = [p.replace(annotation=p.empty) for n, p in found.parameters.items() if n != "self"]
-    return (
-        f"```text\n{name}{found.replace(parameters=bare, return_annotation=found.empty)}\n```\n\n"
-    )
-
-
-def described(value: object) -> str:
-    """Return a docstring as Markdown: sections in bold, parameters as a list."""
-    text = inspect.getdoc(value) or ""
-    return "\n".join(markdown(text.splitlines())).strip()
-
-
-def markdown(lines: list[str]) -> Iterator[str]:
-    """Translate the lines of a numpydoc docstring."""
-    section = None
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        if re.fullmatch(r"-{3,}", line):
-            yield ""
-        elif re.fullmatch(r"-{3,}", below):
-            section = line
-            yield f"**{line}**"
-        elif section in ("Parameters", "Attributes", "Returns", "Yields", "Raises"):
-            item = line and not line.startswith(" ")
-            text = line.strip().replace("``", "`")
-            yield f"- `{line}`" if item else f"  {text}" if text else ""
-        else:
-            yield line.replace("``", "`")
 
 
 def pictures() -> dict[Path, str]:

@@ -70,6 +70,21 @@ def test_links_lead_somewhere(name):
             assert not anchor or anchor in anchors(target), link
 
 
+def test_site_leads_to_every_page_and_has_this_version():
+    docs = ROOT / "docs"
+    reached, ahead = set(), [docs / "index.md"]
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        for tree in re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(), re.S | re.M):
+            entries = re.findall(r"^(?:.*<)?([\w/-]+)>?$", tree, re.MULTILINE)
+            below = [page.parent / f"{entry}.md" for entry in entries if entry[:5] != "auto/"]
+            ahead += [path for path in below if path not in reached]
+    assert reached == {*docs.rglob("*.md")} - {docs / "paper" / "paper.md"}
+    conf = (docs / "conf.py").read_text()
+    assert "import __version__\n" in conf and "release = version = __version__\n" in conf
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_files_and_configs_that_a_page_names_exist(name):
     text = (ROOT / name).read_text()

@@ -81,7 +81,7 @@ class CuttingPlane(LinearRanker):
     gap_ : float
         ``primal_ - lower_bound_``. P is strongly convex: `best_weights_` lie within
         ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
-    primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter_,)
+    primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter,)
         P of each iterate, which zig-zags, and the two bounds once it had been assessed.
     converged_ : bool
 

@@ -98,7 +98,7 @@ class FTRL(LinearRanker):
         L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
     gap_ : float
         The largest certified gap of a regularised loss: ||w_t - exact w_t|| <=
-        sqrt(2 gap_ / eta_).
+        ``sqrt(2 gap_ / eta_)``.
     error_ : float
         The largest certified ||w_t - exact w_t||, which is less than that where w_t lies on the
         sphere: each penalty is off by at most G_t times this.

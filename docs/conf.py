@@ -1,0 +1,163 @@
+"""How Sphinx builds the site: `make site`."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from typer.main import get_command
+
+from precbench import __version__
+from precbench.cli import app as commands
+
+DOCS = Path(__file__).parent
+REPOSITORY = "https://github.com/precbench/precbench"
+
+project = "precbench"
+author = "The precbench developers"
+html_show_copyright = False
+release = version = __version__
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["tutorials", "gallery", "paper"]  # sphinx-gallery makes pages of two, in auto
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4  # those that GitHub gives
+highlight_language = "none"
+
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+nitpick_ignore_regex = [("py:class", r"sklearn\..*")]  # defaults of parameters
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["tutorials", "gallery"],
+    "gallery_dirs": ["auto/tutorials", "auto/gallery"],
+    "filename_pattern": r"/tutorials/|/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "copyfile_regex": r"$^",
+    "write_computation_times": False,  # their page takes scripts from other hosts
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": False,
+    "remove_config_comments": True,
+}
+html_theme = "pydata_sphinx_theme"
+html_title = "precbench"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "github_url": REPOSITORY,
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "footer_start": [],
+    "footer_end": [],
+}
+
+
+def outside(app, name, source):
+    """Point links to files outside docs, which have no page, to the repository."""
+    page = DOCS / name
+
+    def link(found):
+        path, anchor = found[1], found[2] or ""
+        target = (page.parent / path).resolve()
+        if not target.exists() or target.is_relative_to(DOCS):
+            return found[0]  # which Sphinx checks
+        kind = "tree" if target.is_dir() else "blob"
+        return f"]({REPOSITORY}/{kind}/main/{target.relative_to(DOCS.parent)}{anchor})"
+
+    source[0] = re.sub(r"\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)", link, source[0])
+
+
+def made(app, name, source):
+    """Fill the pages that are made of the program."""
+    if name == "commands":
+        source[0] += "".join(described(context) for context in tree())
+    if name == "config-schema":
+        text = subprocess.check_output([sys.executable, "-m", "precbench", "schema"], text=True)
+        (DOCS / "auto").mkdir(exist_ok=True)
+        (DOCS / "auto" / "precbench.schema.json").write_text(text)
+        schema = json.loads(text)
+        parts = {"Experiment": schema["else"], "Study": schema["then"], **schema["$defs"]}
+        source[0] += "".join(keys(title, part) for title, part in parts.items())
+
+
+def tree(command=None, name="precbench", parent=None):
+    """Yield the context of each command, those of a group after it."""
+    command = command or get_command(commands)
+    context = typer.Context(
+        command, parent, name, terminal_width=88, max_content_width=88, **command.context_settings
+    )
+    yield context
+    for below in getattr(command, "list_commands", lambda context: [])(context):
+        yield from tree(command.resolve_command(context, [below])[1], below, context)
+
+
+def described(context):
+    """Return the help of a command as a section."""
+    return f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+
+
+def keys(title, part):
+    """Return the keys of a part of a config as a section."""
+    about = part.get("description", "").split("\n")[0]
+    text = f"\n## {title}\n\n{about}\n\n"
+    if "properties" not in part:
+        return text
+    rows = ["| key | value | default |", "| --- | --- | --- |"]
+    for key, value in part["properties"].items():
+        default = json.dumps(value["default"]) if "default" in value else ""
+        required = "required" if key in part.get("required", ()) else default and f"`{default}`"
+        rows.append(f"| `{key}` | {kind_of(value)} | {required} |")
+    return text + "\n".join(rows) + "\n"
+
+
+def kind_of(value):
+    """Say in a few words what a schema allows."""
+    if options := value.get("anyOf") or value.get("oneOf"):
+        return " or ".join(dict.fromkeys(map(kind_of, options)))
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in value:
+        return ", ".join(f"`{one}`" for one in value["enum"])
+    if "const" in value:
+        return f"`{value['const']}`"
+    if value.get("type") == "array" and "items" in value:
+        return f"list of: {kind_of(value['items'])}"
+    types = value.get("type", "anything")
+    types = [types] if isinstance(types, str) else types
+    return " or ".join("nothing" if one == "null" else one for one in types)
+
+
+def visit_math(self, node):
+    """Write a formula as MathML, which needs no script."""
+    block, text = isinstance(node, nodes.math_block), node.astext()
+    if "&" in text:
+        lines = text.replace("\n\n", r" \\ ")
+        text = rf"\begin{{aligned}}{lines}\end{{aligned}}"
+    self.body.append(tex2mathml(text, as_block=block))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Add what the extensions have not."""
+    app.connect("source-read", outside)
+    app.connect("source-read", made)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.config.html_math_renderer = "mathml"
