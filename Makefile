@@ -28,7 +28,7 @@ REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures tr
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
-.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs site clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs site coverage oldest wheel release clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -182,6 +182,39 @@ docs: build  ## Make what README and docs show of other files again (RESULTS=res
 
 site: $(VENV)/.docs  ## Build the documentation site in build/site; a warning or a broken link fails.
 	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
+
+coverage: $(VENV)/.dev  ## Measure which branches the tests take.
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" -q --cov --cov-report=term \
+	    --numprocesses auto --maxprocesses 4 --dist worksteal
+
+oldest: $(BIN)/python  ## Test with the oldest dependencies that are allowed.
+	$(INSTALL) uv
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-deps --extra parquet \
+	    --python-version 3.11 pyproject.toml --output-file build/oldest.txt
+	PIP_CONSTRAINT=$(CURDIR)/build/oldest.txt $(MAKE) test VENV=build/oldest LOCK=
+
+wheel: $(BIN)/python  ## Build sdist and wheel, and use the wheel in an empty environment without a compiler.
+	$(INSTALL) build twine
+	rm -rf build/wheel
+	$(BIN)/python -m build --outdir build/wheel . > build/wheel.log
+	$(BIN)/python -m twine check --strict build/wheel/*
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --only-binary :all: build/wheel/*.whl
+	cd build/wheel && PATH="$$PWD/venv/bin" /bin/sh ../../packaging/use.sh
+
+# Each step leaves a file named by the commit, so that what is done is not done again.
+STEPS = lint test other-processor sanitize promises check wheel oldest survey-again reproduce plants
+RELEASE = build/release/$(shell git rev-parse HEAD 2> /dev/null)
+
+release: $(STEPS:%=$(RELEASE)/%)  ## Run whole, on one commit, all that is usually run small (a day; resumes).
+	@echo "all of $(STEPS) hold on $(notdir $(RELEASE)): git tag v$$($(BIN)/python -c \
+	    'import precbench; print(precbench.__version__)')"
+
+$(RELEASE)/%:
+	git diff --quiet HEAD
+	mkdir -p $(@D)
+	$(MAKE) $* FULL=1
+	touch $@
 
 clean:  ## Remove what was built, but no results.
 	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)

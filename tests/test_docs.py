@@ -36,7 +36,7 @@ from tests.helpers import (
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 @cache
@@ -205,10 +205,26 @@ def test_workflows_use_targets_and_versions_that_exist():
     supported = re.findall(r":: (3\.\d+)", " ".join(project["classifiers"]))
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         text = path.read_text()
-        assert TARGETS.issuperset(re.findall(r"run: make (\w+)", text))
+        assert TARGETS.issuperset(re.findall(r"run: make ([a-z][\w-]*)", text))
+        for action in re.findall(r"uses: ([^.\s]\S+)", text):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), f"{action} may change"
         for job in yaml.safe_load(text)["jobs"].values():
             versions = job.get("strategy", {}).get("matrix", {}).get("python", supported)
             assert versions == supported
+
+
+def test_forms_and_hooks_are_yaml():
+    for path in [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"]:
+        assert isinstance(yaml.safe_load(path.read_text()), dict), path
+
+
+def test_changelog_and_recipe_have_this_version():
+    assert f"\n## [{__version__}] - " in (ROOT / "CHANGELOG.md").read_text()
+    recipe = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text())
+    assert recipe["context"]["version"] == __version__
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    run = [name.replace(" ", "").replace("-base", "") for name in recipe["requirements"]["run"]]
+    assert sorted(run) == sorted(["python", *project["dependencies"]])
 
 
 def test_citation_has_this_version_and_every_paper():
