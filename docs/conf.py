@@ -13,6 +13,10 @@ from typer.main import get_command
 
 from precbench import __version__
 from precbench.cli import app as commands
+from precbench.survey.page import committed
+from precbench.survey.ranking import MEASURES
+from precbench.survey.ranking import kind_of as kind_of_solver
+from precbench.survey.tasks import TEST_SHARE
 
 DOCS = Path(__file__).parent
 REPOSITORY = "https://github.com/precbench/precbench"
@@ -56,7 +60,7 @@ sphinx_gallery_conf = {
 }
 html_theme = "pydata_sphinx_theme"
 html_title = "precbench"
-html_static_path = ["_static"]
+html_static_path = ["_static", "auto/static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
@@ -67,6 +71,31 @@ html_theme_options = {
     "footer_start": [],
     "footer_end": [],
 }
+
+
+def write_survey():
+    """Write the values that the table of the survey is computed from, in the browser."""
+    survey = committed()
+    measures = {
+        measure.title: survey.values(metric, survey.real).round(8).T.to_dict("list")
+        for metric, measure in MEASURES.items()
+    }
+    tasks = [
+        {
+            "task": task.Index,
+            "share": round(task.positives / task.rows, 5),
+            "positives": (1 - TEST_SHARE) * task.positives,
+        }
+        for task in survey.tasks.itertuples()
+    ]
+    kinds = [kind_of_solver(solver) for solver in survey.solvers]
+    values = {"measures": measures, "solvers": survey.solvers, "kinds": kinds, "tasks": tasks}
+    text = f"window.SURVEY = {json.dumps(values)};\n".replace("NaN", "null")
+    (DOCS / "auto" / "static").mkdir(parents=True, exist_ok=True)
+    (DOCS / "auto" / "static" / "survey-values.js").write_text(text)
+
+
+write_survey()
 
 
 def outside(app, name, source):
