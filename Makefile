@@ -161,7 +161,7 @@ survey: build  ## Run the whole survey, and take its values into the reference.
 	$(BIN)/python -m precbench.survey collect results
 
 # Of each size, kind of columns and share of positives.
-AGAIN = tae wine heart german housing yeast6 titanic hypothyroid satimage spambase
+AGAIN = tae wine heart german housing yeast6 titanic hypothyroid segment0 pc1
 AFRESH_IN = build/survey-again
 
 survey-again: build  ## Train ten tasks of the survey again, and see the same digits.
