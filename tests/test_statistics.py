@@ -1,6 +1,5 @@
 """Statistics: examples as published, by hand and by brute force, and against SciPy and others."""
 
-import doctest
 import itertools
 
 import numpy as np
@@ -10,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from precbench import statistics
 from precbench.errors import InputError
-from precbench.solvers import minibatch
 from precbench.statistics import (
     cliques,
     expected_hits,
@@ -255,11 +252,6 @@ def test_data_sets_that_cannot_be_judged_are_refused():
         performance_profile([[np.nan, np.nan]], "value")
     with raises(InputError, "0"):
         performance_profile([[0.0, 1.0]], "time")
-
-
-@pytest.mark.parametrize(("module", "attempted"), [(statistics, 9), (minibatch, 6)])
-def test_examples(module, attempted):
-    assert doctest.testmod(module) == (0, attempted)
 
 
 @pytest.mark.parametrize("precision", [0.02, 0.3, 0.97])
