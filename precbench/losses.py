@@ -276,12 +276,12 @@ class StructSurrogate(Surrogate):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import StructSurrogate
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = StructSurrogate(k=1).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.0, [0.0, 0.0, -1.0, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(StructSurrogate(k=1).value(scores, y))  # 2 - (2 - 1)
+    1.0
+    >>> StructSurrogate(k=1).subgradient(scores, y).tolist()
+    [0.0, 0.0, 0.0, -1.0]
     """
 
     name = "struct"
@@ -301,12 +301,12 @@ class RampSurrogate(Surrogate):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import RampSurrogate
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = RampSurrogate(k=1).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (0.0, [0.0, 0.0, 0.0, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(RampSurrogate(k=1).value(scores, y))  # 2 - 2: a positive is first
+    0.0
+    >>> RampSurrogate(k=1).subgradient(scores, y).tolist()
+    [0.0, 0.0, 0.0, 0.0]
     """
 
     name = "ramp"
@@ -328,12 +328,12 @@ class MaxSurrogate(Surrogate):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import MaxSurrogate
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = MaxSurrogate(k=1).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (2.5, [1.0, 0.0, -1.0, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(MaxSurrogate(k=1).value(scores, y))  # 1 + 0.5 - (-1)
+    2.5
+    >>> MaxSurrogate(k=1).subgradient(scores, y).tolist()
+    [0.0, 1.0, 0.0, -1.0]
     """
 
     name = "max"
@@ -361,12 +361,12 @@ class AvgSurrogate(Surrogate):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import AvgSurrogate
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = AvgSurrogate(k=1).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.0, [1.0, -0.5, -0.5, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(AvgSurrogate(k=1).value(scores, y))  # 1 + 0.5 - (2 - 1) / 2, for k' = 0
+    1.0
+    >>> AvgSurrogate(k=1).subgradient(scores, y).tolist()
+    [-0.5, 1.0, 0.0, -0.5]
     """
 
     name = "avg"
@@ -403,12 +403,12 @@ class PrecisionAtK(StructSurrogate):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import PrecisionAtK
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = PrecisionAtK(k=1).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.0, [0.0, 0.0, -1.0, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(PrecisionAtK(k=2).value(scores, y))  # 2 + 1.5 - (2 - 1)
+    2.5
+    >>> PrecisionAtK(k=2).subgradient(scores, y).tolist()
+    [0.0, 1.0, 0.0, -1.0]
     """
 
     k: float | int = 0.25
@@ -437,12 +437,12 @@ class PartialAUC(Loss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import PartialAUC
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = PartialAUC(beta=0.5).evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.25, [0.5, -0.0, -0.5, 0.0])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(PartialAUC(beta=0.5).value(scores, y))  # (0 + 2.5) / 2, of the negative at 0.5
+    1.25
+    >>> PartialAUC(beta=0.5).subgradient(scores, y).tolist()
+    [-0.0, 0.5, 0.0, -0.5]
     """
 
     beta: float = 0.1
@@ -464,12 +464,12 @@ class AUC(Loss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import AUC
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = AUC().evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.125, [0.25, -0.0, -0.5, 0.25])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(AUC().value(scores, y))  # (0 + 0 + 2.5 + 2) / 4, of all pairs
+    1.125
+    >>> AUC().subgradient(scores, y).tolist()
+    [-0.0, 0.25, 0.25, -0.5]
     """
 
     name = "auc"
@@ -594,12 +594,12 @@ class F1(Loss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench.losses import F1
-    >>> scores, positive = np.array([0.5, 2.0, -1.0, 0.0]), np.array([False, True, True, False])
-    >>> value, gradient = F1().evaluate(scores, positive)
-    >>> float(value), gradient.tolist()
-    (1.35, [0.5, 0.0, -0.5, 0.5])
+    >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
+    >>> float(F1().value(scores, y))  # 1 - F1 of the first three is 0.6, their margin 1.5 / 2
+    1.35
+    >>> F1().subgradient(scores, y).tolist()
+    [0.0, 0.5, 0.5, -0.5]
     """
 
     name = "f1"

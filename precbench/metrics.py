@@ -222,7 +222,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     --------
     >>> from precbench.metrics import recall_at_k
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(recall_at_k(y, scores, k=2), 3)
+    >>> round(recall_at_k(y, scores, k=2), 3)  # 1 of the 3 positives
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
@@ -541,7 +541,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     --------
     >>> from precbench.metrics import partial_auc_mcclish
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(partial_auc_mcclish(y, scores, beta=0.5), 3)
+    >>> round(partial_auc_mcclish(y, scores, beta=0.5), 3)  # area 1/6; of chance 1/8, at most 1/2
     0.556
     """
     beta = check_beta(beta)
@@ -587,7 +587,7 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     --------
     >>> from precbench.metrics import partial_pr_auc
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(partial_pr_auc(y, scores, recall=0.5), 3)
+    >>> round(partial_pr_auc(y, scores, recall=0.5), 3)  # precision 2/3 up to recall 2/3, then 3/4
     0.722
     """
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 <= recall < 1:
@@ -625,7 +625,7 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     --------
     >>> from precbench.metrics import recall_at_fpr
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(recall_at_fpr(y, scores, beta=0.5), 3)
+    >>> round(recall_at_fpr(y, scores, beta=0.5), 3)  # 0.8 may pass, and 0.2 is above 0.1
     1.0
     """
     fpr, tpr, _ = roc_curve(y_true, y_score)
@@ -666,7 +666,7 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Examples
     --------
     >>> from precbench.metrics import f1
-    >>> round(f1([0, 1, 1], [0.5, 2.0, -1.0]), 3)
+    >>> f1([0, 1, 1], [0.5, 2.0, -1.0])  # 2 * 1 / (2 * 1 + 1 + 1)
     0.5
     """
     positive, scores = check_ranking(y_true, y_score)
@@ -698,7 +698,7 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     --------
     >>> from precbench.metrics import f1_max
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(f1_max(y, scores), 3)
+    >>> round(f1_max(y, scores), 3)  # all but the last: 2 * 3 / (2 * 3 + 1)
     0.857
     """
     tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
@@ -907,7 +907,7 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
     --------
     >>> from precbench.metrics import dcg
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(dcg(y, scores), 3)
+    >>> round(dcg(y, scores), 3)  # 1 / ln(2) + 1 / ln(4) + 1 / ln(5)
     2.785
     """
     return float(np.sum(1 / np.log1p(_ranks_of_positives(y_true, y_score))))
@@ -942,7 +942,7 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
     --------
     >>> from precbench.metrics import average_reciprocal_rank
     >>> y, scores = [0, 1, 0, 1, 1], [0.1, 0.9, 0.8, 0.7, 0.2]
-    >>> round(average_reciprocal_rank(y, scores), 3)
+    >>> round(average_reciprocal_rank(y, scores), 3)  # 1 + 1/3 + 1/4
     1.583
     """
     return float(np.sum(1 / _ranks_of_positives(y_true, y_score)))

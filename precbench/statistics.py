@@ -320,6 +320,13 @@ def expected_total(
     -------
     Interval
         Of the sum, or of the mean, by the normal distribution.
+
+    Examples
+    --------
+    >>> from precbench.statistics import expected_total
+    >>> total = expected_total([40.0, 50.0, 45.0], spread=900.0, tested=20, test_share=0.3, k=100)
+    >>> print(f"{total.mean:.0f}, from {total.low:.0f} to {total.high:.0f}")
+    4500, from 3435 to 5565
     """
     values = _splits(means)
     once = tested * _seen(values, test_share)
@@ -634,9 +641,9 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     Examples
     --------
     >>> from precbench.statistics import pairwise_signed_rank
-    >>> values = [[0.9, 0.8, 0.5], [0.7, 0.7, 0.6], [0.8, 0.6, 0.6], [0.9, 0.5, 0.4]]
-    >>> pairwise_signed_rank(values).shape
-    (3, 3)
+    >>> values = [[0.9 - 0.01 * i, 0.8, 0.8 + 0.001 * (-1) ** i] for i in range(6)]
+    >>> pairwise_signed_rank(values).round(3).tolist()  # 2 / 2**6, times 3
+    [[1.0, 0.094, 0.094], [0.094, 1.0, 1.0], [0.094, 1.0, 1.0]]
     """
     table = _table(values)
     rows, columns = np.triu_indices(table.shape[1], 1)
@@ -740,8 +747,8 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
     Examples
     --------
     >>> from precbench.statistics import performance_profile
-    >>> profile = performance_profile([[0.9, 0.8], [0.5, 0.6]], "difference")
-    >>> profile.tau.round(2).tolist(), profile.share.tolist()
+    >>> profile = performance_profile([[0.9, 0.8], [0.5, 0.6]], "value")
+    >>> profile.tau.round(2).tolist(), profile.share.tolist()  # each is the best on one, 0.1 behind
     ([0.0, 0.1], [[0.5, 1.0], [0.5, 1.0]])
     """
     table = np.asarray(values, dtype=np.float64)

@@ -11,13 +11,6 @@ from scripts.pages import DOCS
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
-# Tuples are results of functions that have examples; of what authors of solvers use,
-# docs/add-a-solver.md is one, and the test of its page runs it.
-FOR_AUTHORS = {"LinearRanker", "NonlinearRanker", "ScoringClassifier", "check_solver"}
-FOR_AUTHORS |= {"as_rows", "linear_scores", "solver_version", "weighted_sum", "open_stream"}
-FOR_AUTHORS |= {"StreamedDataset", "stream_dataset", "expected_total"}
-FOR_AUTHORS |= {"PassRanker", "fit_together", "fit_pieces_together", "visiting_order"}
-
 
 def public():
     """Return public classes and functions by the names that they have in their modules."""
@@ -27,10 +20,10 @@ def public():
     for module in modules:
         for name in module.__all__:
             of = getattr(module, name)
-            is_result = inspect.isclass(of) and issubclass(of, tuple)
+            is_result = inspect.isclass(of) and issubclass(of, tuple)  # its function has one
             if (inspect.isclass(of) or inspect.isfunction(of)) and not is_result:
                 found.setdefault(f"{of.__module__}.{name}", of)
-    return {name: of for name, of in found.items() if name.split(".")[-1] not in FOR_AUTHORS}
+    return found
 
 
 PUBLIC = public()

@@ -99,6 +99,16 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
         `allowed` lacks a parameter.
     TypeError, ValueError
         If a default is not a plain value.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from precbench.solvers import SGDAtK, check_solver
+    >>> check_solver(SGDAtK) is SGDAtK
+    True
+    >>> solver = check_solver(GaussianNB)()
+    >>> solver.fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).predict([[4.5]]).tolist()
+    [1]
     """
     from precbench.solvers.base import LinearRanker, NonlinearRanker
     from precbench.solvers.classifiers import ranker_of
@@ -282,6 +292,12 @@ def solver_version(name: str) -> int | str:
     -------
     int or str
         Its ``algorithm_version``, with the package and its version for a solver not built in.
+
+    Examples
+    --------
+    >>> from precbench.solvers import solver_version
+    >>> solver_version("cutting-plane")
+    2
     """
     version, package = SOLVERS[name]().algorithm_version, SOLVERS.package(name)
     return f"{version} of {package}" if package else version

@@ -445,6 +445,19 @@ class LinearRanker(Ranker):
         Rows visited so far, repeated visits included: the common unit of work.
     threshold_ : float
         See `predict`.
+
+    Examples
+    --------
+    >>> from precbench.solvers import LinearRanker
+    >>> class MeanDifference(LinearRanker):
+    ...     def _fit(self, X, labels, trace):
+    ...         self._start(X.shape[1])
+    ...         if not trace(self):
+    ...             self.coef_ = X[labels > 0].mean(axis=0) - X[labels < 0].mean(axis=0)
+    ...             self.n_iter_, self.n_rows_seen_ = 1, len(labels)
+    >>> ranker = MeanDifference().fit([[4.0, 1.0], [2.0, 1.0], [1.0, 0.0]], ["yes", "no", "no"])
+    >>> ranker.coef_.tolist(), ranker.predict([[3.0, 3.0]]).tolist()
+    ([2.5, 0.5], ['yes'])
     """
 
     _fitted = "coef_"
@@ -501,6 +514,21 @@ class NonlinearRanker(Ranker):
         Number of iterations; for ensembles, of trees.
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
+
+    Examples
+    --------
+    >>> from precbench.solvers import NonlinearRanker
+    >>> class Nearness(NonlinearRanker):  # to the mean of the positives
+    ...     def _fit(self, X, labels, trace):
+    ...         self.n_iter_ = self.n_rows_seen_ = 0
+    ...         self._width = X.shape[1]
+    ...         if not trace(self):
+    ...             self.mean_ = X[labels > 0].mean(axis=0)
+    ...             self.n_iter_, self.n_rows_seen_ = 1, len(labels)
+    ...     def scores_after(self, X, n_iter):
+    ...         return -n_iter * ((X - self.mean_) ** 2).sum(axis=1)
+    >>> Nearness().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0]).predict([[1.4], [9.0]]).tolist()
+    [1, 0]
     """
 
     _width: int

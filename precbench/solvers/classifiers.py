@@ -61,6 +61,17 @@ class ScoringClassifier(NonlinearRanker):
     ----------
     classifier_ : estimator
         Fitted to labels -1 and +1.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from precbench.solvers import ScoringClassifier
+    >>> class TwoNeighbours(ScoringClassifier):
+    ...     def _classifier(self):
+    ...         return KNeighborsClassifier(2)
+    >>> ranker = TwoNeighbours().fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1])
+    >>> ranker.decision_function([[0.4], [2.5], [4.6]]).tolist()  # shares of positives, less 1/2
+    [-0.5, 0.0, 0.5]
     """
 
     needs_dense_rows = False
@@ -228,12 +239,15 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
-    >>> from precbench import HistGradientBoosting
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = HistGradientBoosting(max_iter=20, max_leaf_nodes=4, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    >>> import numpy as np
+    >>> from precbench import HistGradientBoosting, LogisticRegressionRanker
+    >>> from precbench.metrics import auc
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends, which no line separates
+    >>> trees = HistGradientBoosting(max_iter=20, random_state=0)
+    >>> for ranker in (LogisticRegressionRanker(), trees):
+    ...     print(round(auc(y, ranker.fit(X, y).decision_function(X)), 2))
+    0.5
     1.0
     """
 
@@ -390,13 +404,13 @@ class RandomForest(Forest):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import RandomForest
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = RandomForest(n_estimators=20, min_samples_leaf=3, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    1.0
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> ranker = RandomForest(n_estimators=20, random_state=0).fit(X, y)
+    >>> ranker.decision_function([[-2.0], [0.0], [2.0]]).round(2).tolist()  # probabilities less 1/2
+    [0.5, -0.5, 0.5]
     """
 
     kind = RandomForestClassifier
@@ -422,13 +436,13 @@ class ExtraTrees(Forest):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import ExtraTrees
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = ExtraTrees(n_estimators=20, min_samples_leaf=3, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    1.0
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> ranker = ExtraTrees(n_estimators=20, random_state=0).fit(X, y)
+    >>> set(ranker.decision_function(X).round(2).tolist()) == {-0.5, 0.5}  # each tree has all rows
+    True
     """
 
     kind = ExtraTreesClassifier

@@ -131,12 +131,10 @@ class FTRL(LinearRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
     >>> from precbench import FTRL
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = FTRL(objective="prec@k", max_iter=1000, tol=0.01, random_state=0).fit(X, y)
-    >>> ranker.n_iter_
-    400
+    >>> ranker = FTRL(shuffle=False).fit([[1.0], [-1.0]] * 6, [1, 0] * 6)
+    >>> ranker.penalties_[1::2].round(1).tolist()  # what each negative adds, at the w before it
+    [1.0, 0.8, 0.6, 0.4, 0.2, 0.0]
     """
 
     algorithm_version = 2

@@ -258,13 +258,13 @@ class PerceptronAtK(PrecisionRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
     >>> from precbench import PerceptronAtK
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = PerceptronAtK(variant="max", k=20, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    1.0
+    >>> X, y = [[3.0], [2.0], [1.0], [0.0]], [0, 0, 1, 1]
+    >>> for variant in ("avg", "max"):  # of equal rows the first negative: (1 + 0) / 2 - 3, 1 - 3
+    ...     ranker = PerceptronAtK(variant, k=1, shuffle=False).fit(X, y)
+    ...     print(ranker.coef_.tolist(), ranker.n_mistakes_)
+    [-2.5] 1
+    [-2.0] 1
     """
 
     allowed = Allowed(variant=one_of("avg", "max"))
@@ -454,14 +454,11 @@ class OnePMB(ObjectiveRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
     >>> from precbench import OnePMB
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = OnePMB(objective="pauc", beta=0.1, random_state=0).fit(X, y)
-    >>> ranker.n_rows_seen_  # 25 passes
-    10000
-    >>> int(ranker.predict(X).sum())
-    41
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> ranker = OnePMB("f1", random_state=0).fit(X, y)  # the only objective with an intercept
+    >>> round(ranker.intercept_, 1), ranker.predict(X).tolist()
+    (0.2, [0, 0, 1, 1])
     """
 
     def __init__(
@@ -536,13 +533,13 @@ class TwoPMB(ObjectiveRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import TwoPMB
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = TwoPMB(objective="pauc", beta=0.1, reservoir_size=200, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    0.95
+    >>> X = np.random.default_rng(0).standard_normal((400, 2))
+    >>> y = np.arange(400) < 20
+    >>> ranker = TwoPMB("pauc", batch_size=95, reservoir_size=10, epochs=2).fit(X, y)
+    >>> ranker.n_rows_seen_  # in each epoch 4 batches of 95 negatives, and with each 10 positives
+    840
     """
 
     allowed = Allowed(reservoir_size=[None, *COUNT])

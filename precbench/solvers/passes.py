@@ -47,6 +47,14 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     Returns
     -------
     ndarray of shape (n,), int32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.solvers.passes import visiting_order
+    >>> order = visiting_order(96, "blocks", np.random.default_rng(0))
+    >>> order[::32].tolist(), order[:3].tolist()  # where the blocks begin; neighbours stay together
+    ([64, 0, 32], [64, 65, 66])
     """
     if shuffle is False:
         return np.arange(n, dtype=np.int32)
@@ -68,6 +76,18 @@ class PassRanker(LinearRanker):
     ----------
     t_ : int
         Batches so far.
+
+    Examples
+    --------
+    >>> from precbench import SGDAtK
+    >>> from precbench.solvers.passes import PassRanker
+    >>> ranker = SGDAtK(k=1, batch_size=2)
+    >>> for X in ([[1.0], [0.0], [1.0], [0.0]], [[2.0], [0.0]]):
+    ...     ranker.partial_fit(X, [1, 0] * (len(X) // 2)).t_
+    2
+    3
+    >>> isinstance(ranker, PassRanker)
+    True
     """
 
     batch_size: int
@@ -278,6 +298,17 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
         Solvers with the same `PassRanker.visits`, which is not None.
     X, y
         See `Ranker.fit`.
+
+    Examples
+    --------
+    >>> from precbench import SGDAtK
+    >>> from precbench.solvers.base import untraced
+    >>> from precbench.solvers.passes import Fit, fit_together
+    >>> X, y = [[1.0], [0.0], [1.0], [0.0]], [1, 0, 0, 0]
+    >>> one, other = (SGDAtK(k=1, eta0=eta0, random_state=0) for eta0 in (0.1, 1.0))
+    >>> fit_together([Fit(one, untraced), Fit(other, untraced)], X, y)
+    >>> bool(other.coef_ == SGDAtK(k=1, eta0=1.0, random_state=0).fit(X, y).coef_)
+    True
     """
     first = fits[0].solver
     for solver, _ in fits:
@@ -301,6 +332,18 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         As in `fit_together`.
     n_features, epoch
         See `PassRanker.fit_pieces`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import SGDAtK
+    >>> from precbench.solvers.base import untraced
+    >>> from precbench.solvers.passes import Fit, fit_pieces_together
+    >>> X, y, order = np.array([[1.0], [0.0]]), np.array([1.0, -1.0]), np.array([0, 1], np.int32)
+    >>> ranker = SGDAtK(k=1, batch_size=2, epochs=3, random_state=0)
+    >>> fit_pieces_together([Fit(ranker, untraced)], 1, lambda: [(X, y, order)] * 4)
+    >>> ranker.n_rows_seen_  # 3 epochs of 4 pieces of 2 rows
+    24
     """
     for solver, _ in fits:
         solver.require_memory(n_features)

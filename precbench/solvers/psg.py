@@ -63,12 +63,10 @@ class ProjectedSubgradient(LinearRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
     >>> from precbench import ProjectedSubgradient
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = ProjectedSubgradient(objective="prec@k", k=0.25, max_iter=50).fit(X, y)
-    >>> ranker.coef_.shape, ranker.n_iter_
-    ((20,), 50)
+    >>> ranker = ProjectedSubgradient("auc", radius=0.25).fit([[1.0], [-1.0]], [1, 0])
+    >>> ranker.coef_.round(3).tolist(), round(ranker.risk_, 3)  # the edge of the ball; 1 - 2 w
+    ([0.25], 0.5)
     """
 
     dtypes = STORED

@@ -221,13 +221,12 @@ class IRPush(PushRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import IRPush
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = IRPush(max_iter=50).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    1.0
+    >>> ranker = IRPush().fit([[2.0], [-1.0], [0.0]], [1, 1, 0])
+    >>> w, risk = ranker.coef_[0], np.exp(ranker.log_risk_)
+    >>> print(f"{w:.2f} {risk:.3f}")  # minimum of ln(1 + exp(-2 w)) + ln(1 + exp(w)); 1.386 at 0
+    0.42 1.284
     """
 
     def __init__(self, *, max_iter: int = 100, tol: float = 1e-8):
@@ -363,17 +362,15 @@ class PNormPush(PairPushRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench import PNormPush
     >>> from precbench.metrics import r_max
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((300, 2))
-    >>> y = X[:, 0] + rng.standard_normal(300) > 1
-    >>> for p in (1, 16):  # from all pairs towards the highest negative
-    ...     ranker = PNormPush(p=p).fit(X, y)
-    ...     print(p, int(r_max(y, ranker.decision_function(X))))
-    1 53
-    16 52
+    >>> X = [[0, 3], [3, 0], [0, 3], [2, 3], [2, 0], [1, 1], [0, 0], [0, 1], [3, 3]]
+    >>> y = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> for p in (1, 8):  # the greater p, the fewer positives below the highest negative, (3, 3)
+    ...     ranker = PNormPush(p=p, method="newton").fit(X, y)
+    ...     print(p, r_max(y, ranker.decision_function(X)))
+    1 4.0
+    8 1.0
     """
 
     allowed = Allowed(

@@ -109,12 +109,15 @@ class XGBoost(OptionalBoosting):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import XGBoost
     >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = XGBoost(n_estimators=20, max_leaves=4, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> for objective in ("logistic", "rank:map"):
+    ...     ranker = XGBoost(objective, k=10, n_estimators=20, random_state=0).fit(X, y)
+    ...     print(precision_at_k(y, ranker.decision_function(X), k=10))
+    1.0
     1.0
     """
 
@@ -237,13 +240,15 @@ class CatBoost(OptionalBoosting):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import CatBoost
-    >>> from precbench.metrics import precision_at_k
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = CatBoost(n_estimators=20, depth=2, random_state=0).fit(X, y)
-    >>> round(precision_at_k(y, ranker.decision_function(X), k=20), 2)
-    1.0
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> for depth in (1, 2):  # a symmetric tree divides at one place more, on both sides
+    ...     ranker = CatBoost(n_estimators=1, depth=depth, random_state=0).fit(X, y)
+    ...     print(len(set(ranker.decision_function(X))))
+    2
+    3
     """
 
     allowed = Allowed(
@@ -316,12 +321,14 @@ class MLP(ScoringClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> import numpy as np
     >>> from precbench import MLP
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = MLP(hidden_layer_size=8, max_iter=20, random_state=0).fit(X, y)
-    >>> ranker.decision_function(X).shape
-    (400,)
+    >>> from precbench.metrics import precision_at_k
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends, which hidden units can rank first
+    >>> ranker = MLP(hidden_layer_size=20, learning_rate_init=0.01, random_state=0).fit(X, y)
+    >>> precision_at_k(y, ranker.decision_function(X), k=20)
+    1.0
     """
 
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"

@@ -59,7 +59,16 @@ class Rows(NamedTuple):
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap a matrix of float64 or float32, C-contiguous or CSR, without copying its values."""
+    """Wrap a matrix of float64 or float32, C-contiguous or CSR, without copying its values.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> from precbench.solvers import as_rows
+    >>> rows = as_rows(csr_matrix([[0.0, 7.0], [8.0, 9.0]]))
+    >>> rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()
+    ([7.0, 8.0, 9.0], [1, 0, 1], [0, 1, 3])
+    """
     if not sparse.issparse(X):
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)
@@ -133,6 +142,13 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     ------
     InputError
         If there is not one weight per feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.solvers import as_rows, linear_scores
+    >>> linear_scores(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0])).tolist()
+    [12.0, 34.0]
     """
     if w.shape != (rows.n_features,):  # the kernel trusts it
         raise InputError(
@@ -146,7 +162,15 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``X.T @ coef``, bitwise identical on every machine."""
+    """Return ``X.T @ coef``, bitwise identical on every machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.solvers import as_rows, weighted_sum
+    >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
+    [13.0, 24.0]
+    """
     out, length = np.zeros(n_features), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)

@@ -89,12 +89,12 @@ class TopPush(LinearRanker):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
     >>> from precbench import TopPush
-    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-    >>> ranker = TopPush(C=1.0, tol=1e-3).fit(X, y)
-    >>> bool(ranker.primal_ >= ranker.lower_bound_)  # of the minimum
-    True
+    >>> X, y = [[2.0], [0.0], [0.0], [3.0]], [1, 0, 0, 0]
+    >>> for K in (1, 3):  # the positive lies between negatives, but not at their mean
+    ...     print(K, abs(TopPush(top_negatives=K).fit(X, y).coef_[0]).round(2))
+    1 0.0
+    3 0.67
     """
 
     dtypes = STORED

@@ -92,6 +92,18 @@ def open_stream(
     InputError
         A file that cannot be streamed (packed, npz, a table) or is malformed (with file, line and
         column, or row and column), one class only, an unknown positive label.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from precbench.data import open_stream
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "rows.npy"), [[0.5, 2.0, 1.0], [0.0, 3.0, 0.0]])
+    ...     stream = open_stream(Path(folder, "rows.npy"), label=2).X
+    ...     print(stream.shape, stream.n_pos, [(X.tolist(), y.tolist()) for X, y in stream])
+    (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
     path = Path(path)
     if block_bytes < 1:

@@ -116,15 +116,19 @@ class RowStream:
 
     Examples
     --------
-    Two passes over a file, each in another random order:
+    Two passes, each in another random order:
 
-    >>> stream = open_stream("big.svm")  # doctest: +SKIP
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> model = SGDAtK(k=0.25, batch_size=500)  # doctest: +SKIP
-    >>> for _ in range(2):  # doctest: +SKIP
-    ...     for X, y in stream.batches(model.batch_size, rng):
-    ...         model.partial_fit(X, y, classes=[-1, 1])
+    >>> from precbench import SGDAtK
+    >>> from precbench.data import Dataset, stream_dataset
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([1.0, -1.0, -1.0, 1.0])
+    >>> stream = stream_dataset(Dataset("four", "Four", X, y, "")).X
+    >>> rng, model = np.random.default_rng(0), SGDAtK(k=1, batch_size=2)
+    >>> for _ in range(2):
+    ...     for rows, labels in stream.batches(model.batch_size, rng):
+    ...         model = model.partial_fit(rows, labels, classes=[-1, 1])
+    >>> model.n_rows_seen_
+    8
     """
 
     source: Source
@@ -411,6 +415,15 @@ class StreamedDataset(Dataset):
         Rows and labels.
     y : ndarray of shape (0,)
         The labels are in the stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.data import Dataset, stream_dataset
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([1.0, -1.0, -1.0, 1.0])
+    >>> data = stream_dataset(Dataset("four", "Four", X, y, ""))
+    >>> data.y.shape, data.X.labels().tolist()
+    ((0,), [1.0, -1.0, -1.0, 1.0])
     """
 
     X: RowStream
@@ -438,6 +451,15 @@ def stream_dataset(
     Returns
     -------
     StreamedDataset
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench.data import Dataset, stream_dataset
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([1.0, -1.0, -1.0, 1.0])
+    >>> data = stream_dataset(Dataset("four", "Four", X, y, ""))
+    >>> data.title, data.X.shape, data.n_pos
+    ('Four, streamed', (4, 2), 2)
     """
     n_rows = dataset.X.shape[0]
     rows_per_block = max(1, block_bytes * n_rows // max(1, _n_bytes(dataset.X)))
