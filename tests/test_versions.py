@@ -57,8 +57,9 @@ def test_no_solver_moves_without_its_version(name):
     X, y = laws.problem(integers=True)
     solver = laws.quick(MEMBERS[name]).fit(X, y)
     found = digest(laws.weights(solver))
-    version, number = GOLDEN["solvers"][name]
-    assert solver.algorithm_version == version and found == pytest.approx(number, rel=1e-6), MORE
+    version, number = GOLDEN["solvers"].get(name, [None, None])
+    same = solver.algorithm_version == version and found == pytest.approx(number, rel=1e-6)
+    assert same, f"{MORE}: [{solver.algorithm_version}, {found:.12f}]"
 
 
 @pytest.mark.parametrize("name", PREPARED)
