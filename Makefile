@@ -160,7 +160,7 @@ survey: build  ## Run the whole survey, and take its values into the reference.
 	    top/synthetic --jobs $(JOBS)
 	$(BIN)/python -m precbench.survey collect results
 
-# Of each size, kind of columns and share of positives.
+# Of up to 3,163 rows, with numbers and with categories, and with few and many positives.
 AGAIN = tae wine heart german housing yeast6 titanic hypothyroid segment0 pc1
 AFRESH_IN = build/survey-again
 

@@ -77,7 +77,7 @@ def write_survey():
     """Write the values that the table of the survey is computed from, in the browser."""
     survey = committed()
     measures = {
-        measure.title: survey.values(metric, survey.real).round(8).T.to_dict("list")
+        measure.title: survey.values(metric, survey.real)[survey.solvers].round(8).T.to_dict("list")
         for metric, measure in MEASURES.items()
     }
     tasks = [

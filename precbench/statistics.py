@@ -738,7 +738,8 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
     Raises
     ------
     InputError
-        If the shape is another, no data set has a result, or a time is not above 0.
+        If the shape is another, no data set has a result, a time is not above 0, or `of` is another
+        word.
 
     References
     ----------
@@ -755,6 +756,8 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError("no method has a result on any data set")
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
+    if of not in ("value", "time"):
+        raise InputError(f"of must be 'value' or 'time', found {of!r}")
     if of == "time":
         if (table <= 0).any():
             raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")

@@ -252,6 +252,8 @@ def test_data_sets_that_cannot_be_judged_are_refused():
         performance_profile([[np.nan, np.nan]], "value")
     with raises(InputError, "0"):
         performance_profile([[0.0, 1.0]], "time")
+    with raises(InputError, "'difference'"):
+        performance_profile([[0.5, 1.0]], "difference")
 
 
 @pytest.mark.parametrize("precision", [0.02, 0.3, 0.97])

@@ -45,7 +45,7 @@
     head.replaceChildren(button);
   });
   form.addEventListener("input", show);
-  form.addEventListener("change", show);
+  form.addEventListener("change", show);  // all that a program sends which chooses for its user
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 })();

@@ -266,10 +266,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
                 "or text can be kept in a config"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
-    return ", ".join([title, *(f"{n}={v}" for n, v in changed.items())]), {
-        "solver": name,
-        **changed,
-    }
+    label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])
+    return label, {"solver": name, **changed}
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
@@ -535,6 +533,8 @@ class Comparison(Choice):
 
     def fit(self) -> Model:
         """Fit the recommended method to all rows, as it was tuned most often.
+
+        It is also fitted to the training rows of three splits, to see which columns matter.
 
         Raises
         ------

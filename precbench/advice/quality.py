@@ -193,8 +193,7 @@ def held_out_quality(
             trees = _measured(_held_out(dataset, splits, plain, weights), k)
 
     labels = [dataset.y[split.test] > 0 for split in splits]
-    n_held = sum(map(len, labels))
-    share = n_held / (n_held + sum(len(split.train) for split in splits))
+    share = _test_share(splits)
     n_pos = round(np.mean([np.count_nonzero(of) for of in labels]))
     n_rows = round(np.mean([len(of) for of in labels]))
     top = resolve_k(k, n_pos, n_rows)
@@ -239,8 +238,12 @@ def importance_of(
         return None
     shuffling = Shuffling(encoding)
     _held_out(dataset, splits, how, None, shuffling=shuffling)
+    return shuffling.importance(_test_share(splits))
+
+
+def _test_share(splits: Sequence[RowSplit]) -> float:
     n_held = sum(len(split.test) for split in splits)
-    return shuffling.importance(n_held / (n_held + sum(len(split.train) for split in splits)))
+    return n_held / (n_held + sum(len(split.train) for split in splits))
 
 
 def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:

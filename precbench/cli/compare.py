@@ -58,7 +58,8 @@ class CompareOptions(OwnRows):
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Fit the recommended method to all rows, and write the model to this file."
+            help="Fit the recommended method to all rows, and write the model to this file; the "
+            "report shows which columns matter."
         ),
     ] = None
     as_json: Json = False
@@ -138,16 +139,18 @@ def compare(options: CompareOptions) -> int:
     if is_table(file, options.reading.get("format")):
         columns = profile_columns(file, options.reading)
         tables = [columns_table(columns, f"The columns of {file.name}")]
-    dataset, encoding = read_own_file(file, **options.reading)
-    recipe = as_compared(contest, found, choice, dataset, encoding, measured)
-    if recipe.importance:
-        title = f"What {choice.recommended} ranks by"
-        tables.insert(0, importance_table(recipe.importance, title))
+    recipe = None
+    if options.save:
+        dataset, encoding = read_own_file(file, **options.reading)
+        recipe = as_compared(contest, found, choice, dataset, encoding, measured)
+        if recipe.importance:
+            title = f"What {choice.recommended} ranks by"
+            tables.insert(0, importance_table(recipe.importance, title))
     report_length(measured[0], summary["folder"], tables)
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
-    if options.save:
+    if recipe:
         recipe.fit().save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
