@@ -150,7 +150,7 @@ def compare(options: CompareOptions) -> int:
     show_length(measured[0], quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
-    if recipe:
+    if recipe and options.save:
         recipe.fit().save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:
