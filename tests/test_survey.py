@@ -278,7 +278,7 @@ def test_the_configs_of_the_tasks(tmp_path):
 
 
 @pytest.fixture
-def small_survey(tmp_path, monkeypatch):
+def small_survey(mirror, isolated, tmp_path, monkeypatch):
     """Two tasks that have cards, and values of two methods there."""
     of = {task.task: task for task in tasks.read_tasks()}
     monkeypatch.setattr(rank, "read_tasks", lambda: [of["ionosphere"], of["german"]])
