@@ -112,6 +112,23 @@ def test_the_top_of_lists_may_be_longer_than_k():
 
 
 @pytest.mark.parametrize("weight", [None, "balanced"])
+@pytest.mark.parametrize("n_values", [1, 2, 7, 254, 255, 256, 400])
+def test_boosting_takes_no_more_bins_than_there_are_values_and_gives_the_same_scores(
+    n_values, weight, monkeypatch
+):
+    rng = np.random.default_rng(n_values)
+    X = np.column_stack([rng.permutation(1200) % n for n in (1, n_values, 2)]).astype(float)
+    y = np.where(X @ [0.0, 1.0, 0.3 * n_values] + rng.normal(size=1200) > 0.9 * n_values, 1, -1)
+    ours = SOLVERS["hist-gradient-boosting"](max_iter=8, class_weight=weight)
+    scores = ours.fit(X, y).decision_function(X)
+    assert ours.classifier_.max_bins == min(max(2, n_values), 255)
+    assert_array_equal(ours.fit(sparse.csr_matrix(X), y).decision_function(X), scores)
+    monkeypatch.setattr(type(ours), "_suited_to", lambda *_: {})
+    assert_array_equal(ours.fit(X, y).decision_function(X), scores)
+    assert ours.classifier_.max_bins == 255 and len(set(scores)) > 1
+
+
+@pytest.mark.parametrize("weight", [None, "balanced"])
 def test_xgboost_and_catboost_are_those_of_their_own_interfaces(weight):
     xgboost, catboost = map(pytest.importorskip, ("xgboost", "catboost"))
     X, y = problem(n=1000)

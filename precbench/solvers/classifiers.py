@@ -39,6 +39,7 @@ from precbench.topk import TopK
 __all__ = ["ExtraTrees", "HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
 
 UNDERSAMPLED: Final = "undersampled"
+_MOST_BINS = 255  # of scikit-learn
 
 
 @cache
@@ -156,7 +157,8 @@ class GrowingEnsemble(ScoringClassifier):
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self.n_iter_ = self.n_rows_seen_ = 0
         self._width = X.shape[1]
-        ensemble, X = self._classifier().set_params(warm_start=True), self._rows(X)
+        X = self._rows(X)
+        ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
         n_rows, size = X.shape[0], getattr(self, self.size)
         weights = self._given_weights(labels)
         while not trace(self) and self.n_iter_ < size:
@@ -166,6 +168,10 @@ class GrowingEnsemble(ScoringClassifier):
                 self._grow(ensemble, X, labels, weights)
             self.classifier_ = ensemble
             self.n_rows_seen_ = self.n_iter_ * n_rows
+
+    def _suited_to(self, X: Any) -> dict[str, Any]:
+        """Return parameters of the ensemble that save time with these rows and change no score."""
+        return {}
 
     def _grow(
         self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
@@ -293,6 +299,14 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
             chosen |= {0: chosen[-1]}  # scikit-learn looks them up by 0 and 1
         given = self.get_params(deep=False) | {"class_weight": chosen}
         return HistGradientBoostingClassifier(**given, early_stopping=False)
+
+    def _suited_to(self, X: Any) -> dict[str, Any]:
+        n_bins = 2
+        for column in X.T:  # one bin for each value; all columns get the bins of the largest
+            n_bins = max(n_bins, len(np.unique(column)))
+            if n_bins >= _MOST_BINS:
+                break
+        return {"max_bins": min(n_bins, _MOST_BINS)}
 
     def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
         weights = self._row_weights(labels, self.class_weight)
