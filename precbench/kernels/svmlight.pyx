@@ -7,12 +7,17 @@ integers from 1 to 2**31 - 1, strictly ascending within a line. A number is
 
 A number m * 10**e with an integer m <= 2**53 and ``|e| <= 22`` is one correctly rounded product
 or quotient of two exact doubles (Clinger, How to read floating point numbers accurately, 1990).
-Any other number is left to the caller: its bytes and its slot are noted.
+Longer fractions, as ``repr`` prints them, are quotients of integers, rounded once (quotient.h). Any
+other number is left to the caller: its bytes and its slot are noted.
 """
 
 include "source.pxi"
 
 from libc.stdint cimport int32_t, uint64_t
+
+cdef extern from "quotient.h" nogil:
+    int PRECBENCH_MOST_FIVES
+    double precbench_quotient(uint64_t m, int e)
 
 # How a block ends; the sentences for the user stand in precbench/data/svmlight.py.
 cpdef enum Status:
@@ -51,31 +56,31 @@ cdef inline Number read_number(
     const unsigned char* text, Py_ssize_t* position, double* value
 ) noexcept nogil:
     """Read the number at ``position`` and, unless it is invalid, move behind it."""
-    cdef Py_ssize_t at = position[0], first_digit
+    cdef Py_ssize_t at = position[0], start, first_digit, n_digits, exponent = 0
     cdef uint64_t mantissa = 0
-    cdef Py_ssize_t n_digits = 0, n_seen, exponent = 0
     cdef long long written = 0
     cdef bint negative = text[at] == c'-', negative_exponent
     if negative or text[at] == c'+':
         at += 1
-    first_digit = at
+    start = at
     while is_digit(text[at]):
         mantissa = 10 * mantissa + (text[at] - c'0')
-        # Leading zeros do not count: they take no room in the mantissa.
-        n_digits += n_digits != 0 or mantissa != 0
         at += 1
-    n_seen = at - first_digit
+    n_digits = at - start
     if text[at] == c'.':
         at += 1
         first_digit = at
         while is_digit(text[at]):
             mantissa = 10 * mantissa + (text[at] - c'0')
-            n_digits += n_digits != 0 or mantissa != 0
             at += 1
-        n_seen += at - first_digit
+        n_digits += at - first_digit
         exponent = first_digit - at
-    if n_seen == 0:
+    if n_digits == 0:
         return INVALID
+    # Leading zeros take no room in the mantissa.
+    while n_digits > MANY_DIGITS and (text[start] == c'0' or text[start] == c'.'):
+        n_digits -= text[start] == c'0'
+        start += 1
     if text[at] == c'e' or text[at] == c'E':
         at += 1
         negative_exponent = text[at] == c'-'
@@ -92,13 +97,18 @@ cdef inline Number read_number(
     if not ends_token(text[at]):
         return INVALID
     position[0] = at
-    if n_digits > MANY_DIGITS or mantissa > LARGEST_EXACT or exponent < -22 or exponent > 22:
+    if n_digits > MANY_DIGITS:
         return INEXACT
-    value[0] = <double> mantissa
-    if exponent < 0:
-        value[0] /= POWERS[-exponent]
+    if mantissa <= LARGEST_EXACT and -22 <= exponent <= 22:
+        value[0] = <double> mantissa
+        if exponent < 0:
+            value[0] /= POWERS[-exponent]
+        else:
+            value[0] *= POWERS[exponent]
+    elif mantissa > 0 and -PRECBENCH_MOST_FIVES <= exponent <= 0:
+        value[0] = precbench_quotient(mantissa, <int> -exponent)
     else:
-        value[0] *= POWERS[exponent]
+        return INEXACT
     if negative:
         value[0] = -value[0]
     return EXACT

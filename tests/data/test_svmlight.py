@@ -86,7 +86,8 @@ def test_compressed_in_several_streams():
         "123456789012345678e-5", "4.9e-324", "2.2250738585072011e-308", "1e-400",
         "1.7976931348623157e308", "0.1234567890123456789012345678901234567890",
         "0." + "0" * 400 + "1e400", "1" + "0" * 400 + "e-400", "0e99999999999999999999",
-        "8.5e-23", "0.000000000000000000000012345",
+        "8.5e-23", "0.000000000000000000000012345", "9367979224241574375e-4", "8.5e-27",
+        "12345678.12345678", "1.1234567", "1.12345678", "-0.0012345678901234567", "9e-28", "0e-25",
     ],
 )  # fmt: skip
 def test_numbers_are_parsed_to_the_nearest_double(number):
@@ -99,6 +100,24 @@ def test_numbers_are_parsed_to_the_nearest_double(number):
 def test_repr_of_any_double_round_trips(values):
     X, _ = read("".join(f"1 1:{value!r}\n" for value in values).encode())
     assert X.data.tobytes() == np.array(values).tobytes()
+
+
+@pytest.mark.promise("R16")
+@given(st.lists(st.tuples(st.integers(0, 2**65), st.integers(-30, 5)), min_size=1, max_size=50))
+def test_long_fractions_are_parsed_to_the_nearest_double(numbers):
+    printed = [f"{mantissa}e{exponent}" for mantissa, exponent in numbers]
+    X, _ = read("".join(f"1 1:{number}\n" for number in printed).encode())
+    assert X.data.tobytes() == np.array([float(number) for number in printed]).tobytes()
+
+
+@pytest.mark.promise("R16")
+@given(odd=st.integers(2**52, 2**53 - 1), fives=st.integers(1, 4))
+def test_ties_are_rounded_to_even(odd, fives):
+    """Half-way between two doubles, and one digit beside it."""
+    tie = (2 * odd + 1) * 5**fives
+    numbers = [f"{m}e-{fives}" for m in (tie - 1, tie, tie + 1)]
+    X, _ = read("".join(f"1 1:{number}\n" for number in numbers).encode())
+    assert X.data.tobytes() == np.array([float(number) for number in numbers]).tobytes()
 
 
 @pytest.mark.promise("R16")
