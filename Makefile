@@ -28,7 +28,7 @@ REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures tr
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
-.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench reproduce survey survey-again advice docs site coverage oldest wheel release clean
+.PHONY: help build run test other-processor promises sanitize lint regression check verdicts plants bench peers reproduce survey survey-again advice docs site coverage oldest wheel release clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -135,6 +135,10 @@ plants: $(VENV)/.dev  ## Plant known errors one by one, and see that the checks 
 
 bench: build  ## Measure speed as ratios, contestants interleaved.
 	$(BIN)/python -m scripts.bench
+
+peers: build  ## Measure peers on the same files, from text to prec@k (FULL=1: at rcv1's size too).
+	$(INSTALL) $(ALONE) --editable '.[peers]' || true  # those that are missing are skipped
+	$(BIN)/python -m scripts.peers $(if $(FULL),--full)
 
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).
 	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done

@@ -533,6 +533,26 @@ def lost(figures: list[dict[str, Any]], before: pd.DataFrame) -> set[str]:
     return found
 
 
+def report(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Print which figures miss their targets, and return them."""
+    missed = [figure for figure in figures if not figure["met"]]
+    print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
+    for figure in missed:
+        print(f"  {figure['bench']}, {said(figure)}")
+    return missed
+
+
+def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
+    """Write rows of figures, or put them in the place of earlier ones of the same benches."""
+    table = pd.DataFrame(rows).assign(machine=environment()["cpu"])
+    if not whole:
+        before = pd.read_csv(path)
+        places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
+        table = pd.concat([before[~before["bench"].isin(table["bench"])], table])
+        table = table.sort_values("bench", key=lambda of: of.map(places.index), kind="stable")
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
 def _measured(bench: Callable[[], Iterator[Case]], rounds: int) -> list[dict[str, Any]]:
     return [figure for case in bench() for figure in case.measure(rounds)]
 
@@ -564,18 +584,9 @@ def main() -> None:
         if options.against:
             sys.exit(_slower(chosen, measured, pd.read_csv(options.against), options.rounds))
     figures = [figure for of_bench in measured for figure in of_bench]
-    missed = [figure for figure in figures if not figure["met"]]
-    print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
-    for figure in missed:
-        print(f"  {figure['bench']}, {said(figure)}")
+    missed = report(figures)
     if options.write:
-        table = pd.DataFrame(figures).assign(machine=environment()["cpu"])
-        if options.only:  # in the place of earlier ones
-            before = pd.read_csv(BENCH)
-            places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
-            table = pd.concat([before[~before["bench"].isin(table["bench"])], table])
-            table = table.sort_values("bench", key=lambda of: of.map(places.index), kind="stable")
-        table.to_csv(BENCH, index=False, lineterminator="\n")
+        keep(figures, BENCH, whole=not options.only)
     sys.exit(bool(missed))
 
 

@@ -1,0 +1,412 @@
+"""Peers side by side: from a text file to weights, to precision at the top of test rows.
+
+Run it through ``make peers``. All read the same generated (synthetic) rows, Vowpal Wabbit in its
+own format. Each contestant has a process of its own on one core, with one thread; they take turns,
+and the medians over the rounds count. Test rows are scored when all passes are done, so that they
+cost neither time nor memory. A peer that is not installed is skipped.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+
+from precbench.data import open_stream, read_svmlight
+from precbench.metrics import precision_at_k
+from precbench.solvers import SOLVERS
+from precbench.survey.tables import laid_out
+from scripts.bench import Case, keep, labelled, report
+from scripts.reference import REFERENCE
+
+PEERS = REFERENCE / "peers.csv"
+TEST_ROWS, FIXED = 50_000, 100
+ROUNDS = 10  # of boosting between two looks at the test rows
+NARROW = 1000  # columns; LightGBM takes seconds a tree where there are 47,236
+VW = "Vowpal Wabbit, one pass"
+OURS = "precbench, one pass"
+NEAR = 0.99  # of the best precision over the passes
+Scorer = Callable[[Any], np.ndarray]
+Steps = Iterator[Scorer | None]  # None once the rows are read, then a scorer after each pass
+
+
+class Size(NamedTuple):
+    """A shape of generated rows; some of the entries drawn fall together."""
+
+    rows: int
+    columns: int
+    drawn: int
+    share: float
+    ones: bool = False
+
+
+SIZES = {
+    "48,842 x 123": Size(48_842, 123, 16, 0.2393, ones=True),
+    "60,000 x 47,236": Size(60_000, 47_236, 73, 0.05),
+    "677,399 x 47,236": Size(677_399, 47_236, 73, 0.05),
+}
+FULL = "677,399 x 47,236"
+
+
+class Peer(NamedTuple):
+    """A contestant."""
+
+    steps: Callable[[Path, int, int], Steps]  # of the folder, the columns and the passes
+    package: str
+    module: str
+    settings: str
+    passes: int = 1
+    narrow: bool = False  # left out where there are many columns
+
+
+def rows_and_labels(size: Size, test_rows: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Generate rows with a linear signal and noise; like words, few columns are in many rows."""
+    rng = np.random.default_rng(0)
+    n = size.rows + test_rows
+    columns = (size.columns * rng.random((n, size.drawn)) ** 2).astype(np.int32)
+    values = rng.random(columns.size)
+    ends = np.arange(0, columns.size + 1, size.drawn, dtype=np.int32)
+    X = sparse.csr_matrix((values, columns.ravel(), ends), shape=(n, size.columns))
+    X.sum_duplicates()
+    if size.ones:
+        X.data[:] = 1.0
+    else:
+        lengths = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
+        X.data = (X.data / np.repeat(lengths, np.diff(X.indptr))).round(6)
+    return X, labelled(X, size.share, rng)
+
+
+def write(size: Size, folder: Path, test_rows: int) -> None:
+    """Write training rows as svmlight and as text for Vowpal Wabbit, and test rows."""
+    X, y = rows_and_labels(size, test_rows)
+    text = folder / "rows.svm"
+    dump_svmlight_file(X[: size.rows], y[: size.rows], str(text), zero_based=False)
+    with text.open() as lines, (folder / "rows.vw").open("w") as file:
+        file.writelines(line.replace(" ", " | ", 1) for line in lines)
+    sparse.save_npz(folder / "test.npz", X[size.rows :])
+    np.save(folder / "test.npy", y[size.rows :])
+
+
+def linear(w: np.ndarray) -> Scorer:
+    """Return what scores rows by a copy of the weights."""
+    kept = np.array(w).ravel()
+    return lambda X: X @ kept
+
+
+# --- contestants ---
+
+
+def by_sklearn(folder: Path, columns: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Read the rows, with the indices of 32 bits that its solvers take."""
+    X, y = load_svmlight_file(str(folder / "rows.svm"), n_features=columns)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, y
+
+
+def sgd_at_k(folder: Path, columns: int, passes: int) -> Steps:
+    """Read the rows, and go over them."""
+    X, y = read_svmlight(folder / "rows.svm", columns)
+    yield None
+    solver = SOLVERS["sgd-avg"](random_state=0)
+    for _ in range(passes):
+        yield linear(solver.partial_fit(X, y).coef_)
+
+
+def streamed(folder: Path, columns: int, passes: int) -> Steps:
+    """Check the file, and read it again while learning."""
+    rows = open_stream(folder / "rows.svm", n_features=columns).X
+    yield None
+    solver = SOLVERS["sgd-avg"](random_state=0, epochs=passes)
+    yield linear(solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size)).coef_)
+
+
+def vowpal_wabbit(folder: Path, columns: int, passes: int) -> Steps:
+    """Learn while the file is read; later passes continue from a model, over the cache."""
+    from vowpalwabbit import Workspace
+
+    yield None
+    text, model = folder / "rows.vw", folder / "model.vw"
+    again = f" --cache_file {folder / 'rows.cache'} -f {model}" if passes > 1 else ""
+    for done in range(passes):
+        start = f" -i {model}" if done else " -b 18 --loss_function logistic"
+        learner = Workspace(f"-d {text} --quiet{again}{' -k' if again and not done else ''}{start}")
+        w = np.array([learner.get_weight(column + 1) for column in range(columns)])
+        learner.finish()
+        yield linear(w)
+
+
+def sklearn_sgd(folder: Path, columns: int, passes: int) -> Steps:
+    """Go over the rows one by one."""
+    X, y = by_sklearn(folder, columns)
+    yield None
+    solver = SGDClassifier(loss="log_loss", random_state=0)
+    for _ in range(passes):
+        yield linear(solver.partial_fit(X, y, classes=[-1, 1]).coef_)
+
+
+def logistic_regression(folder: Path, columns: int, _: int) -> Steps:
+    """Go on to the tolerance."""
+    X, y = by_sklearn(folder, columns)
+    yield None
+    yield linear(LogisticRegression().fit(X, y).coef_)
+
+
+def liblinear(folder: Path, columns: int, _: int) -> Steps:
+    """Go on to the tolerance, from the rows as scikit-learn reads them."""
+    from liblinear import liblinearutil
+
+    X, y = by_sklearn(folder, columns)
+    yield None
+    model = liblinearutil.train(y, X, "-q")
+    w, _ = model.get_decfun()  # of the label that it calls the first
+    yield linear(np.array(w) * model.get_labels()[0])
+
+
+def lightgbm(folder: Path, columns: int, passes: int) -> Steps:
+    """Grow trees from the file, which LightGBM reads."""
+    import lightgbm as lgb
+
+    params = {"objective": "binary", "num_threads": 1, "verbosity": -1}
+    rows = lgb.Dataset(str(folder / "rows.svm"), params=params).construct()
+    yield None
+    trees = lgb.Booster(params, rows)
+    for done in range(1, passes + 1):
+        for _ in range(ROUNDS):
+            trees.update()
+        # Its reader counts columns from 0, the file from 1.
+        yield lambda X, n=done * ROUNDS: trees.predict(
+            sparse.hstack([sparse.csr_matrix((X.shape[0], 1)), X]).tocsr(), num_iteration=n
+        )
+
+
+def xgboost(folder: Path, columns: int, passes: int) -> Steps:
+    """Grow trees from the file, which XGBoost reads."""
+    import xgboost as xgb
+
+    rows = xgb.DMatrix(f"{folder / 'rows.svm'}?format=libsvm&indexing_mode=1", nthread=1)
+    rows.set_label(rows.get_label() > 0)
+    yield None
+    trees = xgb.Booster({"objective": "binary:logistic", "nthread": 1}, [rows])
+    for done in range(passes * ROUNDS):
+        trees.update(rows, done)
+        if (done + 1) % ROUNDS == 0:
+            yield lambda X, n=done + 1: trees.predict(xgb.DMatrix(X), iteration_range=(0, n))
+
+
+CONTESTANTS = {
+    OURS: Peer(sgd_at_k, "precbench", "precbench", "`sgd-avg`, defaults, stored order"),
+    "precbench, five passes": Peer(sgd_at_k, "precbench", "precbench", "the same", 5),
+    "precbench, streamed": Peer(
+        streamed, "precbench", "precbench", "`open_stream`, which reads all to check it; one pass"
+    ),
+    VW: Peer(
+        vowpal_wabbit, "vowpalwabbit", "vowpalwabbit", "`--loss_function logistic -b 18`, `-d` file"
+    ),
+    "Vowpal Wabbit, five passes": Peer(
+        vowpal_wabbit,
+        "vowpalwabbit",
+        "vowpalwabbit",
+        "the same, from a cache, each from the last model (`-i`)",
+        5,
+    ),
+    "SGDClassifier": Peer(
+        sklearn_sgd, "scikit-learn", "sklearn", "`log_loss`, five passes in random order", 5
+    ),
+    "LogisticRegression": Peer(logistic_regression, "scikit-learn", "sklearn", "defaults (L-BFGS)"),
+    "LIBLINEAR": Peer(
+        liblinear,
+        "liblinear-official",
+        "liblinear",
+        "defaults (`-s 1`); rows read by scikit-learn",
+    ),
+    "LightGBM": Peer(lightgbm, "lightgbm", "lightgbm", "100 trees, its own reader", 10, True),
+    "XGBoost": Peer(xgboost, "xgboost-cpu", "xgboost", "100 trees, its own reader", 10, True),
+}
+
+
+# --- measuring ---
+
+
+def seconds() -> np.ndarray:
+    """Return the time of the processor and on the wall."""
+    return np.array([time.process_time(), time.perf_counter()])
+
+
+def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
+    """Let a contestant read and learn in this process; it must be a new one."""
+    peer = CONTESTANTS[name]
+    import_module(peer.module)
+    warnings.simplefilter("ignore")
+    times, scorers = [seconds()], []
+    for scorer in peer.steps(folder, columns, peer.passes):
+        times.append(seconds())
+        scorers.append(scorer)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    X, y = sparse.load_npz(folder / "test.npz"), np.load(folder / "test.npy")
+    scores = [scorer(X) for scorer in scorers[1:]]
+    (read, read_wall), *_, (total, total_wall) = np.array(times[1:]) - times[0]
+    tops = [precision_at_k(y, of_pass, 0.25) for of_pass in scores]
+    near = next(i for i, top in enumerate(tops) if top >= NEAR * max(tops))
+    return {
+        "version": metadata.version(peer.package),
+        "read": read,
+        "train": total - read,
+        "total": total,
+        "read_wall": read_wall,
+        "train_wall": total_wall - read_wall,
+        "total_wall": total_wall,
+        "near_best": times[2 + near][0] - times[0][0] if peer.passes > 1 else np.nan,
+        "memory_mb": memory,
+        "prec_quarter": tops[-1],
+        "prec_fixed": precision_at_k(y, scores[-1], FIXED),
+    }
+
+
+def run(name: str, folder: Path, columns: int) -> dict[str, Any]:
+    """Measure a contestant in a process of its own, with one thread."""
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    command = [sys.executable, "-m", "scripts.peers", "--one", name, str(folder), str(columns)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def judged(row: dict[str, Any], share: float, to: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Hold a contestant's figures to their targets, as ratios like those of the bench.
+
+    Scores of the wrong sign, as of labels the other way round, rank worse than chance.
+    """
+    about = {"bench": row["bench"], "of": row["of"]}
+    lift = row["prec_quarter"] / share
+    found = [{**about, "to": "chance, prec@0.25", "ratio": lift, "target": 1.5, "least": True}]
+    if to and row["of"] == OURS:
+        time_, top = (row[key] / to[key] for key in ("total", "prec_quarter"))
+        found += [
+            {**about, "to": VW, "ratio": time_, "target": 0.5, "least": False},
+            {**about, "to": f"{VW}, prec@0.25", "ratio": top, "target": 1.0, "least": True},
+        ]
+    for figure in found:
+        over = figure["ratio"] >= figure["target"]
+        under = figure["ratio"] <= figure["target"]
+        figure["met"] = bool(over if figure["least"] else under)
+    return found
+
+
+def contest(
+    title: str, size: Size, rounds: int, test_rows: int = TEST_ROWS
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row for each contestant that is installed, and what is held to a target."""
+    records: dict[str, list[dict[str, Any]]] = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write(size, folder, test_rows)
+
+        def contestant(name: str) -> float:
+            records.setdefault(name, []).append(run(name, folder, size.columns))
+            return records[name][-1]["total"]
+
+        taking_part = {}
+        for name, peer in CONTESTANTS.items():
+            if peer.narrow and size.columns > NARROW:
+                print(f"{title}, {name}: skipped, takes seconds a tree with so many columns")
+                continue
+            try:
+                import_module(peer.module)
+            except (ImportError, OSError) as error:
+                print(f"{title}, {name}: skipped, {peer.package} is not installed: {error}")
+                continue
+            taking_part[name] = partial(contestant, name)
+        Case(title, taking_part).measure(rounds)
+    rows = []
+    for name, found in records.items():
+        table = pd.DataFrame(found)
+        medians = table.drop(columns="version").median().to_dict()
+        rows.append({"bench": title, "of": name, "version": found[0]["version"], **medians})
+    to = next((row for row in rows if row["of"] == VW), None)
+    figures = [figure for row in rows for figure in judged(row, size.share, to)]
+    for row in rows:
+        missed = [f["to"] for f in figures if f["of"] == row["of"] and not f["met"]]
+        row["missed"] = "; ".join(missed)
+    return rows, figures
+
+
+# --- the page ---
+
+
+def peers_table(table: pd.DataFrame, title: str) -> str:
+    """Lay out the figures of one size."""
+    header = ["contestant", "read", "train", "total (wall)", "to 99 %", "MB", "prec@0.25"]
+    header += [f"prec@{FIXED}", "total to Vowpal Wabbit's", "missed"]
+    here = table[table["bench"] == title]
+    to = here.loc[here["of"] == VW, "total"]
+    rows = []
+    for row in here.itertuples():
+        at_once = "" if row.read < 0.005 else f"{row.read:.2f}"  # learns while it reads
+        near = "" if np.isnan(row.near_best) else f"{row.near_best:.2f}"
+        total = f"{row.total:.2f} ({row.total_wall:.2f})"
+        ratio = f"{row.total / to.iloc[0]:.2f}" if len(to) else ""
+        missed = "" if pd.isna(row.missed) else row.missed
+        cells = [row.of, at_once, f"{row.train:.2f}", total, near, f"{row.memory_mb:.0f}"]
+        cells += [f"{row.prec_quarter:.3f}", f"{row.prec_fixed:.2f}", ratio, missed]
+        rows.append(cells)
+    return laid_out(header, rows)
+
+
+def settings_table(table: pd.DataFrame) -> str:
+    """Lay out how each contestant was run."""
+    versions = dict(zip(table["of"], table["version"], strict=True))
+    rows = [
+        [name, f"{peer.package} {versions[name]}", peer.settings]
+        for name, peer in CONTESTANTS.items()
+        if name in versions
+    ]
+    return laid_out(["contestant", "package", "settings"], rows)
+
+
+def main() -> None:
+    """Measure all, or one contestant."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="part of a size")
+    parser.add_argument("--full", action="store_true", help="at rcv1's size, too")
+    parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
+    parser.add_argument("--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON")
+    options = parser.parse_args()
+    if options.one:
+        name, folder, columns = options.one
+        print(json.dumps(measured(name, Path(folder), int(columns))))
+        return
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rows, figures = [], []
+    for title, size in SIZES.items():
+        if options.only in title and (options.full or title != FULL):
+            rounds = 1 if title == FULL else options.rounds
+            found = contest(title, size, rounds)
+            rows += found[0]
+            figures += found[1]
+    if options.write:
+        keep([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
+    sys.exit(bool(report(figures)))
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: round(x, 4) if isinstance(x, float) else x for key, x in row.items()}
+
+
+if __name__ == "__main__":
+    main()

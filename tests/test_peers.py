@@ -1,0 +1,46 @@
+"""The contest of peers: who is missing is skipped, and a wrong ranking is noticed."""
+
+import numpy as np
+import pytest
+
+from scripts import peers
+from scripts.peers import CONTESTANTS, OURS, VW, Size
+
+TINY = Size(600, 20, 6, 0.2)
+
+
+def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeypatch, capsys):
+    pytest.importorskip("vowpalwabbit")
+    missing = CONTESTANTS[VW]._replace(module="no_such_module")
+    few = {name: CONTESTANTS[name] for name in (OURS, VW)}
+    monkeypatch.setattr(peers, "CONTESTANTS", {**few, "missing": missing})
+    rows, figures = peers.contest("tiny", TINY, rounds=1, test_rows=600)
+    assert [row["of"] for row in rows] == [OURS, VW]
+    assert "missing: skipped, vowpalwabbit is not installed" in capsys.readouterr().out
+    assert all(row["prec_quarter"] > 0.5 and row["memory_mb"] > 10 for row in rows)
+    assert {figure["to"] for figure in figures if figure["of"] == OURS} > {VW}
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_contestant_ranks_better_than_chance_and_reversed_scores_are_noticed(
+    name, tmp_path, monkeypatch
+):
+    peer = CONTESTANTS[name]
+    pytest.importorskip(peer.module)
+    peers.write(TINY, tmp_path, 600)
+
+    def held(**changed):
+        monkeypatch.setitem(peers.CONTESTANTS, name, peer._replace(**changed))
+        row = {"bench": "tiny", "of": name, **peers.measured(name, tmp_path, TINY.columns)}
+        return peers.judged(row, TINY.share, None)
+
+    [right] = held()
+    assert right["met"] and right["ratio"] > 2
+
+    def reversed_steps(*args):
+        yield None
+        for scorer in [step for step in peer.steps(*args) if step]:
+            yield lambda X, scorer=scorer: -np.asarray(scorer(X))
+
+    [wrong] = held(steps=reversed_steps)
+    assert not wrong["met"]
