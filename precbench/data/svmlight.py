@@ -6,10 +6,14 @@ double nearest to the printed number. The grammar is in ``precbench/kernels/svml
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dtype, stored
@@ -44,17 +48,22 @@ _MISTAKES = {
 
 
 class Rows(NamedTuple):
-    """Some rows; ``row_ends`` counts the entries up to the end of each."""
+    """Some rows, of some lines; ``row_ends`` counts the entries up to the end of each."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
     row_ends: NDArray[np.intp]
     labels: NDArray[np.float64]
     largest_index: int
+    n_lines: int
 
 
 def read_svmlight(
-    source: Source, n_features: int | None = None, dtype: Dtype = "float64"
+    source: Source,
+    n_features: int | None = None,
+    dtype: Dtype = "float64",
+    *,
+    n_jobs: int | None = None,
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
     r"""Read a whole svmlight file.
 
@@ -66,6 +75,9 @@ def read_svmlight(
         Number of columns; by default the largest index in the file.
     dtype : {"float64", "float32"}
         Type of the values of X.
+    n_jobs : int, optional
+        Number of threads, which change neither result nor message: -1 takes all cores, by default
+        one.
 
     Returns
     -------
@@ -91,7 +103,7 @@ def read_svmlight(
     pieces = []
     n_entries = 0
     with opened(source) as stream:
-        for _, rows in parsed(stream, name, n_features, BLOCK_BYTES):
+        for _, rows in parsed(stream, name, n_features, BLOCK_BYTES, n_jobs):
             n_entries += len(rows.data)
             if n_entries > MOST_ENTRIES:
                 raise InputError(
@@ -108,7 +120,7 @@ def joined(pieces: Iterable[Rows], n_features: int) -> tuple[csr_matrix, NDArray
     """Join parsed blocks into a matrix and its labels."""
     from scipy.sparse import csr_matrix
 
-    data, indices, row_ends, labels, _ = zip(*pieces, strict=True)
+    data, indices, row_ends, labels, *_ = zip(*pieces, strict=True)
     offsets = np.cumsum([0, *map(len, data)])
     indptr = np.concatenate(
         [[0], *(ends + offset for ends, offset in zip(row_ends, offsets, strict=False))],
@@ -127,29 +139,70 @@ def dense_if_full(X: csr_matrix) -> Matrix:
 
 
 def parsed(
-    stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
+    stream: IO[bytes],
+    name: str,
+    n_features: int | None,
+    block_bytes: int,
+    n_jobs: int | None = None,
 ) -> Iterator[tuple[bytes, Rows]]:
-    """Yield blocks of whole lines, and the rows in them."""
-    parser = Parser(name, n_features)
+    """Yield blocks of whole lines, and the rows in them, in the order of the file."""
     n_lines = n_rows = 0
-    while text := stream.read(block_bytes):
-        end = stream.readline(LONGEST_LINE)
-        text += end
+    for text, is_cut, parsing in _started(stream, name, n_features, block_bytes, n_jobs):
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
                 f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
             )
-        n_ends = text.count(b"\n")
-        if len(end) >= LONGEST_LINE and not end.endswith(b"\n"):
-            raise InputError(
-                f"{name}:{n_lines + n_ends + 1}: the line is longer than {LONGEST_LINE:,} bytes"
-            )
-        rows = parser.parse(text, n_lines)
+        if is_cut:
+            line = n_lines + text.count(b"\n") + 1
+            raise InputError(f"{name}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
+        try:
+            rows = parsing.result()
+        except InputError:  # again, as its line is known now
+            Parser(name, n_features).parse(text, n_lines)
+            raise
         yield text, rows
-        n_lines += n_ends
+        n_lines += rows.n_lines
         n_rows += len(rows.labels)
     if n_rows == 0:
         raise InputError(f"{name}: the file is empty: it has no line with a label")
+
+
+def _started(
+    stream: IO[bytes],
+    name: str,
+    n_features: int | None,
+    block_bytes: int,
+    n_jobs: int | None,
+) -> Iterator[tuple[bytes, bool, Future[Rows]]]:
+    """Yield blocks, whether their last line is too long, and what they will be parsed to."""
+    n_threads = effective_n_jobs(n_jobs)
+    parsers: SimpleQueue[Parser] = SimpleQueue()
+    for _ in range(n_threads):
+        parsers.put(Parser(name, n_features))
+
+    def parse(text: bytes) -> Rows:
+        parser = parsers.get()
+        try:
+            return parser.parse(text)
+        finally:
+            parsers.put(parser)
+
+    started: deque[tuple[bytes, bool, Future[Rows]]] = deque()
+    failure = None
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            while text := stream.read(block_bytes):
+                end = stream.readline(LONGEST_LINE)
+                is_cut = len(end) >= LONGEST_LINE and not end.endswith(b"\n")
+                text += end
+                started.append((text, is_cut, pool.submit(parse, text)))
+                if len(started) > 2 * n_threads:
+                    yield started.popleft()
+        except Exception as error:  # after the mistakes of the blocks before
+            failure = error
+        yield from started
+        if failure is not None:
+            raise failure
 
 
 class Parser:
@@ -174,7 +227,7 @@ class Parser:
             text += b"\n"
         if self.n_bytes < len(text):
             self._make_room(len(text))
-        n_rows, n_entries, n_inexact, largest, status, position = parse_block(
+        n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
             text,
             len(text),
             self.limit,
@@ -208,6 +261,7 @@ class Parser:
             self.row_ends[:n_rows].copy(),
             self.labels[:n_rows].copy(),
             largest,
+            n_read,
         )
 
 

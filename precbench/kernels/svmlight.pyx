@@ -137,11 +137,11 @@ def parse_block(
 
     Returns
     -------
-    n_rows, n_entries, n_inexact, largest_index, status, position : int
+    n_rows, n_lines, n_entries, n_inexact, largest_index, status, position : int
         ``position`` is the byte where a line went wrong, when ``status`` is not ``OK``.
     """
     cdef const unsigned char* p = &text[0]
-    cdef Py_ssize_t at = 0, start, n_rows = 0, n_entries = 0, n_inexact = 0
+    cdef Py_ssize_t at = 0, start, n_rows = 0, n_lines = 0, n_entries = 0, n_inexact = 0
     cdef int32_t largest = 0, previous
     cdef long long index
     cdef Status status = OK
@@ -154,13 +154,12 @@ def parse_block(
             # The text ends with a newline, so that a byte follows the \r.
             if p[at] == c'\r' and p[at + 1] == c'\n':
                 at += 1
-            if p[at] == c'\n':
-                at += 1
-                continue
             if p[at] == c'#':
                 while p[at] != c'\n':
                     at += 1
+            if p[at] == c'\n':
                 at += 1
+                n_lines += 1
                 continue
 
             start = at
@@ -231,4 +230,5 @@ def parse_block(
             row_ends[n_rows] = n_entries
             n_rows += 1
             at += 1
-    return n_rows, n_entries, n_inexact, largest, status, at
+            n_lines += 1
+    return n_rows, n_lines, n_entries, n_inexact, largest, status, at

@@ -465,7 +465,7 @@ def _matrix(
     """
     if kind == "npz":
         return _npz(path, dtype)
-    X, y = read_svmlight(path, n_features, dtype)
+    X, y = read_svmlight(path, n_features, dtype, n_jobs=-1)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
     return X if n_features else dense_if_full(X), {"y": y}
