@@ -184,8 +184,8 @@ advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python -m scripts.pages $(RESULTS)
 
-site: $(VENV)/.docs  ## Build the documentation site in build/site; a warning or a broken link fails.
-	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
+site: $(VENV)/.docs  ## Build the site in build/site; a warning or a broken link fails (RESULTS=results: with reports).
+	RESULTS=$(RESULTS) $(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
 
 coverage: $(VENV)/.dev  ## Measure which branches the tests take.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" -q --cov --cov-report=term \

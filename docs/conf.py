@@ -1,7 +1,9 @@
 """How Sphinx builds the site: `make site`."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,10 @@ from precbench.survey.ranking import kind_of as kind_of_solver
 from precbench.survey.tasks import TEST_SHARE
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent))
+
+from scripts import printed
+
 REPOSITORY = "https://github.com/precbench/precbench"
 
 project = "precbench"
@@ -33,7 +39,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["tutorials", "gallery", "paper"]  # sphinx-gallery makes pages of two, in auto
+# sphinx-gallery makes pages of the first two, in auto; the last are copied as they are.
+exclude_patterns = ["tutorials", "gallery", "paper", "auto/files"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence"]
@@ -62,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "precbench"
 html_static_path = ["_static", "auto/static"]
 html_css_files = ["site.css"]
+html_extra_path = ["auto/files"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": REPOSITORY,
@@ -124,6 +132,50 @@ def made(app, name, source):
         schema = json.loads(text)
         parts = {"Experiment": schema["else"], "Study": schema["then"], **schema["$defs"]}
         source[0] += "".join(keys(title, part) for title, part in parts.items())
+    if name == "reports":
+        source[0] += reports()
+    makers = {
+        "picture": lambda paper: printed.picture(paper, DOCS / "auto" / "papers"),
+        "every-claim": printed.every_claim,
+    }
+    source[0] = re.sub(
+        r"<!-- (picture|every-claim) (\w+) -->\n",
+        lambda found: makers[found[1]](found[2]),
+        source[0],
+    )
+
+
+def always(app, env, added, changed, removed):
+    """Read again the pages that are made of more than their source."""
+    papers = {f"papers/{path.stem}" for path in (DOCS / "papers").glob("*.md")}
+    return {"commands", "config-schema", "reports"} | papers
+
+
+def take_reports():
+    """Copy the reports of the results that ``make site RESULTS=results`` names, and their index."""
+    target = DOCS / "auto" / "files" / "reports"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    if results := os.environ.get("RESULTS"):
+        subprocess.run([sys.executable, "-m", "precbench", "report", results], check=True)
+        for page in [Path(results, "index.html"), *Path(results).glob("*/report.html")]:
+            copy = target / page.relative_to(results)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(page, copy)
+
+
+take_reports()
+
+
+def reports():
+    """Return the table of the index of the reports, with links from this page."""
+    index = DOCS / "auto" / "files" / "reports" / "index.html"
+    if not index.exists():
+        return "\nThis site was built without results.\n"
+    table = re.search(r"<table.*?</table>", index.read_text(), re.DOTALL)[0]
+    table = table.replace('href="', 'href="reports/').replace("sortable index", "table")
+    scrolled = f'<div class="pst-scrollable-table-container" tabindex="0">{table}</div>'
+    return f"\n```{{raw}} html\n{scrolled}\n```\n"
 
 
 def tree(command=None, name="precbench", parent=None):
@@ -186,6 +238,7 @@ def visit_math(self, node):
 
 def setup(app):
     """Add what the extensions have not."""
+    app.connect("env-get-outdated", always)
     app.connect("source-read", outside)
     app.connect("source-read", made)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -40,7 +40,7 @@ from precbench.survey.tables import (
     optima_table,
     unit_norm_table,
 )
-from scripts import growth, reference
+from scripts import growth, printed, reference
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
 from tests.helpers import Block, blocks, commands
@@ -73,6 +73,8 @@ def filled_in(text: str) -> str:
         "ledger": lambda: ledger_table(read_ledger(LEDGER)),
         "verdicts": verdicts,
         "shortfalls": shortfalls,
+        "cells": printed.cells,
+        "numbers": printed.numbers,
         "deviations": deviations,
         "optima": lambda *problems: optima_table(pd.read_csv(OPTIMA), problems),
         "changed": changed,

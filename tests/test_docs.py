@@ -19,7 +19,7 @@ from precbench.claims import load_claims
 from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
-from scripts import pages
+from scripts import pages, printed
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
 from tests.helpers import (
@@ -55,6 +55,35 @@ def test_pictures_go_with_the_reference():
     """Of a run: precbench run ijcnn1 --timing, then make docs RESULTS=results."""
     for picture, numbers in pages.pictures().items():
         assert pages.noted(picture) == numbers, f"{picture}: run `make docs`"
+
+
+PAPERS = ("kar2015", "kar2014", "rudin2009", "gultekin")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_page_of_a_paper_has_its_picture_and_all_its_claims(paper, tmp_path, drawn):
+    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text()
+    assert text.count(f"<!-- picture {paper} -->\n") == 1
+    assert text.count(f"<!-- every-claim {paper} -->\n") == 1
+    shown = printed.picture(paper, tmp_path / "auto" / "papers")
+    assert f"](/auto/papers/{paper}.svg)" in shown
+    drawing = (tmp_path / "auto" / "papers" / f"{paper}.svg").read_text()
+    listed = printed.every_claim(paper)
+    for claim, row in printed.claims(paper):
+        assert f"| `{row.id.partition('/')[2]}` | " in listed
+        assert not claim.is_testable or f"`precbench run {claim.config}`" in listed
+    for dot in [*printed.ratios(paper), *printed.shares(paper)]:
+        assert dot.verdict in drawing
+        assert not dot.spread or dot.spread[0] <= dot.value <= dot.spread[1]
+
+
+def test_printed_numbers_and_ours_are_in_one_unit():
+    """A power of ten that was dropped in print, percent, and words that are read as a number."""
+    assert "| 6.8153 / 6.7254 |" in printed.cells("rudin2009", "table-3")
+    assert "| 1.7294 / 2.1911 † |" in printed.cells("rudin2009", "table-4")
+    assert all(0.9 < dot.value < 1.1 for dot in printed.ratios("gultekin"))
+    [most] = {max(dot.value for dot in printed.ratios("kar2014"))}
+    assert most == pytest.approx(10.6)
 
 
 @pytest.mark.parametrize("name", NAMES)
