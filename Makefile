@@ -58,7 +58,8 @@ $(VENV)/.dev: $(NEEDS) | $(BIN)/python
 	touch $(VENV)/.built $@
 
 $(VENV)/.docs: $(NEEDS) | $(BIN)/python
-	$(INSTALL) --editable '.[docs]'
+	$(LOCKED)
+	$(INSTALL) $(ALONE) --editable '.[docs]'
 	touch $(VENV)/.built $@
 
 run: build  ## Run the headline experiment: table on the screen, plots in results/kdd08.

@@ -40,7 +40,7 @@ from precbench.survey.tables import (
     optima_table,
     unit_norm_table,
 )
-from scripts import growth, printed, reference
+from scripts import growth, peers, printed, reference
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
 from tests.helpers import Block, blocks, commands
@@ -85,6 +85,8 @@ def filled_in(text: str) -> str:
         "bench": bench,
         "bench-machine": lambda: f"{pd.read_csv(REFERENCE / 'bench.csv')['machine'][0]}\n",
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
+        "peers": lambda *title: peers.peers_table(pd.read_csv(peers.PEERS), " ".join(title)),
+        "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
         "planted": lambda: plant.planted(pd.read_csv(plant.TABLE, keep_default_na=False)),
         "power": power_table,
         "promises": promises,

@@ -9,7 +9,6 @@ cost neither time nor memory. A peer that is not installed is skipped.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -247,6 +246,18 @@ def seconds() -> np.ndarray:
     return np.array([time.process_time(), time.perf_counter()])
 
 
+def peak_memory() -> float:
+    """Return the most memory that this process has had, in MB.
+
+    That of `getrusage` begins with what the process had that started this one.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return np.nan
+    [peak] = (line.split()[1] for line in status.open() if line.startswith("VmHWM:"))
+    return int(peak) / 1024
+
+
 def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     """Let a contestant read and learn in this process; it must be a new one."""
     peer = CONTESTANTS[name]
@@ -256,7 +267,7 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     for scorer in peer.steps(folder, columns, peer.passes):
         times.append(seconds())
         scorers.append(scorer)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_memory()
     X, y = sparse.load_npz(folder / "test.npz"), np.load(folder / "test.npy")
     scores = [scorer(X) for scorer in scorers[1:]]
     (read, read_wall), *_, (total, total_wall) = np.array(times[1:]) - times[0]
@@ -360,7 +371,8 @@ def peers_table(table: pd.DataFrame, title: str) -> str:
         total = f"{row.total:.2f} ({row.total_wall:.2f})"
         ratio = f"{row.total / to.iloc[0]:.2f}" if len(to) else ""
         missed = "" if pd.isna(row.missed) else row.missed
-        cells = [row.of, at_once, f"{row.train:.2f}", total, near, f"{row.memory_mb:.0f}"]
+        memory = "" if np.isnan(row.memory_mb) else f"{row.memory_mb:.0f}"
+        cells = [row.of, at_once, f"{row.train:.2f}", total, near, memory]
         cells += [f"{row.prec_quarter:.3f}", f"{row.prec_fixed:.2f}", ratio, missed]
         rows.append(cells)
     return laid_out(header, rows)

@@ -23,8 +23,13 @@ WEAK = {"certifi": "MPL-2.0"}
 
 
 @pytest.mark.promise("R38")
-def test_the_lock_of_ci_has_all_dependencies_with_hashes():
-    text = (ROOT / ".github" / "requirements.txt").read_text()
+@pytest.mark.parametrize(
+    ("lock", "direct"),
+    [("requirements.txt", [*DIRECT, *map(Requirement, EXTRAS["dev"])]),
+     ("site.txt", list(map(Requirement, [*PROJECT["dependencies"], *EXTRAS["docs"]])))],
+)  # fmt: skip
+def test_the_locks_of_ci_have_all_dependencies_with_hashes(lock, direct):
+    text = (ROOT / ".github" / lock).read_text()
     pins = text.replace("\\\n", " ").splitlines()
     pins = [line for line in pins if line and not line.startswith("#")]
     assert "://" not in text and not any(line.startswith("-") for line in pins)
@@ -33,8 +38,7 @@ def test_the_lock_of_ci_has_all_dependencies_with_hashes():
     for line in pins:
         [pin, version] = re.match(r"(\S+)==(\S+)", line).groups()
         versions.setdefault(canonicalize_name(pin), []).append(version)
-    development = [Requirement(text) for text in EXTRAS["dev"]]
-    for needed in [*DIRECT, *(r for r in development if r.name != PROJECT["name"])]:
+    for needed in (r for r in direct if r.name != PROJECT["name"]):
         found = versions[canonicalize_name(needed.name)]
         assert all(needed.specifier.contains(version) for version in found), needed
 
