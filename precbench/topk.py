@@ -35,6 +35,7 @@ __all__ = [
 TopK = float | int | str
 """100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 
+_SAMPLED = 64  # one of so many scores is looked at first
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
 
@@ -281,6 +282,19 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
+def _highest(scores: NDArray, count: int) -> float:
+    """Return the `count`-th highest score."""
+    expected = count / _SAMPLED
+    place = math.ceil(expected + 4 * math.sqrt(expected) + 4)
+    if place < scores.size / _SAMPLED**1.5:  # long lists, of which the top is short
+        sample = scores[::_SAMPLED]
+        # The one of the sample is nearly always below it, by little, so that few are left.
+        likely = scores[scores >= np.partition(sample, sample.size - place)[sample.size - place]]
+        if likely.size >= count:
+            scores = likely
+    return float(np.partition(scores, scores.size - count)[scores.size - count])
+
+
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
     """Divide a ranked list at its `count`-th highest score, in linear time.
 
@@ -298,7 +312,7 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np
     free : int
         Number of the tied rows that still belong to the top.
     """
-    threshold = np.partition(scores, scores.size - count)[scores.size - count]
+    threshold = _highest(scores, count)
     above = scores > threshold
     return above, scores == threshold, count - int(np.count_nonzero(above))
 
@@ -320,9 +334,11 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     ndarray of shape (count,)
         Ascending.
     """
-    above, tied, free = split_at(scores, count)
-    above[np.flatnonzero(tied)[:free]] = True
-    return np.flatnonzero(above)
+    threshold = _highest(scores, count)
+    rows = np.flatnonzero(scores >= threshold)
+    taken = scores[rows] > threshold
+    taken[np.flatnonzero(~taken)[: count - np.count_nonzero(taken)]] = True
+    return rows[taken]
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
@@ -367,9 +383,7 @@ def cut_below(scores: NDArray, count: int) -> float:
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    place = scores.size - count - 1
-    outside = np.partition(scores, place)[place]
-    ascending = np.sort(scores[scores >= outside])
+    ascending = np.sort(scores[scores >= _highest(scores, count + 1)])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise

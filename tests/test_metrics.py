@@ -9,6 +9,7 @@ import pytest
 import sklearn.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from precbench import metrics
 from precbench.errors import InputError
@@ -34,7 +35,7 @@ from precbench.metrics import (
     recall_at_k,
     roc_curve,
 )
-from precbench.topk import k_by_size, resolve_k, training_k
+from precbench.topk import first_rows, k_by_size, resolve_k, split_at, training_k
 from tests.helpers import small_integers
 from tests.sentences import raises
 
@@ -676,3 +677,38 @@ def test_labels_and_notation(name, params, label, written):
 def test_replace_ignores_other_parameters():
     assert Metric("precision_at_k", {"k": 0.25}).replace(k=1, epochs=5).params == {"k": 1}
     assert Metric("auc", {}).replace(k=1) == Metric("auc", {})
+
+
+@pytest.mark.parametrize("n", [1, 2, 600, 5000, 70_000])
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda rng, n: rng.standard_normal(n),
+        lambda rng, n: rng.integers(0, 40, n).astype(float),  # ties
+        lambda rng, n: np.zeros(n),
+        lambda rng, n: np.arange(n) % 64 + rng.random(n),  # the sample is the lowest of all
+        lambda rng, n: -(np.arange(n) % 64) + rng.random(n),  # and the highest
+        lambda rng, n: np.where(rng.random(n) < 0.001, 1.0, -0.0) * rng.random(n),
+    ],
+)
+def test_the_first_rows_are_those_of_a_stable_sort(n, of):
+    scores = of(np.random.default_rng(n), n)
+    order = np.argsort(-scores, kind="stable")
+    for count in sorted({1, min(2, n), math.ceil(n / 1000), math.ceil(n / 100), n // 2 or 1, n}):
+        assert_array_equal(first_rows(scores, count), np.sort(order[:count]))
+        above, tied, free = split_at(scores, count)
+        threshold = scores[order[count - 1]]
+        assert_array_equal(above, scores > threshold)
+        assert_array_equal(tied, scores == threshold)
+        assert free == count - np.count_nonzero(above)
+
+
+def test_the_top_of_a_long_list_is_selected_among_few_scores(monkeypatch):
+    scores, sizes = np.random.default_rng(0).standard_normal(200_000), []
+    partition = np.partition
+    note = lambda array, place: sizes.append(array.size) or partition(array, place)  # noqa: E731
+    monkeypatch.setattr(np, "partition", note)
+    first_rows(scores, 2000)
+    assert len(sizes) == 2 and sum(sizes) < 10_000
+    first_rows(np.tile([0.0, *np.ones(63)], 3125), 2000)  # all that the sample knows is no help
+    assert sizes[-1] == 200_000
