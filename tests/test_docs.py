@@ -99,6 +99,29 @@ def test_links_lead_somewhere(name):
             assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("start", ["README.md", "docs/index.md"])
+def test_two_clicks_lead_from_the_first_page_to_what_newcomers_ask(start):
+    """How to rank a file of one's own, what k means, how to cite, how to add a solver."""
+    asked = [
+        "docs/own-data.md",
+        "docs/python.md#what-k-means",
+        "CITATION.cff",
+        "docs/add-a-solver.md",
+    ]
+
+    def linked(page):
+        targets = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text())
+        return {
+            f"{path.relative_to(ROOT)}{mark}{anchor}"
+            for name, mark, anchor in (target.partition("#") for target in targets)
+            if (path := ((ROOT / page).parent / name).resolve()).is_file()
+        }
+
+    once = linked(start)
+    twice = once.union(*(linked(page) for page in once if page.endswith(".md")))
+    assert set(asked) <= twice
+
+
 def test_site_leads_to_every_page_and_has_this_version():
     docs = ROOT / "docs"
     reached, ahead = set(), [docs / "index.md"]
