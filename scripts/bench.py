@@ -72,6 +72,18 @@ MOST: dict[str, dict[str, float | None]] = dict.fromkeys(WIDE, A_PASS) | {
 }
 PMB = {(102_294, 117, 0.0061): (1.3, 1.6), (141_691, 22, 0.0957): (1.8, 2.2)}  # most: 1PMB, 2PMB
 TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
+WHY = {  # most of the time of what may miss its target, by part of its name
+    "shuffled blocks": "each block begins anew in memory, where nothing has been read ahead",
+    "any row order": "each row waits for memory; the narrower it is, the less is read ahead",
+    "k = n_pos": "most rows are selected, and sorted",
+    "2pmb, pauc": "counting the pairs takes as long as the scores",
+    "npy, stored order": "pages of the file are mapped, one by one",
+    "CSR": "the end of each short row, which no processor predicts, then selection and step",
+    "candidates, CSR": "rows of several candidates are not read four at a time",
+    "the first 1 %": "a sample, a comparison, a copy of what is likely, and its partition",
+    "value and gradient": "the product with the transpose, and the exponentials",
+    "as many of each class": "rows are gathered by class before the product",
+}
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
 Contestant = Callable[[], float]  # returns seconds
 
@@ -557,6 +569,8 @@ def report(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
     for figure in missed:
         print(f"  {figure['bench']}, {said(figure)}")
+        reasons = [why for part, why in WHY.items() if part in f"{figure['bench']}, {figure['of']}"]
+        print(*(f"    {why}" for why in reasons[-1:]), sep="\n", end="\n" if reasons else "")
     return missed
 
 

@@ -31,6 +31,19 @@ def test_without_a_yardstick_times_are_shown_alone_with_their_notes(capsys):
     assert "slow 3!" in capsys.readouterr().out
 
 
+def test_what_misses_its_target_is_told_last_with_what_takes_the_time(capsys):
+    slow = {"2pmb, pauc": lambda: 3.0, "other": lambda: 2.0, "fast": lambda: 1.0}
+    rows = Case("stored", slow, "fast", {"2pmb, pauc": 2.0, "other": 1.0}).measure(1)
+    capsys.readouterr()
+    assert bench.report(rows) == rows
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "0 of 2 ratios within their targets",
+        "  stored, 2pmb, pauc to fast: 3.00 x (at most 2, missed)",
+        f"    {bench.WHY['2pmb, pauc']}",
+        "  stored, other to fast: 2.00 x (at most 1, missed)",
+    ]
+
+
 def test_rounds_are_taken_in_turn():
     order = []
     contestants = {name: lambda name=name: order.append(name) or 1.0 for name in "ab"}
