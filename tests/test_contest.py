@@ -428,7 +428,7 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
     named = "sklearn.linear_model.SGDClassifier"
     again = precbench.compare(X, y, solvers=["sgd-avg", named], **few).methods
     assert again["sgd-avg"]["mean"] == found.methods["sgd-avg"]["mean"]
-    unknown = ("semi_supervised.SelfTrainingClassifier", "tests.test_common.X", "foo.Bar", "svm.x")
+    unknown = ("multiclass.OneVsRestClassifier", "tests.test_common.X", "foo.Bar", "svm.x")
     assert not any(f"sklearn.{name}" in SOLVERS for name in unknown)
     for wrong, says in (
         (AdaBoostClassifier, "AdaBoostClassifier()"),
