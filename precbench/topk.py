@@ -286,7 +286,7 @@ def _highest(scores: NDArray, count: int) -> float:
     """Return the `count`-th highest score."""
     expected = count / _SAMPLED
     place = math.ceil(expected + 4 * math.sqrt(expected) + 4)
-    if place < scores.size / _SAMPLED**1.5:  # long lists, of which the top is short
+    if 8 * _SAMPLED * place < scores.size:  # long lists, of which the top is short
         sample = scores[::_SAMPLED]
         # The one of the sample is nearly always below it, by little, so that few are left.
         likely = scores[scores >= np.partition(sample, sample.size - place)[sample.size - place]]

@@ -77,11 +77,11 @@ WHY = {  # most of the time of what may miss its target, by part of its name
     "any row order": "each row waits for memory; the narrower it is, the less is read ahead",
     "k = n_pos": "most rows are selected, and sorted",
     "2pmb, pauc": "counting the pairs takes as long as the scores",
-    "npy, stored order": "pages of the file are mapped, one by one",
+    "npy, stored order": "blocks of the file are mapped, and batches across them put together",
     "CSR": "the end of each short row, which no processor predicts, then selection and step",
     "candidates, CSR": "rows of several candidates are not read four at a time",
     "the first 1 %": "a sample, a comparison, a copy of what is likely, and its partition",
-    "value and gradient": "the product with the transpose, and the exponentials",
+    "value and gradient": "the product with the transpose, nearly as long as that with the rows",
     "as many of each class": "rows are gathered by class before the product",
 }
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
