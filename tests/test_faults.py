@@ -6,13 +6,12 @@ import importlib
 import io
 import os
 import random
-import sys
 import time
 
 import pandas as pd
 import pytest
-from joblib.externals.loky import get_reusable_executor
 
+from precbench import processes
 from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
@@ -178,7 +177,7 @@ class Finder:
             real, calls = getattr(owner, last), [0]
 
             def deadly(*arguments, **options):
-                calls[0] += 1
+                calls[0] += os.getpid() != origin
                 if calls[0] == n:
                     die()
                 return real(*arguments, **options)
@@ -188,9 +187,9 @@ class Finder:
         spec.loader.exec_module = exec_module
         return spec
 
-if any("popen_loky" in argument for argument in sys.orig_argv):
+if any("_fork_when_asked" in argument for argument in sys.orig_argv):
     module, function, n = os.environ["KILL_AT"].split(":")
-    n = int(n)
+    n, origin = int(n), os.getpid()
     sys.meta_path.insert(0, Finder()) if module else die()
 """
 PHASES = {
@@ -213,15 +212,15 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         run_in_this_process(patch)
         assert run(tiny, tmp_path / "undisturbed").exit_code == 0
     cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
-    request.addfinalizer(lambda: get_reusable_executor().shutdown(wait=True))
+    request.addfinalizer(processes.end)
     for phase, n_kills in cases:
         out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
         killer.mkdir(parents=True)
         (killer / "sitecustomize.py").write_text(KILLER)
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(killer), *sys.path]))
+        monkeypatch.syspath_prepend(killer)
         monkeypatch.setenv("KILL_AT", PHASES[phase])
         monkeypatch.setenv("KILLS", str(n_kills))
-        get_reusable_executor().shutdown(wait=True)
+        processes.end()
         result = run(tiny, out)
         assert not isinstance(result.exception, Exception), (phase, result.output)
         assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase

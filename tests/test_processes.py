@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for proce
 
 
 def workers(leader):
-    return [line for line in session(leader).values() if b"popen_loky" in line]
+    return [line for line in session(leader).values() if b"_fork_when_asked" in line]
 
 
 @pytest.mark.promise("R4")

@@ -28,6 +28,7 @@ from precbench.experiment.config import read_config
 from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
 from precbench.files import writing
 from precbench.locations import shipped
+from precbench.processes import OF_TRIALS, begin
 from precbench.sources import digest, plugged_in, state
 from precbench.store import RETRIED, Store, package_versions
 from precbench.strict_json import Fields, checked, load
@@ -287,6 +288,7 @@ class Kept:
 
     store: Store
     options: RunOptions
+    has_trials: bool
     begun: str
     """A digest of what the run reads as it begins, data and records apart."""
 
@@ -304,7 +306,7 @@ class Kept:
         own = filter(os.path.isfile, named)  # false also for a name that is too long
         versions = [sys.version, package_versions(), *plugged_in()]
         begun = digest([about, asked, versions, *(state(place) for place in (*_CODE, *own))])
-        return cls(Store(options.folder(about["name"])), options, begun)
+        return cls(Store(options.folder(about["name"])), options, bool(listed), begun)
 
     def shown(self) -> dict[str, Any] | None:
         """Return what this run would show, None if it has to find out."""
@@ -345,8 +347,11 @@ class Kept:
 def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
     """Return a function that runs a config, or shows again what the last run has shown."""
     kept = Kept.find(name, options)
-    if kept is not None and (shown := kept.shown()) is not None:
-        return partial(_show_again, kept.store, options, **shown)
+    if kept is not None:
+        if (shown := kept.shown()) is not None:
+            return partial(_show_again, kept.store, options, **shown)
+        if kept.has_trials and options.cluster is None and not options.dry_run:
+            begin(OF_TRIALS)
     return prepared(load_config(name), options, kept, name)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import queue
+import signal
 import tempfile
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +19,6 @@ from precbench.data import Dataset
 from precbench.errors import InputError, MissingPackageError, PrecbenchError
 from precbench.experiment.sections import StreamedFile
 from precbench.experiment.trial import Trial
-from precbench.runner.dispatch import no_interrupt
 from precbench.runner.worker import Job, base_record
 from precbench.store import Store
 from precbench.text import duration
@@ -90,7 +91,7 @@ class Cluster:
             options = self._scheduler(opened)
             _silence()
             try:
-                with no_interrupt():
+                with _no_interrupt():
                     client = distributed.Client(set_as_default=False, **options)
                     self._client = opened.enter_context(client)
             except (OSError, ValueError) as error:
@@ -103,7 +104,7 @@ class Cluster:
         """Return how to reach the scheduler; start a local one."""
         kind, _, number = self._where.partition(":")
         if kind == "local" and number.isdigit() and int(number):
-            with no_interrupt(), dask.config.set(_SELDOM):
+            with _no_interrupt(), dask.config.set(_SELDOM):
                 cluster = distributed.LocalCluster(
                     processes=False,  # each thread keeps a process for its trials
                     n_workers=1,
@@ -433,6 +434,17 @@ class Cluster:
             f"the scheduler at {self._where} has gone: what is finished is kept, and the same "
             "command resumes from there"
         )
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back from this thread, and for good from the threads that it starts."""
+    resource_tracker.ensure_running()  # which would let it through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _clock() -> float:

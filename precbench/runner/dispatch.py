@@ -5,27 +5,29 @@ import fcntl
 import functools
 import os
 import shutil
-import signal
 import stat
 import tempfile
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any, cast
 
-from joblib import Parallel, delayed, parallel_config
+import joblib
 
+from precbench.data import Dataset
 from precbench.errors import PrecbenchError
-from precbench.interrupts import end_with_parent
+from precbench.processes import OF_TRIALS, Process
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
 _SHARED = Path("/dev/shm")
 _MARK = "precbench-{}.lock"
-_LEFT = ("joblib_memmapping_folder_{}_*", "sem.loky-{}-*")
+_FOLDER = "precbench-{}-{}"
+_LEAST_SHARED = 2**31
 
 
 def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
@@ -41,83 +43,100 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
     Yields
     ------
     job, status : Job, str
-        In the order in which they end. When a worker dies, the jobs that were running are repeated
-        one at a time; a job that dies again is recorded as crashed or timed out.
+        In the order in which they end. A job whose worker dies is repeated, with no other beside
+        it if it had begun; a job that dies again is recorded as crashed or timed out.
     """
     claim_shared_memory()
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
     while waiting:
         n_waiting = len(waiting)
-        try:
-            for key, status in _pool(list(waiting.values()), n_workers):
-                yield waiting.pop(key), status
-        except BrokenProcessPool as error:
-            for job in list(waiting.values()):
-                ended = recorded(job)
-                if ended is None and job.mark.exists():
-                    ended = _alone(job)
+        died = []
+        with closing(_pool(list(waiting.values()), n_workers)) as pool:
+            for key, status in pool:
+                ended = status or recorded(waiting[key])
                 if ended is not None:
-                    yield waiting.pop(job.key), ended
-            is_lost_at_start = len(waiting) == n_waiting
-            if is_lost_at_start and was_lost_at_start:  # once may be by chance
-                raise PrecbenchError(f"worker processes die at their start: {error}") from error
-            was_lost_at_start = is_lost_at_start
+                    yield waiting.pop(key), ended
+                elif waiting[key].mark.exists():
+                    died.append(key)
+        for key in died:
+            yield waiting[key], _alone(waiting.pop(key))
+        is_lost_at_start = len(waiting) == n_waiting
+        if is_lost_at_start and was_lost_at_start:  # once may be by chance
+            raise PrecbenchError("worker processes die at their start")
+        was_lost_at_start = is_lost_at_start
 
 
-def _pool(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[str, str]]:
-    # At least two workers, because joblib runs a pool of one in this process; pre_dispatch limits
-    # how many jobs run at a time. A worker imports what it needs with its first job, so that one
-    # without any costs little.
-    with parallel_config(
-        backend="loky",
-        inner_max_num_threads=1,
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-    ):
-        pool = Parallel(
-            n_jobs=max(2, n_workers),
-            pre_dispatch=n_workers,
-            batch_size=1,
-            return_as="generator_unordered",
-        )
-        with no_interrupt():
-            results = pool(delayed(_run)(job) for job in jobs)
+def _pool(jobs: Sequence[Job], n_workers: int) -> Generator[tuple[str, str]]:
+    """Yield the keys of jobs as they end, each with its status, empty if its process has died.
+
+    None begins after such a death. The rows are in files, of which each process makes memory maps.
+    """
+    waiting = deque(jobs)
+    ready: list[Process] = []
+    running: dict[Connection, tuple[Process, str]] = {}
+    mark = _FOLDER.format(os.getpid(), "")
+    with tempfile.TemporaryDirectory(prefix=mark, dir=_shared()) as folder:
         try:
-            for result in results:  # noqa: UP028 (which would close it first)
-                yield result
+            while waiting or running:
+                while waiting and len(running) < n_workers:
+                    job = waiting.popleft()
+                    try:
+                        process = ready.pop() if ready else Process(OF_TRIALS, forked=True)
+                    except (EOFError, OSError):
+                        waiting.clear()
+                        yield job.key, ""
+                        continue
+                    process.send(_run, *_without_rows(job, folder))
+                    running[process.connection] = process, job.key
+                for connection in wait(list(running)):
+                    process, key = running.pop(cast(Connection, connection))
+                    try:
+                        status = process.receive()
+                    except EOFError:
+                        waiting.clear()
+                        status = ""
+                    else:
+                        ready.append(process)
+                    yield key, status
         finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib's, on jobs that nobody waits for any more
-                results.close()
+            for process in (*ready, *(process for process, _ in running.values())):
+                process.end()
 
 
-@contextmanager
-def no_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back from this thread, and for good from the processes that it starts."""
-    resource_tracker.ensure_running()  # which would let it through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _shared() -> Path:
+    """Return where rows are kept: in memory, as long as there is enough."""
+    is_large = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > _LEAST_SHARED
+    return _SHARED if is_large else Path(tempfile.gettempdir())
 
 
-def _run(job: Job) -> tuple[str, str]:
-    return job.key, run_job(job)
+def _without_rows(job: Job, folder: str) -> tuple[Job, Path]:
+    """Return a job without its data set, and the file with that, written unless it is there."""
+    path = Path(folder, str(id(job.dataset)))
+    if not path.exists():
+        joblib.dump(job.dataset, path)
+    return replace(job, dataset=cast(Dataset, None)), path
+
+
+def _run(job: Job, path: Path) -> str:
+    return run_job(replace(job, dataset=_loaded(path)))
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(path: Path) -> Any:
+    return joblib.load(path, mmap_mode="r")
 
 
 def _alone(job: Job) -> str:
     """Run a job that may have killed a worker, with no other beside it."""
     started = time.monotonic()
-    try:
-        [(_, status)] = _pool([job], 1)
-        return status
-    except BrokenProcessPool:
-        if time.monotonic() - started > job.trial.timeout:
-            status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
-        else:
-            status, reason = "crashed", "the process died twice while working on it"
+    [(_, status)] = _pool([job], 1)
+    if ended := status or recorded(job):
+        return ended
+    if time.monotonic() - started > job.trial.timeout:
+        status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
+    else:
+        status, reason = "crashed", "the process died twice while working on it"
     Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
     job.mark.unlink(missing_ok=True)
     return status
@@ -132,7 +151,7 @@ def recorded(job: Job) -> str | None:
 def claim_shared_memory() -> None:
     """Mark the shared memory of this process as its own, and remove that of killed runs.
 
-    Joblib removes it, unless a run is killed with all its processes.
+    Each run removes its own, unless it is killed.
 
     Its names contain the id of the process, which alone says little: ids are used again, and
     containers may share the memory. So a file with the id is locked while the process lives.
@@ -174,10 +193,6 @@ def _owner(mark: Path) -> int:
 
 def _remove(mark: Path, folders: set[Path]) -> None:
     for folder in folders:
-        for pattern in _LEFT:
-            for path in folder.glob(pattern.format(_owner(mark))):
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
+        for path in folder.glob(_FOLDER.format(_owner(mark), "*")):
+            shutil.rmtree(path)
     mark.unlink()

@@ -8,22 +8,16 @@ import functools
 import io
 import os
 import platform
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from importlib import metadata
 from math import inf
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import joblib
-import psutil
 
 import precbench
 from precbench.data import Dataset
@@ -33,7 +27,7 @@ from precbench.experiment.samples import read_data
 from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.files import passing, write_whole
-from precbench.interrupts import end_with_parent
+from precbench.processes import Process
 from precbench.runner.worker import Job, run_job
 from precbench.sources import code_of
 from precbench.store import environment
@@ -43,14 +37,10 @@ __all__ = [
     *("start", "versions"),
 ]
 
-_ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 _LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "joblib"),
     *("lightgbm", "xgboost", "xgboost-cpu", "catboost"),
 )
-_LOOK_SECONDS = 0.1
 _MOST_OF_THE_MEMORY = 0.95  # as Dask's own limit
 
 BEGUN = "precbench"
@@ -178,87 +168,14 @@ def _memory(worker: Any) -> float:
 _of_thread = threading.local()
 
 
-def _process() -> "_Process":
+def _process() -> Process:
     """Return the process of this thread."""
     if not getattr(_of_thread, "process", None) or not _of_thread.process.is_alive():
-        _of_thread.process = _Process()
+        _of_thread.process = Process(__name__)
     return _of_thread.process
 
 
-class _Process:
-    """A process that calls functions; it ends with the thread that started it."""
-
-    def __init__(self) -> None:
-        self._connection, theirs = Pipe()
-        program = (  # the imports of this module take seconds, in which the parent may die
-            f"from {end_with_parent.__module__} import end_with_parent\n"
-            f"end_with_parent({os.getpid()})\n"
-            f"from {__name__} import _serve\n"
-            f"_serve({theirs.fileno()})"
-        )
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)},
-                pass_fds=[theirs.fileno()],
-                process_group=0,  # Ctrl-C is for the client
-            )
-
-    def call(self, function: Callable[..., Any], *arguments: Any, memory: float = inf) -> Any:
-        """Call a function in the process.
-
-        Raises
-        ------
-        EOFError
-            If the process dies.
-        MemoryError
-            If it takes more bytes; it is ended.
-        """
-        try:
-            self._connection.send((function, arguments))
-            while not self._connection.poll(_LOOK_SECONDS):
-                if (used := self._memory()) > memory:
-                    raise MemoryError(
-                        f"out of memory: {used / 2**30:.2g} of {memory / 2**30:.2g} GiB"
-                    )
-            result = self._connection.recv()
-        except (EOFError, OSError, MemoryError) as error:
-            self._process.kill()
-            self._process.wait()
-            if isinstance(error, MemoryError):
-                raise
-            raise EOFError from error
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def is_alive(self) -> bool:
-        """Whether it can be called."""
-        return self._process.poll() is None
-
-    def _memory(self) -> int:
-        """Return the bytes that belong to the process alone."""
-        with suppress(psutil.Error):
-            used = psutil.Process(self._process.pid).memory_info()
-            return used.rss - getattr(used, "shared", 0)
-        return 0
-
-
 # --- in its process ---
-
-
-def _serve(descriptor: int) -> None:
-    """Call what is asked for, until nobody asks any more."""
-    with Connection(descriptor) as asked, suppress(EOFError, OSError):
-        while True:
-            function, arguments = asked.recv()
-            try:
-                result = function(*arguments)
-            except Exception as error:
-                result = error
-            asked.send(result)
 
 
 def _run(job: Job, kept: Path) -> tuple[bytes, bytes, dict[str, Any]] | None:

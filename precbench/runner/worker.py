@@ -25,7 +25,7 @@ from precbench.experiment.samples import InMemory, Sample, Training, sample, tra
 from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
-from precbench.solvers import SOLVERS, LinearRanker, NonlinearRanker, Ranker
+from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
 from precbench.solvers.passes import Fit
 from precbench.store import Store
 from precbench.topk import ceil_share
@@ -47,7 +47,7 @@ class Job:
     folder : str
         Folder of the experiment's results.
     dataset : Dataset
-        Large arrays arrive as memory maps, made by joblib.
+        Its arrays are memory maps in a worker.
     limit : float
         Training time in seconds after which the solver is stopped, its last iterate being the
         result.
@@ -131,7 +131,7 @@ def run_job(job: Job) -> str:
 
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
-    _warm_up(trial.solver)
+    warm_up(trial.solver)
     rows_of = _rows_of(job)
     tuning = _tune(job, rows_of)
     params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
@@ -209,14 +209,13 @@ def _solver(trial: Trial, params: dict[str, Any]) -> Ranker:
 
 
 @functools.cache
-def _warm_up(solver: str) -> None:
+def warm_up(solver: str) -> None:
     """Run the code once in this process, so that no trial is charged for late imports.
 
     The objects loaded by then are exempted from garbage collection, which each trial waits for.
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
-    foreign = [] if isinstance(SOLVERS[solver](), LinearRanker) else [solver]
-    for name in ("perceptron-avg", "sgd-avg", "cutting-plane", *foreign):
+    for name in ("perceptron-avg", "sgd-avg", solver):
         SOLVERS[name]().fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
     gc.freeze()
