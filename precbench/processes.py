@@ -12,13 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from math import inf
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from precbench.interrupts import end_with_parent
 
@@ -26,6 +27,8 @@ _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 _LOOK_SECONDS = 0.1
+
+Call = tuple[Any, Callable[..., Any], Sequence[Any]]
 
 OF_TRIALS = "precbench.runner.preloaded"
 """The module with what processes of trials import."""
@@ -128,10 +131,15 @@ class _Origin:
     """The process from which others are forked."""
 
     def __init__(self, imports: str):
-        self._socket, theirs = socket.socketpair()
+        self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self.owner = os.getpid(), imports
         with theirs:
             self._popen = _popen("_fork_when_asked", theirs.fileno(), imports)
+
+    def prepare(self, module: str) -> None:
+        """Have a module imported before the next process is forked; this does not wait."""
+        with suppress(OSError):  # as of one that was killed; the next one does without
+            self._socket.send(module.encode())
 
     def fork(self, descriptor: int) -> int:
         """Have a process forked that serves a descriptor, and return its id."""
@@ -169,6 +177,63 @@ def _begun(imports: str) -> _Origin:
         _origin = _Origin(imports)
         atexit.register(end)
     return _origin
+
+
+def prepare(module: str) -> None:
+    """Have the process of `begin` import one more module, if it has begun; this does not wait."""
+    if _origin is not None and has_begun():
+        _origin.prepare(module)
+
+
+def has_begun() -> bool:
+    """Whether processes can be forked at once."""
+    return _origin is not None and _origin.owner[0] == os.getpid()
+
+
+def run(calls: Iterable[Call], n: int) -> Generator[tuple[Any, Any]]:
+    """Call functions in forked processes and yield the results as they come.
+
+    Parameters
+    ----------
+    calls : iterable of (hashable, callable, sequence)
+        A key, a function and its arguments; taken when there is a process for it.
+    n : int
+        Number of calls at a time.
+
+    Yields
+    ------
+    key, result
+        None in place of the result if the process has died. After that, no other call begins.
+    """
+    waiting = iter(calls)
+    ready: list[Process] = []
+    running: dict[Connection, tuple[Process, Any]] = {}
+    try:
+        while True:
+            for key, function, arguments in islice(waiting, n - len(running)):
+                try:
+                    process = ready.pop() if ready else Process(OF_TRIALS, forked=True)
+                except (EOFError, OSError):
+                    waiting = iter(())
+                    yield key, None
+                    break
+                process.send(function, *arguments)
+                running[process.connection] = process, key
+            if not running:
+                return
+            for connection in wait(list(running)):
+                process, key = running.pop(cast(Connection, connection))
+                try:
+                    result = process.receive()
+                except EOFError:
+                    waiting = iter(())
+                    result = None
+                else:
+                    ready.append(process)
+                yield key, result
+    finally:
+        for process in (*ready, *(process for process, _ in running.values())):
+            process.end()
 
 
 def end() -> None:
@@ -240,9 +305,12 @@ def _fork_when_asked(descriptor: int, imports: str) -> None:
     origin = os.getpid()
     with socket.socket(fileno=descriptor) as asked:
         while True:
-            message, descriptors, _, _ = socket.recv_fds(asked, 4, 1)
+            message, descriptors, _, _ = socket.recv_fds(asked, 4096, 1)
             if not message:
                 return
+            if not descriptors:
+                __import__(message.decode())
+                continue
             pid = os.fork()
             if pid == 0:
                 break

@@ -28,7 +28,6 @@ from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
-from precbench.results import plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
 from precbench.strict_json import Count, Fields, Number, checked, load
@@ -70,7 +69,7 @@ _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
-@plain_strings
+@pd.option_context("mode.string_storage", "python")  # as for what is read, see results.py
 def write_results(
     plan: Plan, store: Store, advance: Callable[[int], None] | None = None, config: str = ""
 ) -> pd.DataFrame:

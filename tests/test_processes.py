@@ -5,10 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from tests.helpers import session, wait_until
+from precbench import processes
+from precbench.report import figures
+from precbench.report.tables import summarise
+from precbench.results import read_run
+from tests.helpers import session, succeed, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -73,3 +78,67 @@ def test_processes_of_a_cluster_end_with_their_parent_before_they_import_anythin
     parent.wait()
     parent.stdin.close()
     wait_until(lambda: not session(parent.pid), 20)
+
+
+def place():
+    return os.getpid(), os.getcwd(), os.environ.get("HERE"), sys.path[0]  # noqa: PTH109
+
+
+def killed(number):
+    if number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.5)  # until the other has died
+    return "survived"
+
+
+def test_calls_meet_the_folder_the_paths_and_the_environment_of_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HERE", "now")
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    results = dict(processes.run(((n, place, ()) for n in range(5)), 2))
+    pids = {pid for pid, *_ in results.values()}
+    assert sorted(results) == [0, 1, 2, 3, 4]
+    assert len(pids) == 2 and os.getpid() not in pids
+    expected = (str(tmp_path), "now", str(tmp_path / "modules"))
+    assert {tuple(others) for _, *others in results.values()} == {expected}
+
+
+def test_no_call_begins_after_a_process_has_died():
+    calls = ((n, killed, (n,)) for n in range(4))
+    assert dict(processes.run(calls, 2)) == {1: None, 0: "survived"}
+    assert next(calls)[0] == 2
+
+
+def test_an_error_of_a_function_is_raised_and_ends_the_others():
+    started = time.monotonic()
+    calls = [("sleeps", time.sleep, (60,)), ("fails", divmod, (1, 0))]
+    with pytest.raises(ZeroDivisionError):
+        dict(processes.run(calls, 2))
+    assert time.monotonic() - started < 50
+
+
+def test_the_process_from_which_others_are_forked_is_begun_anew_if_it_was_killed():
+    processes.begin(processes.OF_TRIALS)
+    os.kill(processes._origin._popen.pid, signal.SIGKILL)
+    assert dict(processes.run([("sum", sum, ([1, 2],))], 1)) == {"sum": 3}
+
+
+def test_figures_are_the_same_whichever_process_draws_them(small, tmp_path, monkeypatch, drawn):
+    out = tmp_path / "out"
+    succeed("run", small(plots="[precision-k, roc]"), "--out", out, "--no-plots")
+    run = read_run(out / "small")
+    summary = summarise(run.results, run.losses)
+    here = {path: path.read_bytes() for path in figures.write_figures(run, summary)}
+    processes.begin(processes.OF_TRIALS)
+    monkeypatch.setattr(figures, "_write", _write_elsewhere)
+    there = figures.write_figures(run, summary, n_jobs=2)
+    assert len(here) == 8 and {path: path.read_bytes() for path in there} == here
+
+
+_write = figures._write
+
+
+def _write_elsewhere(page, run, summary):
+    if page.kind == "roc" and b"_fork_when_asked" in Path("/proc/self/cmdline").read_bytes():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _write(page, run, summary)

@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import precbench
+from precbench import processes
 from precbench.cli.run import Kept, RunOptions
 from precbench.cli.screen import Progress
 from precbench.cli.status import _DONE
@@ -619,16 +620,16 @@ def test_tuning_minimises_a_loss(small, tmp_path):
 def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
-    module, lost = import_module("precbench.runner.dispatch"), []
+    lost = []
 
-    class Lost(module.Process):
+    class Lost(processes.Process):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             if len(lost) < limit:
                 lost.append(self.pid)
                 os.kill(self.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(module, "Process", Lost)
+    monkeypatch.setattr(processes, "Process", Lost)
     limit = 1
     done = {job.key: s for job, s in run_plan(plan, store, to_do(plan, store), n_workers=2)}
     assert set(done.values()) == {"ok"} and len(done) == 6
@@ -651,7 +652,7 @@ def test_workers_may_be_lost_at_their_start_as_long_as_trials_end(small, tmp_pat
         if len(calls) % 2 == 0:
             yield from pool(jobs[:2], n_workers)
         else:
-            yield jobs[0].key, ""
+            yield jobs[0].key, None
 
     monkeypatch.setattr(module, "_pool", broken)
     done = {job.key: s for job, s in run_plan(plan, store, to_do(plan, store), n_workers=2)}

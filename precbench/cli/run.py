@@ -28,7 +28,7 @@ from precbench.experiment.config import read_config
 from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
 from precbench.files import writing
 from precbench.locations import shipped
-from precbench.processes import OF_TRIALS, begin
+from precbench.processes import OF_TRIALS, begin, prepare
 from precbench.sources import digest, plugged_in, state
 from precbench.store import RETRIED, Store, package_versions
 from precbench.strict_json import Fields, checked, load
@@ -493,11 +493,15 @@ def _measure(
 
     store.require_lock()
     stored = {*store.keys()}
+    if options.figures != "none":
+        prepare("precbench.report.drawing")
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
         results = write_results(plan, store, advance, config=name)
     from precbench.report.folder import Report, write_report
 
-    report = write_report(store.folder, options.figures) if len(results) else Report([], [])
+    report = Report([], [])
+    if len(results):
+        report = write_report(store.folder, options.figures, n_jobs=options.jobs)
     return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
 
 

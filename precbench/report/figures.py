@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from precbench import processes
 from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.curves import (
@@ -70,7 +71,7 @@ _DOTS = (0, (1, 1.5))
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 
 
-def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
+def write_figures(run: Run, summary: pd.DataFrame, n_jobs: int = 1) -> list[Path]:
     """Draw the figures that ``experiment.json`` asks for, into the subfolder ``figures``.
 
     Parameters
@@ -80,6 +81,8 @@ def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
         ``precision-k.csv`` for those of prec@k.
     summary : pandas.DataFrame
         From `precbench.report.tables.summarise`.
+    n_jobs : int, default=1
+        Number of processes, where they can be forked at once, see `precbench.processes.begin`.
 
     Returns
     -------
@@ -98,11 +101,15 @@ def write_figures(run: Run, summary: pd.DataFrame) -> list[Path]:
             f"{run.folder / 'experiment.json'} asks for {', '.join(unknown)}: "
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
-    written: list[Path] = []
-    for kind in run.plots:
-        for page in _KINDS[kind](run):
-            written += _write(page, run, summary)
-    return written
+    pages = [page for kind in run.plots for page in _KINDS[kind](run)]
+    written: dict[int, list[Path] | None] = {}
+    if min(n_jobs, len(pages)) > 1 and processes.has_begun():
+        calls = ((i, _write, (page, run, summary)) for i, page in enumerate(pages))
+        written.update(processes.run(calls, n_jobs))
+    for i, page in enumerate(pages):
+        if written.get(i) is None:
+            written[i] = _write(page, run, summary)
+    return [path for i in range(len(pages)) for path in written[i] or ()]
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ def write_report(
     folder: str | os.PathLike[str],
     figures: Figures = "all",
     ledger: Mapping[str, Sequence[LedgerRow]] | None = None,
+    n_jobs: int = 1,
 ) -> Report:
     """Write all tables and figures of a results folder, and the page that shows them.
 
@@ -66,6 +67,9 @@ def write_report(
     ledger : mapping of str to sequence of LedgerRow, optional
         The verdicts on what was printed about the results, by name of the experiment; by default
         those of this folder alone.
+    n_jobs : int, default=1
+        Number of figures of an experiment to draw at a time, see
+        `precbench.report.figures.write_figures`.
 
     Returns
     -------
@@ -95,7 +99,8 @@ def write_report(
         files = write_tables(run, summary, tables)
         if figures == "none":
             return Report(tables, files)
-        drawn = _drawn(folder, partial(write_figures, run, summary), keep=figures == "changed")
+        draw = partial(write_figures, run, summary, n_jobs)
+        drawn = _drawn(folder, draw, keep=figures == "changed")
         rows = _about(run.name, ledger, Evidence(outcomes={run.name: Outcomes(run)}), run.smoke)
         length, more = read_length(folder) or (None, [])
         drawn += [] if length is None else draw_length(length, folder)

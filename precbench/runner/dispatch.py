@@ -8,19 +8,17 @@ import shutil
 import stat
 import tempfile
 import time
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, cast
 
 import joblib
 
+from precbench import processes
 from precbench.data import Dataset
 from precbench.errors import PrecbenchError
-from precbench.processes import OF_TRIALS, Process
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
@@ -67,41 +65,16 @@ def dispatch(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str]]:
         was_lost_at_start = is_lost_at_start
 
 
-def _pool(jobs: Sequence[Job], n_workers: int) -> Generator[tuple[str, str]]:
-    """Yield the keys of jobs as they end, each with its status, empty if its process has died.
+def _pool(jobs: Sequence[Job], n_workers: int) -> Generator[tuple[str, str | None]]:
+    """Yield the keys of jobs as they end, each with its status, None if its process has died.
 
     None begins after such a death. The rows are in files, of which each process makes memory maps.
     """
-    waiting = deque(jobs)
-    ready: list[Process] = []
-    running: dict[Connection, tuple[Process, str]] = {}
     mark = _FOLDER.format(os.getpid(), "")
     with tempfile.TemporaryDirectory(prefix=mark, dir=_shared()) as folder:
-        try:
-            while waiting or running:
-                while waiting and len(running) < n_workers:
-                    job = waiting.popleft()
-                    try:
-                        process = ready.pop() if ready else Process(OF_TRIALS, forked=True)
-                    except (EOFError, OSError):
-                        waiting.clear()
-                        yield job.key, ""
-                        continue
-                    process.send(_run, *_without_rows(job, folder))
-                    running[process.connection] = process, job.key
-                for connection in wait(list(running)):
-                    process, key = running.pop(cast(Connection, connection))
-                    try:
-                        status = process.receive()
-                    except EOFError:
-                        waiting.clear()
-                        status = ""
-                    else:
-                        ready.append(process)
-                    yield key, status
-        finally:
-            for process in (*ready, *(process for process, _ in running.values())):
-                process.end()
+        calls = ((job.key, _run, _without_rows(job, folder)) for job in jobs)
+        with closing(processes.run(calls, n_workers)) as ended:
+            yield from ended
 
 
 def _shared() -> Path:
