@@ -9,6 +9,8 @@ every record, and include the shuffling where there is any.
 import argparse
 import bz2
 import io
+import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +40,7 @@ from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, Pa
 from precbench.solvers.rows import as_rows
 from precbench.store import environment
 from precbench.topk import first_rows
-from scripts.reference import REFERENCE
+from scripts.reference import REFERENCE, ROOT
 from tests.twins import pnorm_push_path
 
 BENCH = REFERENCE / "bench.csv"
@@ -49,6 +52,7 @@ DENSE = {
     "231,806 x 8": (231_806, 8, 0.3333),
 }
 WIDE = list(DENSE)[:3]
+TURNS = 3  # of two checkouts
 SLOWER = 1.15  # times as long as before: beyond the noise of two runs on one machine
 CSR, CSR_SHAPE = "CSR 48,842 x 123", (48_842, 123, 14, 0.2393)
 PASSES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -539,6 +543,40 @@ def threads() -> Iterator[Case]:
         yield Case("scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3)
 
 
+def command() -> Iterator[Case]:
+    """Time a whole run from nothing by two workers, on the wall, against what its trials take."""
+    if real("letter") is None:
+        return
+    training, first = "its training and tuning, over two", "first trial"
+    last: dict[str, float] = {}
+
+    def whole() -> float:
+        with tempfile.TemporaryDirectory() as out:
+            events = Path(out, "events")
+            run = ["run", "letter", "--jobs", "2", "--out", out, "--events", events, "--quiet"]
+            start = time.time()
+            subprocess.run([sys.executable, "-m", "precbench", *run], check=True, stdout=DEVNULL)
+            seconds = time.time() - start
+            trials = [
+                event for event in map(json.loads, events.open()) if event["event"] == "trial"
+            ]
+        last["first trial"] = trials[0]["time"] - start
+        taken = (trial[name] or 0.0 for trial in trials for name in ("seconds", "tuning_seconds"))
+        last["its training and tuning, over two"] = sum(taken) / 2
+        return seconds
+
+    def imports() -> float:
+        start = time.time()
+        subprocess.run([sys.executable, "-c", "import numpy, scipy.sparse"], check=True)
+        return time.time() - start
+
+    contestants = {"run letter": whole, training: lambda: last[training]}
+    yield Case("the whole command", contestants, training, {"run letter": 2.5}, fewer=5)
+    contestants = {"run letter": whole, first: lambda: last[first], "imports": imports}
+    title = "the whole command, and import numpy, scipy.sparse"
+    yield Case(title, contestants, "imports", {first: 3.0}, fewer=5)
+
+
 BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
     **{name: partial(dense, name) for name in DENSE},
     **{
@@ -546,20 +584,26 @@ BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
         for bench in (
             *(pmb, stream, csr, candidates, online_auc, reader, selection, push_evaluation),
             push_pairs,
-            *(iteration, bbr, toppush, threads),
+            *(iteration, bbr, toppush, threads, command),
         )
     },
 }
 
 
-def lost(figures: list[dict[str, Any]], before: pd.DataFrame) -> set[str]:
-    """Return what takes longer than in other figures, by more than what rounds differ by."""
-    earlier = before.set_index(["bench", "of", "to"])["ratio"]
+def lost(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
+    """Return what takes longer than in other figures, by more than what rounds differ by.
+
+    Of figures with several rows for a ratio, medians count.
+    """
+    place = ["bench", "of", "to"]
+    ratios, earlier = (table.groupby(place)["ratio"].median() for table in (figures, before))
     found = set()
-    for figure in figures:
-        was = earlier.get((figure["bench"], figure["of"], figure["to"]))
-        if was and (figure["ratio"] / was) ** (-1 if figure["least"] else 1) > SLOWER:
-            found.add(f"{figure['bench']}, {said(figure)}; it was {was:.2f} x")
+    for figure in figures.drop_duplicates(place).to_dict("records"):
+        at = tuple(figure[name] for name in place)
+        now, was = ratios[at], earlier.get(at)
+        if was and (now / was) ** (-1 if figure["least"] else 1) > SLOWER:
+            bench, of, to = at
+            found.add(f"{bench}, {of} to {to}: {now:.2f} x; it was {was:.2f} x")
     return found
 
 
@@ -585,20 +629,32 @@ def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
     table.to_csv(path, index=False, lineterminator="\n")
 
 
-def _measured(bench: Callable[[], Iterator[Case]], rounds: int) -> list[dict[str, Any]]:
-    return [figure for case in bench() for figure in case.measure(rounds)]
+def slower(name: str, base: Path, rounds: int) -> set[str]:
+    """Return what of a bench is slower here than in another checkout, measured in turns, twice."""
+    found: set[str] = set()
+    for _ in range(2):
+        tables: dict[Path, list[pd.DataFrame]] = {base: [], ROOT: []}
+        for _ in range(TURNS):
+            for folder, of_folder in tables.items():
+                of_folder.append(_measured_in(folder, name, rounds))
+        found = lost(*(pd.concat(tables[folder]) for folder in (ROOT, base)))
+        if not found:
+            break
+    return found
 
 
-def _slower(
-    benches: list[Any], measured: list[list[dict[str, Any]]], before: pd.DataFrame, rounds: int
-) -> int:
-    """Measure again what has become slower, and return how much of it has once more."""
-    repeated = 0
-    for bench, figures in zip(benches, measured, strict=True):
-        if lost(figures, before) and (again := lost(_measured(bench, rounds), before)):
-            print("slower, twice:", *sorted(again), sep="\n  ")
-            repeated += len(again)
-    return min(repeated, 1)
+def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
+    """Measure a bench with the code of a checkout, whose kept figures it takes the place of."""
+    kept = checkout / BENCH.relative_to(ROOT)
+    whole = kept.read_bytes()
+    python = (checkout / ".venv/bin/python").absolute()
+    how = ["-m", "scripts.bench", "--only", name, "--rounds", str(rounds), "--write"]
+    try:
+        kept.write_text(",".join(pd.read_csv(kept).columns) + "\n")
+        subprocess.run([python, *how], cwd=checkout, stdout=DEVNULL)  # fails for missed targets
+        return pd.read_csv(kept)
+    finally:
+        kept.write_bytes(whole)
 
 
 def main() -> None:
@@ -607,15 +663,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--only", default="", help="part of a data shape, or of a bench's name")
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
-    parser.add_argument("--against", type=Path, help="fail only where this CSV was 15 % faster")
+    parser.add_argument("--base", type=Path, help="fail only where this checkout is 15 %% faster")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are cut short to be timed
-    chosen = [bench for name, bench in BENCHES.items() if options.only in name]
+    chosen = [name for name in BENCHES if options.only in name]
+    if options.base:
+        found = [each for name in chosen for each in slower(name, options.base, options.rounds)]
+        print("slower, twice:" if found else "nothing is slower, twice", *found, sep="\n  ")
+        sys.exit(bool(found))
     with threadpool_limits(1):
-        measured = [_measured(bench, options.rounds) for bench in chosen]
-        if options.against:
-            sys.exit(_slower(chosen, measured, pd.read_csv(options.against), options.rounds))
-    figures = [figure for of_bench in measured for figure in of_bench]
+        measured = [case.measure(options.rounds) for name in chosen for case in BENCHES[name]()]
+    figures = [figure for of_case in measured for figure in of_case]
     missed = report(figures)
     if options.write:
         keep(figures, BENCH, whole=not options.only)
