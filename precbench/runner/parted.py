@@ -71,7 +71,7 @@ class ClusterRows(PartedRows):
         target = plain(1 if positive is None else positive)
         held = cluster.hold(_Held, parts, None)
         found = cluster.call(_told, held, [(target,)] * len(parts))
-        names = [getattr(part, "path", f"partition {i}") for i, part in enumerate(parts, 1)]
+        names = [_name(part, f"partition {i}") for i, part in enumerate(parts, 1)]
         for name, (_, _, width, _) in zip(names, found, strict=True):
             if width != found[0][2]:
                 raise InputError(
@@ -79,7 +79,8 @@ class ClusterRows(PartedRows):
                 )
         distinct = {label for _, labels, _, _ in found for label in labels}
         signs(Path(names[0]), sorted(distinct, key=str), positive)
-        columns = tuple(Column(name) for name in getattr(parts[0], "columns", ()))
+        named = parts[0].columns if isinstance(parts[0], Part) else ()
+        columns = tuple(Column(name) for name in named)
         kind: Format = "parquet" if columns else "npz"
         encoding = Encoding(kind, found[0][2], dense=found[0][3], columns=columns)
         return cls(cluster, parts, [labels for labels, *_ in found], encoding)
@@ -121,6 +122,10 @@ class ClusterRows(PartedRows):
         return scaler, scaled
 
 
+def _name(part: Any, otherwise: str) -> str:
+    return part.path if isinstance(part, Part) else otherwise
+
+
 # --- on a worker ---
 
 
@@ -134,8 +139,7 @@ class _Held:
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-            name = getattr(part, "path", "a partition")
-            raise InputError(f"{name}: a value is not a finite number")
+            raise InputError(f"{_name(part, 'a partition')}: a value is not a finite number")
         X = canonical(X) if scaler is None else scaler.transform_in_place(canonical(X).copy())
         self.rows = as_rows(X)
         self._made_of = part, scaler
