@@ -23,17 +23,18 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from precbench.data import load_dataset, open_stream
-from precbench.data.parts import find_parts
+from precbench.data.parts import PART_BYTES, find_parts
 from precbench.data.preprocess import Scaler
 from precbench.metrics import precision_at_k
 from precbench.runner.cluster import Cluster
 from precbench.solvers import SOLVERS
+from precbench.solvers.bbr import ClassMoments
+from precbench.solvers.rows import PartedRows, as_rows
 from precbench.survey.tables import laid_out
 from scripts.reference import REFERENCE
 
 SCALE = REFERENCE / "scale.csv"
 COLUMNS, GROUP_ROWS, BUFFER = 10, 2**20, 2**26
-ONLINE = {"sgd-avg": {}, "1pmb": {}, "bbr": {}}
 WHOLE: dict[str, dict[str, Any]] = {
     "pnorm-push": {"max_iter": 3},
     "toppush": {"max_iter": 3},
@@ -41,6 +42,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "bbr": {},
 }
 WIRE, TASK = 1.25e9, 0.003  # bytes a second of 10 Gbit/s, and seconds of Dask for a partition
+LONG = 10_000  # no vector of weights is
 LARGE, WORKERS = 10**9, (1, 2, 10, 100)  # rows and workers, on paper
 AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna"), (1, 2, 4, 10, 100), 20
 STEPS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -119,23 +121,22 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
         folder = Path(place)
         write(folder, n, COLUMNS)
         npy = open_stream(folder / "X.npy", labels=folder / "y.npy", dtype="float32").X
-        parts = find_parts(folder / "rows.parquet", label="y")
+        parts = {
+            "npy": find_parts(folder / "X.npy", labels=folder / "y.npy"),
+            "Parquet": find_parts(folder / "rows.parquet", label="y"),
+        }
 
-        def over_npy(name: str) -> None:
-            solver = SOLVERS[name](**({} if name == "bbr" else {"epochs": 1}))
-            if name == "bbr":
-                for X, y in npy:
-                    solver.partial_fit(X, y, classes=[-1, 1])
-            else:
-                solver.fit_pieces(COLUMNS, lambda: npy.visits(solver.batch_size))
+        def streamed(name: str) -> None:
+            solver = SOLVERS[name](epochs=1)
+            solver.fit_pieces(COLUMNS, lambda: npy.visits(solver.batch_size))
 
-        def over_parquet(name: str) -> None:
+        def in_pieces(kind: str, name: str) -> None:
             solver = SOLVERS[name]()
-            for part in parts:
+            for part in parts[kind]:
                 solver.partial_fit(*part.read(), classes=[0, 1])
 
         def rows_of_parquet() -> None:
-            for part in parts:
+            for part in parts["Parquet"]:
                 part.read()
 
         cases: dict[str, dict[str, Callable[[], None]]] = {
@@ -144,12 +145,17 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
                 "`open_stream`, which checks it": partial(
                     open_stream, folder / "X.npy", labels=folder / "y.npy", dtype="float32"
                 ),
-                **{f"a pass of `{name}`": partial(over_npy, name) for name in ONLINE},
+                "a pass of `sgd-avg`": partial(streamed, "sgd-avg"),
+                "a pass of `1pmb`": partial(streamed, "1pmb"),
+                "`partial_fit` of `bbr`": partial(in_pieces, "npy", "bbr"),
             },
             "Parquet": {
                 "reading the file": partial(read_parquet, folder),
                 "its rows as an array": rows_of_parquet,
-                **{f"a pass of `{name}`": partial(over_parquet, name) for name in ONLINE},
+                **{
+                    f"`partial_fit` of `{name}`": partial(in_pieces, "Parquet", name)
+                    for name in ("sgd-avg", "1pmb", "bbr")
+                },
             },
         }
         sizes = {"npy": folder / "X.npy", "Parquet": folder / "rows.parquet"}
@@ -177,26 +183,50 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
 # --- whole-set methods on workers ---
 
 
+class Alone(PartedRows):
+    """Rows in memory as one partition, and the seconds of the sums over them."""
+
+    def __init__(self, X: np.ndarray):
+        self.rows, self.shape, self.seconds = as_rows(X), X.shape, 0.0
+
+    def each(self, function: Any, *by_row: Any, shared: Any = ()) -> list[Any]:  # noqa: D102
+        start = time.perf_counter()
+        result = function(self.rows, *by_row, *shared)
+        self.seconds += time.perf_counter() - start
+        return [result]
+
+
 class Counted:
-    """Bytes of the arrays that go to workers and come back."""
+    """Bytes of the arrays that go to workers and come back: of each row, and of each partition."""
 
     def __init__(self, cluster: Cluster):
-        self._call, self.n_bytes, self.n_tasks = cluster.call, 0, 0
+        self._call = cluster.call
         cluster.call = self  # type: ignore[method-assign,assignment]
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.by_row = self.by_part = self.calls = 0
 
     def __call__(self, function: Any, held: Any, arguments: Any) -> list[Any]:  # noqa: D102
         results = self._call(function, held, arguments)
-        self.n_bytes += sum(map(_n_bytes, arguments)) + sum(map(_n_bytes, results))
-        self.n_tasks += len(results)
+        for array in _arrays([arguments, results]):
+            if array.ndim == 1 and len(array) > LONG:
+                self.by_row += array.nbytes
+            else:
+                self.by_part += array.nbytes
+        self.calls += 1
         return results
 
 
-def _n_bytes(value: Any) -> int:
-    if isinstance(value, tuple | list):
-        return sum(map(_n_bytes, value))
-    if hasattr(value, "products"):  # the moments of BBR
-        return sum(map(_n_bytes, vars(value).values()))
-    return value.nbytes if isinstance(value, np.ndarray) else 0
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _arrays(item)
+    elif isinstance(value, ClassMoments):
+        yield from _arrays([*vars(value).values()])
 
 
 def timed(name: str, rows: Any, y: Any) -> tuple[float, Any]:
@@ -230,24 +260,29 @@ def workers(n: int, columns: int, rounds: int) -> list[dict[str, Any]]:
             sources[where], counters[where] = (rows, rows.y), Counted(cluster)
         for name in WHOLE:
             times: dict[str, list[float]] = {where: [] for where in sources}
-            moved = tasks = 0.0
+            moved: dict[str, float] = {}
             for _ in range(rounds):
                 for where, source in sources.items():
-                    counter = counters.get(where)
-                    if counter:
-                        counter.n_bytes = counter.n_tasks = 0
+                    if counter := counters.get(where):
+                        counter.reset()
                     seconds, solver = timed(name, *source)
                     times[where].append(seconds)
                     if counter:
-                        moved = counter.n_bytes / solver.n_iter_ / n
-                        tasks = counter.n_tasks / solver.n_iter_ / len(parts)
+                        moved = {
+                            "bytes_a_row": counter.by_row / solver.n_iter_ / n,
+                            "bytes_a_part": counter.by_part / solver.n_iter_ / len(parts),
+                            "calls": counter.calls / solver.n_iter_,
+                        }
+            rows_alone = Alone(X)
+            seconds, solver = timed(name, rows_alone, y)
+            moved["share_of_sums"] = rows_alone.seconds / (seconds * solver.n_iter_)
             base = float(np.median(times["in memory"]))
             for where, seconds_ in times.items():
                 median = float(np.median(seconds_))
                 of = f"`{name}`, {columns} columns"
                 row = {"bench": "workers", "rows": n, "of": of, "what": where}
                 row |= {"seconds": median, "ratio": median / base}
-                found.append(row | {"bytes_a_row": moved, "calls": tasks, "parts": len(parts)})
+                found.append(row | moved | {"row_bytes": 4 * columns})
                 print(found[-1])
     return found
 
@@ -337,10 +372,11 @@ def _paper(table: pd.DataFrame) -> str:
     for name in here["of"].unique():
         of = here[here["of"] == name]
         alone = of.iloc[0]["seconds"] / of.iloc[0]["rows"] * LARGE
-        last = of.iloc[-1]
-        wire = last["bytes_a_row"] * LARGE / WIRE
-        dask = TASK * last["calls"] * last["parts"] / last["rows"] * LARGE
-        spent = [alone / count + wire + dask for count in WORKERS]
+        last, parts = of.iloc[-1], LARGE * of.iloc[-1]["row_bytes"] / PART_BYTES
+        wire = (last["bytes_a_row"] * LARGE + last["bytes_a_part"] * parts) / WIRE
+        dask = TASK * last["calls"] * parts
+        sums = alone * min(1.0, last["share_of_sums"])
+        spent = [alone - sums + sums / count + wire + dask for count in WORKERS]
         rows.append([name, f"{alone:.0f}", *(f"{seconds:.0f}" for seconds in spent)])
     header = ["an iteration of", "in memory", *(f"{count} workers" for count in WORKERS)]
     return laid_out(header, rows, numbers=1 + len(WORKERS))

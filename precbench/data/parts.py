@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from precbench.data.formats import SUFFIXES
 from precbench.data.own.problems import listed
 from precbench.data.own.read import read_npz
+from precbench.data.preprocess import ROWS_AT_ONCE
 from precbench.data.stream.files import Npy, unchanged
 from precbench.errors import InputError
+
+__all__ = ["find_parts"]
 
 PART_BYTES = 2**27
 
@@ -193,14 +196,20 @@ class _RowGroups(Part):
     def read(self) -> tuple[Any, NDArray[Any]]:
         with _parquet(Path(self.path)) as file:
             table = file.read_row_groups([*self.groups], [*self.names, self.label])
-        is_single = all(str(table.schema.field(name).type) == "float" for name in self.names)
-        X = np.empty((table.num_rows, len(self.names)), np.float32 if is_single else np.float64)
-        for j, name in enumerate(self.names):
-            try:
-                X[:, j] = table.column(name).to_numpy()
-            except (TypeError, ValueError) as error:
-                raise InputError(f"{self.path}: column {name!r} is not of numbers") from error
+        columns = [self._numbers(table, name) for name in self.names]
+        is_single = all(column.dtype == np.float32 for column in columns)
+        X = np.empty((table.num_rows, len(columns)), np.float32 if is_single else np.float64)
+        for start in range(0, len(X), ROWS_AT_ONCE):  # rows that stay in the cache meanwhile
+            rows = slice(start, start + ROWS_AT_ONCE)
+            for j, column in enumerate(columns):
+                X[rows, j] = column[rows]
         return X, table.column(self.label).to_numpy()
+
+    def _numbers(self, table: Any, name: str) -> NDArray[Any]:
+        values = table.column(name).to_numpy()
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"{self.path}: column {name!r} is not of numbers, or lacks some")
+        return np.asarray(values)
 
 
 def _parquet(path: Path) -> Any:

@@ -54,16 +54,15 @@ class ClusterRows(PartedRows):
         self,
         cluster: "Cluster",
         parts: Sequence[Any],
+        held: Sequence[Any],
         labels: Sequence[NDArray[np.int8]],
         encoding: Encoding,
-        scaler: Scaler | None = None,
     ):
-        self._cluster, self._parts, self._labels = cluster, parts, labels
+        self._cluster, self._parts, self._held, self._labels = cluster, parts, held, labels
         self.encoding = encoding
         self.y = np.concatenate(labels)
         self.shape = len(self.y), encoding.n_features
         self._ends = np.cumsum([0, *map(len, labels)]).tolist()
-        self._held = cluster.hold(_Held, parts, scaler)
 
     @classmethod
     def of(cls, cluster: "Cluster", parts: Sequence[Any], positive: str | float | None) -> Self:
@@ -83,7 +82,7 @@ class ClusterRows(PartedRows):
         columns = tuple(Column(name) for name in named)
         kind: Format = "parquet" if columns else "npz"
         encoding = Encoding(kind, found[0][2], dense=found[0][3], columns=columns)
-        return cls(cluster, parts, [labels for labels, *_ in found], encoding)
+        return cls(cluster, parts, held, [labels for labels, *_ in found], encoding)
 
     @property
     def n_parts(self) -> int:
@@ -98,8 +97,10 @@ class ClusterRows(PartedRows):
 
     def some(self, numbers: Sequence[int]) -> "ClusterRows":
         """Return the rows of some partitions, by their numbers from 0."""
-        parts, labels = ([of[i] for i in numbers] for of in (self._parts, self._labels))
-        return ClusterRows(self._cluster, parts, labels, self.encoding)
+        parts, held, labels = (
+            [of[i] for i in numbers] for of in (self._parts, self._held, self._labels)
+        )
+        return ClusterRows(self._cluster, parts, held, labels, self.encoding)
 
     def mean(self, axis: int = 0) -> NDArray[np.float64]:
         """Return the mean of each feature."""
@@ -110,7 +111,7 @@ class ClusterRows(PartedRows):
         scaler = Scaler(kind)
         if kind == "none":
             return scaler, self
-        if "unit" in kind.split("-", 1)[:1] and scaler.learns:
+        if kind == "unit":
             raise InputError("scaling 'unit' is not made for partitions: take 'standardise'")
         if scaler.learns:
             n, mean = len(self.y), self.mean()
@@ -118,8 +119,9 @@ class ClusterRows(PartedRows):
             # As scikit-learn tells a constant from rounding.
             varies = variance > n * _EPS * variance + (n * mean * _EPS) ** 2
             scaler.shift, scaler.scale = mean, np.where(varies, np.sqrt(variance), 1.0)
-        scaled = ClusterRows(self._cluster, self._parts, self._labels, self.encoding, scaler)
-        return scaler, scaled
+        held = self._cluster.hold(_Held, self._parts, scaler)
+        parts, labels = self._parts, self._labels
+        return scaler, ClusterRows(self._cluster, parts, held, labels, self.encoding)
 
 
 def _name(part: Any, otherwise: str) -> str:
