@@ -3,6 +3,8 @@
 import os
 import pickle
 import random
+import re
+import shlex
 import shutil
 import signal
 import time
@@ -14,7 +16,7 @@ import pytest
 from distributed import KilledWorker, LocalCluster
 from scipy import sparse
 
-from precbench import BBR, Model, TopPush
+from precbench import BBR, Model, SGDAtK, TopPush
 from precbench.data.parts import find_parts
 from precbench.data.preprocess import Scaler
 from precbench.errors import InputError, PrecbenchError
@@ -22,7 +24,7 @@ from precbench.runner import parted
 from precbench.runner.cluster import Cluster
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import PartedRows, as_rows, linear_scores, weighted_sum
-from tests.helpers import succeed
+from tests.helpers import ROOT, succeed
 from tests.sentences import raises, refused, tells
 
 N, D = 900, 4
@@ -369,3 +371,20 @@ def test_options_that_a_cluster_refuses(files, options, places):
 def test_labels_of_their_own_are_for_a_cluster(files):
     command = ["fit", files / "X.npy", "--labels", files / "y.npy", "--save", files / "m.npz"]
     refused(command, "--labels")
+
+
+def test_page_does_what_it_shows(tmp_path, monkeypatch):
+    """Follow the section of docs/cluster.md."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    section = page[page.index("## One fit") : page.index("### How far it goes")]
+    [program], [lines] = (
+        re.findall(rf"^```{language}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+        for language in ("python", "sh")
+    )
+    exec(program, {})
+    succeed(*shlex.split(lines)[1:])
+    X, y = np.load("X.npy"), np.load("y.npy")
+    for part in find_parts("X.npy", labels="y.npy"):  # as said there of methods in turn
+        ranker = SGDAtK().partial_fit(*part.read(), classes=[0, 1])
+    assert ranker.n_rows_seen_ == 3000 and len(X) == len(y) == 30_000
