@@ -40,7 +40,7 @@ from precbench.survey.tables import (
     optima_table,
     unit_norm_table,
 )
-from scripts import growth, peers, printed, reference
+from scripts import growth, peers, printed, reference, scale
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
 from tests.helpers import Block, blocks, commands
@@ -89,6 +89,7 @@ def filled_in(text: str) -> str:
         "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
         "planted": lambda: plant.planted(pd.read_csv(plant.TABLE, keep_default_na=False)),
         "power": power_table,
+        "scale": lambda part: scale.scale_table(pd.read_csv(scale.SCALE), part),
         "promises": promises,
         "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
         "layers": layers,

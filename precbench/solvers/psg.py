@@ -70,6 +70,7 @@ class ProjectedSubgradient(LinearRanker):
     """
 
     dtypes = STORED
+    joins = True
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),

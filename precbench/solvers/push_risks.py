@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.optimize import brentq, linprog
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from precbench.kernels import push
-from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
 from precbench.topk import first_rows
 
 __all__ = [
@@ -234,8 +234,7 @@ class PushRisk(ABC):
     @cached_property
     def largest(self) -> float:
         """The greatest absolute value in X."""
-        data = self.rows.data
-        return float(max(data.max(initial=0), -data.min(initial=0)))
+        return max(self.rows.each(_largest))
 
     def is_separable(self) -> bool:
         """Return whether some w ranks no pair wrongly and some pair rightly.
@@ -255,7 +254,7 @@ class PushRisk(ABC):
 
     def column(self, j: int) -> NDArray[np.float64]:
         """Return a column of X, dense."""
-        if not sparse.issparse(self.X):
+        if isinstance(self.X, np.ndarray):
             return np.ascontiguousarray(self.X[:, j], dtype=np.float64)
         unit = np.zeros(self.X.shape[1])
         unit[j] = 1
@@ -294,6 +293,10 @@ class PushRisk(ABC):
         return total
 
 
+def _largest(rows: Rows) -> float:
+    return float(max(rows.data.max(initial=0), -rows.data.min(initial=0)))
+
+
 def _dense(X: Any) -> NDArray[np.float64]:
     dense = X.toarray() if sparse.issparse(X) else X
     return dense.astype(np.float64, copy=False)
@@ -319,6 +322,39 @@ class _Term(NamedTuple):
     gradient: NDArray[np.float64]
 
 
+class _ClassSums(NamedTuple):
+    """Per class the peak of the exponents, the total of the weights and the weighted rows."""
+
+    peaks: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    def joined(self, other: Self) -> Self:
+        """Add the sums over other rows; a class may lack rows here or there."""
+        peaks = np.maximum(self.peaks, other.peaks)
+        seen = np.where(np.isfinite(peaks), peaks, 0.0)
+        mine, theirs = np.exp(self.peaks - seen), np.exp(other.peaks - seen)
+        return type(self)(
+            peaks,
+            mine * self.totals + theirs * other.totals,
+            mine[:, None] * self.rows + theirs[:, None] * other.rows,
+        )
+
+
+def _class_sums(
+    rows: Rows, labels: NDArray[np.int8], w: NDArray[np.float64], rate_pos: float, rate_neg: float
+) -> tuple[NDArray[np.float64], _ClassSums]:
+    """Return the scores of rows, and their sums by class."""
+    scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
+    sums = _ClassSums(np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w))))
+    for start in range(0, rows.n_rows, length):
+        stop = min(rows.n_rows, start + length)
+        push.class_sums(
+            *rows[:3], labels, w, rate_pos, rate_neg, start, stop, scores, *sums
+        )  # fmt: skip
+    return scores, sums
+
+
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes.
 
@@ -333,8 +369,7 @@ class ExponentialRisk(PushRisk):
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w, in one pass over the rows for each term."""
-        scores = np.empty(self.rows.n_rows)
-        terms = self._terms_at(w, scores)
+        scores, terms = self._terms_at(w)
         value, gradient = terms[0].value, terms[0].gradient
         if len(terms) > 1:
             shares, value = self._shares(terms)
@@ -342,23 +377,18 @@ class ExponentialRisk(PushRisk):
         noise = 4 * _EPS * max(float(np.abs(term.means).max(initial=0)) for term in terms)
         return Evaluation(scores, value, gradient, self.p * value, noise)
 
-    def _terms_at(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> list[_Term]:
-        """Evaluate the terms at w, and write the scores."""
-        n, length = self.rows.n_rows, max(1, self.rows.per_slice() // 4)
+    def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[_Term]]:
+        """Return the scores at w, and the terms."""
         terms = []
         for rate_pos, rate_neg, constant in self.terms.tolist():
-            peaks, totals, means = np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w)))
-            for start in range(0, n, length):
-                stop = min(n, start + length)
-                push.class_sums(
-                    *self.rows[:3], self.labels, w, rate_pos, rate_neg,
-                    start, stop, scores, peaks, totals, means,
-                )  # fmt: skip
+            parts = self.rows.each(_class_sums, self.labels, shared=[w, rate_pos, rate_neg])
+            scores = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
+            peaks, totals, means = reduce(_ClassSums.joined, [part[1] for part in parts])
             means /= totals[:, None]
             logs = peaks + np.log(totals)
             value = float(logs[0]) / rate_pos + float(logs[1]) / rate_neg + constant
             terms.append(_Term(value, logs, means, means[1] - means[0]))
-        return terms
+        return scores, terms
 
     def _shares(self, terms: list[_Term]) -> tuple[NDArray[np.float64], float]:
         """Return the fraction of each term in R, and ``log(R) / p``."""
@@ -367,8 +397,7 @@ class ExponentialRisk(PushRisk):
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the second derivatives: weighted covariances of the classes."""
-        scores = np.empty(self.rows.n_rows)
-        terms = self._terms_at(w, scores)
+        scores, terms = self._terms_at(w)
         shares, _ = self._shares(terms)
         mean = shares @ np.array([term.gradient for term in terms])
         total = -self.p * np.outer(mean, mean)

@@ -464,7 +464,7 @@ def _matrix(
     svmlight rows of unknown width come out dense if most values are not zero.
     """
     if kind == "npz":
-        return _npz(path, dtype)
+        return read_npz(path, dtype)
     X, y = read_svmlight(path, n_features, dtype, n_jobs=-1)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
@@ -666,7 +666,7 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
 
 
-def _npz(path: Path, dtype: Dtype) -> tuple[Matrix, dict[str, NDArray]]:
+def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Read an npz file; return X and all arrays."""
     from scipy.sparse import csr_matrix
 

@@ -170,7 +170,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 
 @contextmanager
-def _opened(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
+def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
     """Open a file; report if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
@@ -207,7 +207,7 @@ class _TextBlocks(Source):
         self, runs: Iterable[range], into: Room | None = None
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         parser = Parser(os.fspath(self.path), self.n_features)
-        with _opened(self.path, self.stamp) as file:
+        with unchanged(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
@@ -227,7 +227,7 @@ class _TextBlocks(Source):
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
     starts, offsets = [0], [0]
     largest = n_entries = 0
-    with _opened(path) as file:
+    with unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):
             raise InputError(
@@ -261,7 +261,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Npy:
+class Npy:
     """A file with one array, read a few rows at a time."""
 
     path: Path
@@ -271,8 +271,9 @@ class _Npy:
     offset: int
 
     @classmethod
-    def at(cls, path: Path, n_dimensions: int) -> _Npy:
-        with _opened(path) as file:
+    def at(cls, path: Path, n_dimensions: int) -> Npy:
+        """Look at the header of a file."""
+        with unchanged(path) as file:
             stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -304,7 +305,7 @@ class _Npy:
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
         """Map all rows and ask for some runs of them, whose pages are given back in the end."""
-        with _opened(self.path, self.stamp) as file:
+        with unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
@@ -330,8 +331,8 @@ class _Npy:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _NpyBlocks(Source):
-    features: _Npy
-    labels: _Npy | None
+    features: Npy
+    labels: Npy | None
     label: int
     target: object  # the canonical label of the positive class
 
@@ -357,8 +358,8 @@ class _NpyBlocks(Source):
         """Yield blocks with the labels as they stand in the file."""
         beside = self.labels or self.features
         with (
-            _opened(self.features.path, self.features.stamp) as file,
-            _opened(beside.path, beside.stamp) as label_file,
+            unchanged(self.features.path, self.features.stamp) as file,
+            unchanged(beside.path, beside.stamp) as label_file,
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
@@ -388,9 +389,9 @@ def _scan_npy(
             f"{path}: say where the labels are: either in a file of their own (labels), or in a "
             "column (label)"
         )
-    features = _Npy.at(path, 2)
+    features = Npy.at(path, 2)
     n_rows, width = features.shape
-    labels = None if labels_path is None else _Npy.at(Path(labels_path), 1)
+    labels = None if labels_path is None else Npy.at(Path(labels_path), 1)
     if labels is not None and labels.shape != (n_rows,):
         raise InputError(f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows")
     if label is not None and not 0 <= label < width:
