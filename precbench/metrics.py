@@ -370,7 +370,7 @@ def _hits(
 ) -> float:
     """Return the number of positives among the `count` highest scores."""
     above, tied, free = split_at(scores, count)
-    n_tied, tied_pos = int(tied.sum()), int(positive[tied].sum())
+    n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
         case "expected":
             hits = free * tied_pos / n_tied

@@ -11,6 +11,13 @@ def top_rows(
     values: NDArray[float64],
     first: NDArray[intp],
 ) -> None: ...
+def rows_down_to(
+    scores: NDArray[float64],
+    count: int,
+    with_ties: bool,
+    rows: NDArray[intp],
+    values: NDArray[float64],
+) -> int: ...
 def count_pairs(
     few: NDArray[float64],
     ascending: NDArray[float64],
