@@ -112,9 +112,8 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     if scores.dtype.kind not in "biuf":
         raise InputError(f"the scores have the type {scores.dtype}; give real numbers")
     scores = scores.astype(np.float64, copy=False)
-    finite = np.isfinite(scores)
-    if not finite.all():
-        index = int(np.argmin(finite))
+    if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
+        index = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
     return _is_positive(labels), scores
 
@@ -127,21 +126,24 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
         raise InputError(
             f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
         )
-    missing = labels != labels  # true for NaN only, and defined for strings too
-    if missing.any():
-        raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
-    # Comparing with the first two values takes linear time, np.unique would sort.
+    # Comparing with two values takes linear time, np.unique would sort.
     first = labels[0]
-    others = labels[labels != first]
-    if others.size == 0:
+    is_first = labels == first
+    place = np.argmin(is_first)
+    if is_first[place]:
         raise InputError(f"all {labels.size} labels are {first}; give rows of both classes")
-    second = others[0]
-    if (more := others[others != second]).size:
+    second = labels[place]
+    is_second = labels == second
+    if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
+        missing = labels != labels  # true for NaN only, and defined for strings too
+        if missing.any():
+            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
+        other = labels[np.argmin(is_first | is_second)]
         raise InputError(
-            f"the labels have more than two values, among them {first}, {second} and {more[0]}; "
+            f"the labels have more than two values, among them {first}, {second} and {other}; "
             "name the positive class and map all others to one value"
         )
-    return labels == max(first, second)
+    return is_second if second > first else is_first
 
 
 def precision_at_k(
@@ -226,7 +228,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
-    return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(positive.sum())
+    return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(np.count_nonzero(positive))
 
 
 def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
@@ -268,7 +270,7 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     positive, scores = check_ranking(y_true, y_score)
     count = _rows_at_k(k, positive)
     hits = _hits(positive, scores, count, ties)
-    return hits * positive.size / (count * int(positive.sum()))
+    return hits * positive.size / (count * int(np.count_nonzero(positive)))
 
 
 def interval_at_k(
@@ -325,7 +327,7 @@ def interval_at_k(
     positive, scores = check_ranking(y_true, y_score)
     if not 0 < level < 1:
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
-    count, n, n_pos = _rows_at_k(k, positive), positive.size, int(positive.sum())
+    count, n, n_pos = _rows_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
     hits = _hits(positive, scores, count)
     half = max(5, math.ceil(0.5 * count**0.8))
     start, stop = max(0, count - half), min(n, count + half)
@@ -362,7 +364,7 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
 
 
 def _rows_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
-    return resolve_k(k, int(positive.sum()), positive.size)
+    return resolve_k(k, int(np.count_nonzero(positive)), positive.size)
 
 
 def _hits(
@@ -471,7 +473,7 @@ def partial_auc(
         raise InputError(
             f"tied_pairs = {tied_pairs!r} is unknown; give 'half', 'correct' or 'error'"
         )
-    n_pos = int(positive.sum())
+    n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
     below, up_to = (counts[-n_top:] for counts in _positives_below(positive, scores))
     won, tied = int((n_pos - up_to).sum()), int((up_to - below).sum())
@@ -671,7 +673,8 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
-    return 2 * int(positive[predicted].sum()) / (int(positive.sum()) + int(predicted.sum()))
+    n_predicted = int(np.count_nonzero(predicted))
+    return 2 * int(positive[predicted].sum()) / (int(np.count_nonzero(positive)) + n_predicted)
 
 
 def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:

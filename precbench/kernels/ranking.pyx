@@ -172,19 +172,24 @@ def rows_down_to(
     -------
     int
     """
-    cdef Py_ssize_t j, m, n_first = 0, n = scores.shape[0], free = n
+    cdef Py_ssize_t j, m, found = 0, n = scores.shape[0], free = count
     cdef double last
     with nogil:
         m = shortlist(&scores[0], NULL, NULL, n, n, count, &rows[0], &values[0], &last)
-        if not with_ties:
-            free = count
+        for j in range(m):
+            rows[found] = rows[j]
+            values[found] = values[j]
+            found += values[j] >= last
+        if found > count and not with_ties:
+            m = found
             for j in range(m):
                 free -= values[j] > last
-        for j in range(m):
-            rows[n_first] = rows[j]
-            n_first += (values[j] > last) | ((values[j] == last) & (free > 0))
-            free -= values[j] == last
-    return n_first
+            found = 0
+            for j in range(m):
+                rows[found] = rows[j]
+                found += values[j] > last or free > 0
+                free -= values[j] == last
+    return found
 
 
 cdef struct Steps:

@@ -79,7 +79,7 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
             moving = values[j]
             values[j] = values[equal]
             values[equal] = moving
-            equal += moving == pivot
+            equal += moving >= pivot
         if k <= equal:
             return pivot
         low = equal
