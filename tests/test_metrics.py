@@ -736,3 +736,39 @@ def test_the_top_is_found_where_a_sample_misleads(sampled):
     order = np.argsort(-scores, kind="stable")
     for count in (3, 5000):
         assert_array_equal(first_rows(scores, count), np.sort(order[:count]))
+
+
+LISTS = [
+    lambda rng, n: rng.standard_normal(n),
+    lambda rng, n: rng.integers(-3, 4, n).astype(float),
+    lambda rng, n: rng.choice([-1.0, -0.0, 0.0, 1.0], n),
+    lambda rng, n: np.full(n, -0.5),
+    lambda rng, n: 5e-324 * rng.integers(-9, 9, n),
+    lambda rng, n: rng.choice([-1, 1], n) * 2.0 ** rng.integers(-1074, 1024, n),
+    lambda rng, n: np.arange(n) - 1e6,
+]
+
+
+@pytest.mark.parametrize("n", [2, 255, 3000])
+@pytest.mark.parametrize("of", LISTS)
+def test_the_roc_curve_is_that_of_a_stable_sort(n, of):
+    """The slow twin: rows by falling score, counted, and read at the last of each score."""
+    rng = np.random.default_rng(n)
+    scores, positive = of(rng, n), rng.permutation(np.arange(n) % 5 == 0)
+    order = np.argsort(-scores, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    fpr, tpr, thresholds = roc_curve(positive, scores)
+    for found, counted in ((tpr, positive), (fpr, ~positive)):
+        counts = np.cumsum(counted[order])[last]
+        assert_array_equal(found, [0, *(counts / counts[-1])])
+    assert_array_equal(thresholds, [np.inf, *scores[order][last]])
+
+
+@pytest.mark.parametrize("of", [*LISTS, lambda rng, n: rng.choice([-np.inf, 0.0, np.inf], n)])
+def test_scores_are_sorted_by_their_bits(of):
+    for n in (0, 1, 1000):
+        scores = of(np.random.default_rng(n), n)
+        bits = scores.copy().view(np.uint64)
+        ranking.sort_bits(bits, np.empty_like(bits))
+        assert_array_equal(bits.view(np.float64), np.sort(scores))
+        assert_array_equal(np.sort(bits), np.sort(scores.view(np.uint64)))

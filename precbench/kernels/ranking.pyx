@@ -3,7 +3,8 @@
 include "source.pxi"
 
 from libc.math cimport INFINITY, sqrt
-from libc.string cimport memcpy
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
 
 from precbench.kernels.select cimport count_below, kth_largest
 
@@ -268,3 +269,81 @@ def count_pairs(
             heads[i - 1] += heads[i]
         for i in range(m):
             of_few[i] = heads[n_below(&steps, few[i])]
+
+
+def sort_bits(uint64_t[::1] bits, uint64_t[::1] spare):
+    """Sort float64 numbers, ascending, by their bits: eight passes over digits of eight.
+
+    Parameters
+    ----------
+    bits : (n,)
+        Those of numbers other than NaN; -0.0 comes before 0.0.
+    spare : (n,)
+        Scratch.
+    """
+    cdef Py_ssize_t n = bits.shape[0], j, place, size
+    cdef Py_ssize_t[8][256] places
+    cdef int digit, value
+    cdef uint64_t sign = <uint64_t>1 << 63, key
+    cdef uint64_t* here = NULL if n == 0 else &bits[0]
+    cdef uint64_t* there = NULL if n == 0 else &spare[0]
+    with nogil:
+        memset(places, 0, sizeof(places))
+        for j in range(n):
+            # Of negative numbers, the greater bits are those of the smaller.
+            key = here[j] ^ (sign | (0 - (here[j] >> 63)))
+            here[j] = key
+            for digit in range(8):
+                places[digit][key >> (8 * digit) & 255] += 1
+        for digit in range(8):
+            if n == 0 or places[digit][here[0] >> (8 * digit) & 255] == n:
+                continue
+            place = 0
+            for value in range(256):
+                size = places[digit][value]
+                places[digit][value] = place
+                place += size
+            for j in range(n):
+                value = here[j] >> (8 * digit) & 255
+                there[places[digit][value]] = here[j]
+                places[digit][value] += 1
+            here, there = there, here
+        for j in range(n):
+            bits[j] = here[j] ^ (sign | ((here[j] >> 63) - 1))
+
+
+def count_down(
+    const double[::1] pos,
+    const double[::1] neg,
+    Py_ssize_t[::1] true_pos,
+    Py_ssize_t[::1] false_pos,
+    double[::1] thresholds,
+):
+    """Count the positives and the negatives at or above each distinct score, from the highest on.
+
+    Parameters
+    ----------
+    pos, neg : (n_pos,), (n_neg,)
+        Scores, ascending.
+    true_pos, false_pos, thresholds : (n_pos + n_neg,) each
+        The counts and the scores are written to their fronts.
+
+    Returns
+    -------
+    int
+        Number of distinct scores.
+    """
+    cdef Py_ssize_t i = pos.shape[0], j = neg.shape[0], found = 0
+    cdef double threshold
+    with nogil:
+        while i > 0 or j > 0:
+            threshold = pos[i - 1] if j == 0 or (i > 0 and pos[i - 1] > neg[j - 1]) else neg[j - 1]
+            while i > 0 and pos[i - 1] == threshold:
+                i -= 1
+            while j > 0 and neg[j - 1] == threshold:
+                j -= 1
+            true_pos[found] = pos.shape[0] - i
+            false_pos[found] = neg.shape[0] - j
+            thresholds[found] = threshold
+            found += 1
+    return found
