@@ -719,6 +719,9 @@ def test_rows_without_a_number_are_not_at_the_top():
     scores = np.where(np.arange(5000) % 3, np.nan, np.arange(5000.0))
     assert_array_equal(first_rows(scores, 2), [4995, 4998])
     assert_array_equal(first_rows(scores, 5000), np.arange(0, 5000, 3))
+    scores[:4995] = np.nan
+    assert_array_equal(first_rows(scores, 1), [4998])
+    assert_array_equal(first_rows(np.full(5000, np.nan), 1), [])
 
 
 def test_the_top_of_a_long_list_is_selected_among_few_scores():
