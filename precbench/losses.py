@@ -559,7 +559,7 @@ def top_rows(
     first = np.empty(count, dtype=np.intp)
     if count:
         n = scores.size if rows is None else rows.size
-        candidates, values = np.empty(n + 1, dtype=np.intp), np.empty(n + 1)  # hardly touched
+        candidates, values = np.empty(n + 1, dtype=np.intp), np.empty(2 * n)  # hardly touched
         listed, member = rows, None
         if rows is not None and rows.dtype == np.bool_:
             listed, member = None, rows.view(np.uint8)

@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 from precbench.extensions import Registry
+from precbench.kernels import ranking
 from precbench.topk import TopK, ceil_share, check_beta, resolve_k, split_at
 
 __all__ = [
@@ -112,9 +113,8 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     if scores.dtype.kind not in "biuf":
         raise InputError(f"the scores have the type {scores.dtype}; give real numbers")
     scores = scores.astype(np.float64, copy=False)
-    finite = np.isfinite(scores)
-    if not finite.all():
-        index = int(np.argmin(finite))
+    if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
+        index = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
     return _is_positive(labels), scores
 
@@ -127,21 +127,24 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
         raise InputError(
             f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
         )
-    missing = labels != labels  # true for NaN only, and defined for strings too
-    if missing.any():
-        raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
-    # Comparing with the first two values takes linear time, np.unique would sort.
+    # Comparing with two values takes linear time, np.unique would sort.
     first = labels[0]
-    others = labels[labels != first]
-    if others.size == 0:
+    is_first = labels == first
+    place = np.argmin(is_first)
+    if is_first[place]:
         raise InputError(f"all {labels.size} labels are {first}; give rows of both classes")
-    second = others[0]
-    if (more := others[others != second]).size:
+    second = labels[place]
+    is_second = labels == second
+    if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
+        missing = labels != labels  # true for NaN only, and defined for strings too
+        if missing.any():
+            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
+        other = labels[np.argmin(is_first | is_second)]
         raise InputError(
-            f"the labels have more than two values, among them {first}, {second} and {more[0]}; "
+            f"the labels have more than two values, among them {first}, {second} and {other}; "
             "name the positive class and map all others to one value"
         )
-    return labels == max(first, second)
+    return is_second if second > first else is_first
 
 
 def precision_at_k(
@@ -226,7 +229,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
-    return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(positive.sum())
+    return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(np.count_nonzero(positive))
 
 
 def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
@@ -268,7 +271,7 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     positive, scores = check_ranking(y_true, y_score)
     count = _rows_at_k(k, positive)
     hits = _hits(positive, scores, count, ties)
-    return hits * positive.size / (count * int(positive.sum()))
+    return hits * positive.size / (count * int(np.count_nonzero(positive)))
 
 
 def interval_at_k(
@@ -325,7 +328,7 @@ def interval_at_k(
     positive, scores = check_ranking(y_true, y_score)
     if not 0 < level < 1:
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
-    count, n, n_pos = _rows_at_k(k, positive), positive.size, int(positive.sum())
+    count, n, n_pos = _rows_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
     hits = _hits(positive, scores, count)
     half = max(5, math.ceil(0.5 * count**0.8))
     start, stop = max(0, count - half), min(n, count + half)
@@ -362,7 +365,7 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
 
 
 def _rows_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
-    return resolve_k(k, int(positive.sum()), positive.size)
+    return resolve_k(k, int(np.count_nonzero(positive)), positive.size)
 
 
 def _hits(
@@ -370,7 +373,7 @@ def _hits(
 ) -> float:
     """Return the number of positives among the `count` highest scores."""
     above, tied, free = split_at(scores, count)
-    n_tied, tied_pos = int(tied.sum()), int(positive[tied].sum())
+    n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
         case "expected":
             hits = free * tied_pos / n_tied
@@ -415,14 +418,6 @@ def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     0.667
     """
     return precision_at_k(y_true, y_score, k=1.0)
-
-
-def _positives_below(
-    positive: NDArray[np.bool_], scores: NDArray
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count, for each negative in ascending order, the positives with scores < and <= its own."""
-    pos, neg = np.sort(scores[positive]), np.sort(scores[~positive])
-    return np.searchsorted(pos, neg, "left"), np.searchsorted(pos, neg, "right")
 
 
 def partial_auc(
@@ -471,10 +466,13 @@ def partial_auc(
         raise InputError(
             f"tied_pairs = {tied_pairs!r} is unknown; give 'half', 'correct' or 'error'"
         )
-    n_pos = int(positive.sum())
+    n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
-    below, up_to = (counts[-n_top:] for counts in _positives_below(positive, scores))
-    won, tied = int((n_pos - up_to).sum()), int((up_to - below).sum())
+    tp, fp, _ = _cumulative_counts(positive, scores)
+    negatives = np.minimum(fp, n_top)
+    steps = np.diff(negatives)
+    won = int(steps @ tp[:-1])
+    tied = int(negatives[0]) * int(tp[0]) + int(steps @ tp[1:]) - won
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
 
 
@@ -636,11 +634,17 @@ def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
     """Return true positives, false positives and threshold (>=) at each distinct score."""
-    order = np.argsort(-scores, kind="stable")
-    descending = scores[order]
-    last_of_ties = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
-    tp = np.cumsum(positive[order], dtype=np.intp)[last_of_ties]
-    return tp, last_of_ties + 1 - tp, descending[last_of_ties]
+    pos, neg = _sort(scores[positive]), _sort(scores[~positive])
+    tp, fp = np.empty((2, scores.size), dtype=np.intp)
+    thresholds = np.empty(scores.size)
+    n = ranking.count_down(pos, neg, tp, fp, thresholds)
+    return tp[:n], fp[:n], thresholds[:n]
+
+
+def _sort(scores: NDArray) -> NDArray:
+    """Sort scores in place, faster than by comparing them, and return them."""
+    ranking.sort_bits(scores.view(np.uint64), np.empty(scores.size, dtype=np.uint64))
+    return scores
 
 
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -671,7 +675,8 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
-    return 2 * int(positive[predicted].sum()) / (int(positive.sum()) + int(predicted.sum()))
+    n_predicted = int(np.count_nonzero(predicted))
+    return 2 * int(positive[predicted].sum()) / (int(np.count_nonzero(positive)) + n_predicted)
 
 
 def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -794,7 +799,7 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _positives_below(positive, scores)[1].astype(np.float64)
+            heights = np.searchsorted(_sort(pos), _sort(neg), "right").astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -875,7 +880,7 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
     """Return the Rank of each positive: the number of rows, itself included, scored no lower."""
     positive, scores = check_ranking(y_true, y_score)
-    return scores.size - np.searchsorted(np.sort(scores), np.sort(scores[positive]), "left")
+    return scores.size - np.searchsorted(_sort(scores.copy()), _sort(scores[positive]), "left")
 
 
 def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
+from precbench.kernels import ranking
 
 __all__ = [
     "HeldOut",
@@ -35,7 +36,6 @@ __all__ = [
 TopK = float | int | str
 """100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 
-_SAMPLED = 64  # one of so many scores is looked at first
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
 
@@ -282,21 +282,15 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def _highest(scores: NDArray, count: int) -> float:
-    """Return the `count`-th highest score."""
-    expected = count / _SAMPLED
-    place = math.ceil(expected + 4 * math.sqrt(expected) + 4)
-    if 8 * _SAMPLED * place < scores.size:  # long lists, of which the top is short
-        sample = scores[::_SAMPLED]
-        # The one of the sample is nearly always below it, by little, so that few are left.
-        likely = scores[scores >= np.partition(sample, sample.size - place)[sample.size - place]]
-        if likely.size >= count:
-            scores = likely
-    return float(np.partition(scores, scores.size - count)[scores.size - count])
+def _down_to(scores: NDArray, count: int, with_ties: bool) -> NDArray[np.intp]:
+    """Return the rows of the `count` highest scores, ascending; of tied ones all, or the first."""
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    rows, scratch = np.empty(scores.size + 1, dtype=np.intp), np.empty(2 * scores.size)
+    return rows[: ranking.rows_down_to(scores, count, with_ties, rows, scratch)].copy()
 
 
-def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
-    """Divide a ranked list at its `count`-th highest score, in linear time.
+def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Divide the top of a ranked list at its `count`-th highest score, in linear time.
 
     Parameters
     ----------
@@ -307,14 +301,16 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.bool_], NDArray[np
 
     Returns
     -------
-    above, tied : ndarray of bool, shape (n_samples,)
-        The rows with higher scores, and those with the same.
+    above, tied : ndarray of intp
+        The rows with higher scores, and those with the same, ascending.
     free : int
         Number of the tied rows that still belong to the top.
     """
-    threshold = _highest(scores, count)
-    above = scores > threshold
-    return above, scores == threshold, count - int(np.count_nonzero(above))
+    rows = _down_to(scores, count, with_ties=True)
+    values = scores[rows]
+    is_tied = values == values.min()
+    above = rows[~is_tied]
+    return above, rows[is_tied], count - above.size
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
@@ -334,11 +330,7 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     ndarray of shape (count,)
         Ascending.
     """
-    threshold = _highest(scores, count)
-    rows = np.flatnonzero(scores >= threshold)
-    taken = scores[rows] > threshold
-    taken[np.flatnonzero(~taken)[: count - np.count_nonzero(taken)]] = True
-    return rows[taken]
+    return _down_to(scores, count, with_ties=False)
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
@@ -383,7 +375,7 @@ def cut_below(scores: NDArray, count: int) -> float:
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[scores >= _highest(scores, count + 1)])
+    ascending = np.sort(scores[_down_to(scores, count + 1, with_ties=False)])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise

@@ -1,4 +1,4 @@
-from numpy import float64, int32, intp, uint8
+from numpy import float64, int32, intp, uint8, uint64
 from numpy.typing import NDArray
 
 SOURCE: str
@@ -11,6 +11,13 @@ def top_rows(
     values: NDArray[float64],
     first: NDArray[intp],
 ) -> None: ...
+def rows_down_to(
+    scores: NDArray[float64],
+    count: int,
+    with_ties: bool,
+    rows: NDArray[intp],
+    values: NDArray[float64],
+) -> int: ...
 def count_pairs(
     few: NDArray[float64],
     ascending: NDArray[float64],
@@ -20,3 +27,11 @@ def count_pairs(
     of_many: NDArray[float64],
     heads: NDArray[float64],
 ) -> None: ...
+def sort_bits(bits: NDArray[uint64], spare: NDArray[uint64]) -> None: ...
+def count_down(
+    pos: NDArray[float64],
+    neg: NDArray[float64],
+    true_pos: NDArray[intp],
+    false_pos: NDArray[intp],
+    thresholds: NDArray[float64],
+) -> int: ...
