@@ -24,6 +24,7 @@ __all__ = [
     "markdown_page",
     "notes",
     "summarise",
+    "summarise_trials",
     "write_tables",
 ]
 
@@ -84,7 +85,15 @@ def summarise(
         - ``machines``: the kinds of machine on which the trials ran, and ``same_machine``, whether
           all solvers' trials on a split ran on one.
     """
-    trials = final_values(results, losses)
+    return summarise_trials(final_values(results, losses), losses, test_shares)
+
+
+def summarise_trials(
+    trials: pd.DataFrame,
+    losses: Collection[str] = (),
+    test_shares: Mapping[str, float] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Summarise the trials of each solver as `summarise`, from what `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)
     columns = {name: trials[name].to_numpy(object) for name in _TOLD}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
