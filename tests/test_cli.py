@@ -745,8 +745,8 @@ def test_invalid_files(files, name, content, what):
      "data add letter PATH", "run own.yaml --dry-run"],
 )  # fmt: skip
 def test_a_path_may_be_too_long(own, files, cache, arguments):
-    np.savez("mine.npz", X=np.eye(2), y=[0, 1])
-    assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
+    if "mine.npz" in arguments:
+        assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
     path = "x" * 256
     own(f"[{{file: {path}, name: long}}]" if "dry" in arguments else "[{file: arrays.npz}]")
     result = invoke(*arguments.replace("PATH", path).split())

@@ -221,7 +221,7 @@ def _warm_up(solver: str) -> None:
     foreign = [] if isinstance(SOLVERS[solver](), LinearRanker) else [solver]
     for name in ("perceptron-avg", "sgd-avg", "cutting-plane", *foreign):
         quick = SOLVERS[name]()
-        if name in foreign:  # what is late comes with the first trees
+        if name in foreign and name in SOLVERS.built_in:  # late is what the first trees need
             quick.set_params(**{of: 2 for of in _SIZES if of in quick.get_params()})
         quick.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
