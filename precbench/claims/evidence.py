@@ -30,7 +30,9 @@ class Outcomes:
         self.run = run
         self._ok = run.results[run.results["status"] == "ok"]
         self._values = _Cells(self._ok[self._ok["final"]])
-        self._stand_ins = {name for name in run.results["dataset"].unique() if run.is_stand_in(name)}
+        self._stand_ins = {
+            name for name in run.results["dataset"].unique() if run.is_stand_in(name)
+        }
 
     @cached_property
     def _curves(self) -> "_Cells":
