@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from precbench.data.cards import registry
 from precbench.report import style
-from precbench.report.html.page import Page
 from tests.helpers import ROOT
 from tests.promises import PROMISES
 from tests.sentences import LISTED, TOLD, shortened, write_sentences
@@ -231,6 +230,8 @@ def add_card(monkeypatch):
 @pytest.fixture
 def no_page(monkeypatch):
     """No page of a run, which takes longer than the run of a small experiment."""
+    from precbench.report.html.page import Page
+
     page = Page(html="", folder="", title="", source=None, facts=[], marks=[], verdicts="")
     monkeypatch.setattr("precbench.report.folder.experiment_page", lambda *_: page)
 
