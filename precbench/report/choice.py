@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -148,7 +147,7 @@ class Choice:
         found = replace(self, length=length, expected=expected)
         return replace(found, text=_paragraph(found))
 
-    @cached_property
+    @property
     def methods(self) -> dict[str, dict[str, Any]]:
         """The rows of `values` by method."""
         records: list[dict[Any, Any]] = self.values.to_dict("records")
