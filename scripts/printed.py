@@ -6,6 +6,7 @@ claims are made where the site is built (``docs/conf.py``).
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +34,15 @@ LOOKS = {
 _HOLDS = re.compile(r"holds in (\d+) of (\d+)")
 
 
+@cache
+def _ledger() -> list[tuple[Claim, LedgerRow]]:
+    of = {claim.id: claim for claim in load_claims()}
+    return [(of[row.id], row) for row in read_ledger(LEDGER)]
+
+
 def claims(paper: str) -> list[tuple[Claim, LedgerRow]]:
     """Return the claims of a paper with what the committed ledger says of them."""
-    of = {claim.id: claim for claim in load_claims()}
-    return [(of[row.id], row) for row in read_ledger(LEDGER) if row.paper == paper]
+    return [(claim, row) for claim, row in _ledger() if row.paper == paper]
 
 
 def cells(paper: str, table: str) -> str:

@@ -1,5 +1,6 @@
 """The mirror with real data, and a small experiment of one's own."""
 
+import gc
 import os
 import re
 import signal
@@ -12,7 +13,6 @@ from matplotlib.figure import Figure
 
 from precbench.data.cards import registry
 from precbench.report import style
-from precbench.report.html.page import Page
 from tests.helpers import ROOT
 from tests.promises import PROMISES
 from tests.sentences import LISTED, TOLD, shortened, write_sentences
@@ -34,6 +34,11 @@ def pytest_collection_modifyitems(items):
                 if name not in PROMISES:
                     raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
                 item.user_properties.append(("promise", name))
+
+
+def pytest_collection_finish():
+    """Spare the collector of garbage what modules hold, which it would look through each time."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -225,6 +230,8 @@ def add_card(monkeypatch):
 @pytest.fixture
 def no_page(monkeypatch):
     """No page of a run, which takes longer than the run of a small experiment."""
+    from precbench.report.html.page import Page
+
     page = Page(html="", folder="", title="", source=None, facts=[], marks=[], verdicts="")
     monkeypatch.setattr("precbench.report.folder.experiment_page", lambda *_: page)
 

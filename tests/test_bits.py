@@ -1,20 +1,19 @@
 """The bits of the weights of each solver that promises them, also as a program."""
 
-import hashlib
 import json
 import os
+import pickle
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from precbench.data.cards.registry import find_card
-from precbench.data.cards.synthetic import generate
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
+from tests.bits import fingerprints
 from tests.test_laws import LINEAR, MEMBERS, OWN
 
 LAPACK = {
@@ -66,8 +65,8 @@ _RISKS = {
 }
 
 
-def fingerprints(stored=np.float64):
-    """Return a hash for each solver whose arithmetic is its own, dense and sparse rows.
+def problem(stored=np.float64):
+    """Return the solvers whose arithmetic is their own, and what they are fitted to.
 
     The values of the rows are of float32, which may store them.
     """
@@ -79,48 +78,37 @@ def fingerprints(stored=np.float64):
     solvers = {name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK}
     solvers |= {f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()}
     solvers |= {f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")}
-    found = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, solver in solvers.items():
-            bits = hashlib.sha256()
-            for rows in (X, thin):
-                w = laws.weights(laws.quick(lambda solver=solver: solver).fit(rows, y))
-                bits.update(w.astype("<f8").tobytes())
-            found[name] = bits.hexdigest()[:16]
-    X = generate(find_card("margin").model_copy(update={"rows": 300})).X
-    return found | {"data margin": hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16]}
+    quick = {name: laws.quick(lambda solver=solver: solver) for name, solver in solvers.items()}
+    return quick, (X, thin), y, find_card("margin").model_copy(update={"rows": 300})
 
 
 @pytest.mark.promise("R10")
 @pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_the_same_bits_on_every_machine(stored):
-    found = fingerprints(stored)
+    found = fingerprints(*problem(stored))
     assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
 
 
 @pytest.mark.promise("R10")
 def test_the_same_bits_with_the_blas_of_every_cpu_and_without_its_extensions(figure):
-    cpus = ("Haswell", "Prescott")
-    others = [{"OPENBLAS_CORETYPE": cpu} for cpu in cpus]
-    others.append(
-        {"NPY_DISABLE_CPU_FEATURES": " ".join(np._core._multiarray_umath.__cpu_dispatch__)}
-    )
+    """Two differences in one process show as well as one."""
+    extensions = " ".join(np._core._multiarray_umath.__cpu_dispatch__)
+    others = [
+        {"OPENBLAS_CORETYPE": "Haswell"},
+        {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": extensions},
+    ]
+    given = pickle.dumps(problem())
     runs = [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.test_bits"],
+            [sys.executable, "-W", "ignore", "-m", "tests.bits"],
             env=os.environ | {"OPENBLAS_NUM_THREADS": "2"} | other,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
         for other in others
     ]
-    expected = fingerprints()
+    expected = fingerprints(*problem())
     for run in runs:
-        assert json.loads(run.communicate()[0]) == expected
+        assert json.loads(run.communicate(given)[0]) == expected
         assert run.returncode == 0
-    figure(f"{len(expected)} solvers with {len(cpus)} other cores of the BLAS")
-
-
-if __name__ == "__main__":
-    print(json.dumps(fingerprints()))
+    figure(f"{len(expected)} solvers with {len(others)} other cores of the BLAS")

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -709,11 +710,11 @@ BAD_FILES = [
     ("none.csv", None, "none.csv"),
     ("bad.xls", b"x", "'.xls'"),
     ("bad.xlsx", b"x", ""),
-    ("bad.xlsx", workbook(a=[1, 2], y=[0, 1], sheets=2), "2 first second"),
-    ("bad.xlsx", workbook(a=[], y=[]), ""),
-    ("bad.xlsx", workbook(), ""),
-    ("bad.xlsx", workbook(a=[1, 2], y=[0, 1], far="XFD1048576"), ""),
-    ("bad.xlsx", workbook(a=["x" * 9999] * 900, y=[0, 1] * 450), "200"),
+    ("bad.xlsx", partial(workbook, a=[1, 2], y=[0, 1], sheets=2), "2 first second"),
+    ("bad.xlsx", partial(workbook, a=[], y=[]), ""),
+    ("bad.xlsx", partial(workbook), ""),
+    ("bad.xlsx", partial(workbook, a=[1, 2], y=[0, 1], far="XFD1048576"), ""),
+    ("bad.xlsx", partial(workbook, a=["x" * 9999] * 900, y=[0, 1] * 450), "200"),
     ("bad", b"x", "''"),
     ("bad.svm", b"1 1:1\n0 1:1 2:x\n", "bad.svm:2:9 'x'"),
     ("bad.svm", b"1 1:1\n1 1:2\n", "1"),
@@ -732,7 +733,7 @@ BAD_FILES = [
 @pytest.mark.parametrize(("name", "content", "what"), BAD_FILES)
 def test_invalid_files(files, name, content, what):
     if content is not None:
-        (files / name).write_bytes(content)
+        (files / name).write_bytes(content() if callable(content) else content)
     label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"], ["xlsx"]) else []
     refused(["fit", name, *label, "--save", "top.npz"], f"{name.partition('.')[0]} {what}")
     assert not (files / "top.npz").exists()
@@ -745,8 +746,8 @@ def test_invalid_files(files, name, content, what):
      "data add letter PATH", "run own.yaml --dry-run"],
 )  # fmt: skip
 def test_a_path_may_be_too_long(own, files, cache, arguments):
-    np.savez("mine.npz", X=np.eye(2), y=[0, 1])
-    assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
+    if "mine.npz" in arguments:
+        assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
     path = "x" * 256
     own(f"[{{file: {path}, name: long}}]" if "dry" in arguments else "[{file: arrays.npz}]")
     result = invoke(*arguments.replace("PATH", path).split())

@@ -291,7 +291,7 @@ def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
     X, y = noise(1500, 0)
     np.savez("old.npz", X=X, y=y)
     np.savez("new.npz", X=noise(2000, 1)[0])
-    succeed("fit", "old.npz", "--solver", solver, "--save", "m.npz")
+    succeed("fit", "old.npz", "--solver", solver, "--splits", "2", "--save", "m.npz")
     result = succeed("score", "m.npz", "new.npz", "--top", "9", "--drift", "drift.json")
     found = json.loads((tmp_path / "drift.json").read_text())
     assert found["scores"]["psi"] < 0.1

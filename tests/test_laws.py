@@ -14,6 +14,7 @@ from precbench.solvers import (
     SPAM,
     AdaOAM,
     CuttingPlane,
+    Ensemble,
     LinearRanker,
     LinearSVMRanker,
     OnePMB,
@@ -55,6 +56,18 @@ OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(na
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
 IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassRanker)]
 INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_members():
+    """Stack one member of each kind: with weights, on random features, of a k, and trees.
+
+    All members are solvers, to which the laws apply for themselves.
+    """
+    every = Ensemble._recipes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 2, 3, 6)])
+        yield
 
 
 def leaves(cls):

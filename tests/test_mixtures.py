@@ -430,13 +430,6 @@ def test_bounds_hold(bounds):
     assert (measured["printed"] <= measured["re-derived"]).all()
 
 
-def test_bounds_are_reproducible(bounds):
-    again = load_config("gultekin/bound").smoke_size().compute()
-    pd.testing.assert_frame_equal(again, bounds, check_exact=True)
-    assert np.isfinite(bounds["value"]).all()
-    assert not bounds.duplicated(list(bounds.columns[:-1])).any()
-
-
 def test_the_printed_vector_bound_is_false(bounds):
     """With L = X instead of 2 X; the re-derived one holds."""
     for s in (100, 10_000):

@@ -710,7 +710,7 @@ def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):
 
 def test_fonts_are_embedded(small, drawn):
     """As TrueType, which journals ask for."""
-    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    on_letter_alone(small, plots=["accuracy-time"])
     _, pdf, png, *_ = figures_of(small)
     assert b"/FontFile2" in pdf.read_bytes() and png.read_bytes().startswith(b"\x89PNG")
 

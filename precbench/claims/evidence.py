@@ -30,6 +30,9 @@ class Outcomes:
         self.run = run
         self._ok = run.results[run.results["status"] == "ok"]
         self._values = _Cells(self._ok[self._ok["final"]])
+        self._stand_ins = {
+            name for name in run.results["dataset"].unique() if run.is_stand_in(name)
+        }
 
     @cached_property
     def _curves(self) -> "_Cells":
@@ -137,7 +140,7 @@ class Outcomes:
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         key = (dataset, solver, metric, part)
-        if self.run.is_stand_in(dataset):
+        if dataset in self._stand_ins:
             raise MissingError(f"synthetic data stood in for {dataset}")
         if key not in self._values:
             if dataset not in self.run.results["dataset"].to_numpy():

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -168,13 +168,13 @@ def _is_worse(before: dict[str, Verdict], after: dict[str, Verdict], name: str) 
 
 def to_csv(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as CSV, the same for the same rows."""
-    table = pd.DataFrame(map(asdict, ledger), columns=[field.name for field in fields(LedgerRow)])
+    table = pd.DataFrame(map(vars, ledger), columns=[field.name for field in fields(LedgerRow)])
     return table.to_csv(index=False, lineterminator="\n", float_format="%.4g")
 
 
 def to_json(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as a JSON list."""
-    return json.dumps([asdict(row) for row in ledger], indent=1, allow_nan=False) + "\n"
+    return json.dumps([*map(vars, ledger)], indent=1, allow_nan=False) + "\n"
 
 
 def reference_path() -> Path:

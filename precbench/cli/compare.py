@@ -124,7 +124,8 @@ def compare(options: CompareOptions) -> int:
         f"features, {contest.positives:,} positive ({contest.positives / contest.rows:.2%}); "
         f"{count(n_methods, 'method')} on {count(n_splits, 'split')}"
     )
-    run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True)
+    # The report is written once, with the length.
+    run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     summary = prepared(experiment, run, name=str(options.config or ""))()
     found = read_run(summary["folder"])
     choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)

@@ -122,7 +122,7 @@ def reproduce(
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
     ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
     if options.as_json:
-        found = {"runs": summaries, "absent": missing, "ledger": list(map(asdict, ledger))}
+        found = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(found, indent=1))
     console.print(OnScreen(claims_table(ledger, f"Claims about {', '.join(targets)}")))
     worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]

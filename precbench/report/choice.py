@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from precbench.errors import InputError
 from precbench.report.table import Cell, Table
-from precbench.report.tables import final_values, summarise, three_digits
+from precbench.report.tables import final_values, summarise_trials, three_digits
 from precbench.results import Run
 from precbench.statistics import (
     LEVEL,
@@ -229,7 +229,8 @@ def choose_method(
     data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
     n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
     k = resolve_k(measure["parameters"]["k"], n_pos, n_rows)
-    values = _values(run, dataset, metric)
+    trials = final_values(run.results[run.results["dataset"] == dataset])
+    values = _values(run, trials, metric)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
@@ -264,7 +265,7 @@ def choose_method(
         "splits_asked": _n_asked(run, dataset),
         "margin": margin,
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
-        "expected": _expected(run, dataset, recommended, list_rows),
+        "expected": _expected(run, dataset, trials, recommended, list_rows),
     }
     return Choice(**found, text=_paragraph(Choice(**found, text="")))
 
@@ -277,7 +278,9 @@ def _simplest(methods: pd.DataFrame) -> str:
     return str(methods["solver"].iloc[simple.index(min(simple))])
 
 
-def _expected(run: Run, dataset: str, method: str, list_rows: int | None) -> Expected | None:
+def _expected(
+    run: Run, dataset: str, trials: pd.DataFrame, method: str, list_rows: int | None
+) -> Expected | None:
     """Return what a method is expected to find in a list of new rows."""
     data, metric, tested = run.data[dataset], run.metrics[0], run.test_shares.get(dataset)
     rows = list_rows or data["rows"]
@@ -291,11 +294,8 @@ def _expected(run: Run, dataset: str, method: str, list_rows: int | None) -> Exp
         metric = next(
             (m for m in run.metrics if run.measures[m]["parameters"].get("k") == share), ""
         )
-    values = (
-        final_values(run.results)
-        .query("dataset == @dataset and solver == @method and metric == @metric")["value"]
-        .dropna()
-    )
+    of_method = (trials["solver"] == method) & (trials["metric"] == metric)
+    values = trials["value"][of_method].dropna()
     if values.empty:
         return None
     of_list = (
@@ -344,10 +344,11 @@ def _n_asked(run: Run, dataset: str) -> int:
     return len(results[["split", "seed"]].drop_duplicates())
 
 
-def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
-    results = run.results[run.results["dataset"] == dataset]
-    both = summarise(results, test_shares=run.test_shares)
-    deciding = both[both["metric"] == (CHOSEN_BY if CHOSEN_BY in run.metrics else metric)]
+def _values(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
+    chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
+    both = trials[trials["metric"].isin([metric, chosen_by])]
+    both = summarise_trials(both, test_shares=run.test_shares)
+    deciding = both[both["metric"] == chosen_by]
     summary = both[both["metric"] == metric].set_index("solver")
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
     complete = summary["n"] == summary["n"].max()  # the others failed on some splits
@@ -358,23 +359,22 @@ def _values(run: Run, dataset: str, metric: str) -> pd.DataFrame:
     best = str(order.sort_values(ascending=False, kind="stable").index[0])
     stacks = [name for name in means.index if run.forms.get(name) == "ensemble" and complete[name]]
     best = str(stacks[0]) if stacks else best
-    results = results[results["metric"] == metric]
-    table = _against(best, means.index, summary, run, results)
+    trials = trials[trials["metric"] == metric]
+    table = _against(best, means.index, summary, run, trials)
     better = table["solver"][(table["p"] <= LEVEL) & (table["behind"] < 0)]
     if len(better):  # beyond noise, on the list of this length
         best = str(better.iloc[0])
-        table = _against(best, means.index, summary, run, results)
+        table = _against(best, means.index, summary, run, trials)
     return table.sort_values("solver", key=lambda names: names != best, kind="stable").reset_index(
         drop=True
     )
 
 
 def _against(
-    best: str, solvers: Iterable[str], summary: pd.DataFrame, run: Run, results: pd.DataFrame
+    best: str, solvers: Iterable[str], summary: pd.DataFrame, run: Run, trials: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a row for each method, with its difference from one of them."""
-    share = run.test_shares.get(str(results["dataset"].iloc[0]))
-    trials = final_values(results)
+    share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in solvers:

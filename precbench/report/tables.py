@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from precbench.files import write_whole
 from precbench.report.table import STAND_IN, Cell, Table
@@ -24,6 +26,7 @@ __all__ = [
     "markdown_page",
     "notes",
     "summarise",
+    "summarise_trials",
     "write_tables",
 ]
 
@@ -84,7 +87,15 @@ def summarise(
         - ``machines``: the kinds of machine on which the trials ran, and ``same_machine``, whether
           all solvers' trials on a split ran on one.
     """
-    trials = final_values(results, losses)
+    return summarise_trials(final_values(results, losses), losses, test_shares)
+
+
+def summarise_trials(
+    trials: pd.DataFrame,
+    losses: Collection[str] = (),
+    test_shares: Mapping[str, float] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Summarise the trials of each solver as `summarise`, from what `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)
     columns = {name: trials[name].to_numpy(object) for name in _TOLD}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
@@ -122,18 +133,37 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     """
     rows = results[results["part"] == "test"]
     of_trial = [*_GROUP, *_TRIAL]
-    trials = rows.groupby(of_trial, sort=False)[_TRIAL_COLUMNS].last()
-    ok = rows[(rows["status"] == "ok") & rows["value"].notna()]
-    final = ok[ok["final"]].groupby(of_trial, sort=False)
-    learnt = ok[ok["rows_seen"] > 0]  # before, all rows are tied
-    gain = learnt["value"].where(~learnt["metric"].isin(losses), -learnt["value"])
-    best = gain.groupby([learnt[name] for name in of_trial]).transform("max")
-    reached = learnt[gain >= best - 0.01 * best.abs()].sort_values("checkpoint", kind="stable")
-    return trials.assign(
-        value=final["value"].last(),
-        seconds=final["wall_seconds"].last(),
-        seconds_to_99=reached.groupby(of_trial)["wall_seconds"].first(),
-    ).reset_index()
+    groups = rows.groupby(of_trial, sort=False, dropna=False)
+    trial, n_trials = groups.ngroup().to_numpy(), groups.ngroups
+    value = rows["value"].to_numpy(float)
+    ok = (rows["status"] == "ok").to_numpy(bool) & ~np.isnan(value)
+    gain = np.where(rows["metric"].isin(losses), -value, value)
+    learnt = np.flatnonzero(ok & (rows["rows_seen"] > 0).to_numpy(bool))  # before, all are tied
+    best = np.full(n_trials, -np.inf)
+    np.maximum.at(best, trial[learnt], gain[learnt])
+    with np.errstate(invalid="ignore"):  # of values that have overflowed
+        least = best - 0.01 * np.abs(best)
+    reached = learnt[gain[learnt] >= least[trial[learnt]]]
+    reached = reached[np.argsort(rows["checkpoint"].to_numpy()[reached], kind="stable")]
+
+    def last(places: NDArray, numbers: Any) -> NDArray:
+        """Return the number at the last of these places of each trial."""
+        found = np.full(n_trials, np.nan)
+        found[trial[places]] = np.asarray(numbers, float)[places]
+        return found
+
+    final = np.flatnonzero(ok & rows["final"].to_numpy(bool))
+    ends = last(np.arange(len(rows)), np.arange(len(rows))).astype(int)
+    return (
+        rows[[*of_trial, *_TRIAL_COLUMNS]]
+        .iloc[ends]
+        .reset_index(drop=True)
+        .assign(
+            value=last(final, value),
+            seconds=last(final, rows["wall_seconds"]),
+            seconds_to_99=last(reached[::-1], rows["wall_seconds"]),
+        )
+    )
 
 
 def _same_machine(trials: pd.DataFrame) -> pd.Series:
@@ -148,21 +178,25 @@ def _against_the_best(
 ) -> dict[tuple, float]:
     """Return the p-value of each method with the most trials against the one with the best mean."""
     p_values = {}
-    for at, rows in trials.groupby(_GROUP[:3], sort=False):
+    row, solver_of = trials.groupby(_TRIAL).ngroup().to_numpy(), trials["solver"]
+    solvers, column = np.unique(solver_of.to_numpy(str), return_inverse=True)
+    values = trials["value"].to_numpy(float)
+    for at, places in trials.groupby(_GROUP[:3], sort=False).indices.items():
         dataset, _, metric = map(str, at)
-        values = rows.pivot(index=_TRIAL, columns="solver", values="value")
-        n = values.count()
+        wide = np.full((len(solvers), row.max(initial=0) + 1), np.nan)
+        wide[column[places], row[places]] = values[places]
+        n = np.count_nonzero(~np.isnan(wide), axis=1)
         if dataset not in test_shares or n.max() < 2:
             continue
-        competing = values.loc[:, n == n.max()]
-        means = pd.Series(levels(competing.mean()), competing.columns)
-        best = means.idxmin() if metric in losses else means.idxmax()
-        columns = {solver: competing[solver].to_numpy() for solver in competing}
-        for solver, its_values in columns.items():
-            both = ~np.isnan(columns[best]) & ~np.isnan(its_values)
-            pair = columns[best][both], its_values[both]
+        competing = np.flatnonzero(n == n.max())
+        means = levels([np.mean(its[~np.isnan(its)]) for its in wide[competing]])
+        best = competing[np.argmin(means) if metric in losses else np.argmax(means)]
+        for solver in competing:
+            both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
+            pair = wide[best][both], wide[solver][both]
             if solver != best and both.sum() > 1 and np.isfinite(pair).all():
-                p_values[(*at, solver)] = resampled_test(*pair, test_shares[dataset]).p
+                key = (*at, str(solvers[solver]))
+                p_values[key] = resampled_test(*pair, test_shares[dataset]).p
     return p_values
 
 

@@ -63,9 +63,8 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     about["data"] = dict.fromkeys(about["datasets"], shape)
     about |= {key: value for key, value in changes.items() if key in about}
     (folder / "experiment.json").write_text(json.dumps(about))
-    frames = []
+    rows = []
     for (dataset, solver, metric, part), values in cells.items():
-        rows = pd.Series(values, dtype=float).rename_axis("split").reset_index(name="value")
         columns = {
             "experiment": name,
             "dataset": dataset,
@@ -93,9 +92,11 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
         for column in columns.keys() & changes.keys():
             value = changes[column]
             columns[column] = value(solver) if callable(value) else value
-        frames.append(rows.assign(**columns))
-        frames.append(rows.assign(**columns | {"checkpoint": 0, "final": False}, value=1e9))
-    pd.concat(frames).to_csv(folder / "results.csv", index=False)
+        begun = {"checkpoint": 0, "final": False, "value": 1e9}
+        for split, value in pd.Series(values, dtype=float).items():
+            rows.append({"split": split, "value": value, **columns})
+            rows.append({**rows[-1], **begun})
+    pd.DataFrame(rows).to_csv(folder / "results.csv", index=False)
     return folder
 
 

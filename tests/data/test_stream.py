@@ -352,7 +352,7 @@ from precbench.solvers import SGDAtK
 def visit(path, labels, block, buffer):
     stream = open_stream(path, labels=labels or None, block_bytes=block, buffer_bytes=buffer).X
     rng = np.random.default_rng(0)
-    SGDAtK(epochs=2).fit_pieces(stream.shape[1], lambda: stream.visits(500, rng))
+    SGDAtK(epochs=1).fit_pieces(stream.shape[1], lambda: stream.visits(500, rng))
     for X, y in stream.batches(500, rng):
         pass
     return stream.shape[0] / 2 + 64 * len(stream.source.starts)
