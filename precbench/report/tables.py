@@ -181,7 +181,8 @@ def _against_the_best(
     row, solver_of = trials.groupby(_TRIAL).ngroup().to_numpy(), trials["solver"]
     solvers, column = np.unique(solver_of.to_numpy(str), return_inverse=True)
     values = trials["value"].to_numpy(float)
-    for at, places in trials.groupby(_GROUP[:3], sort=False).indices.items():
+    groups: dict[Any, NDArray] = trials.groupby(_GROUP[:3], sort=False).indices  # type: ignore[assignment]
+    for at, places in groups.items():
         dataset, _, metric = map(str, at)
         wide = np.full((len(solvers), row.max(initial=0) + 1), np.nan)
         wide[column[places], row[places]] = values[places]
