@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from scripts import peers
-from scripts.peers import CONTESTANTS, OURS, VW, Size
+from scripts.peers import CONTESTANTS, OURS, SIZES, VW, Size
 
-TINY = Size(600, 20, 6, 0.2)
+TINY = Size(600, 20, 6, 0.2, words=False)
 
 
 def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeypatch, capsys):
@@ -44,3 +44,15 @@ def test_contestant_ranks_better_than_chance_and_reversed_scores_are_noticed(
 
     [wrong] = held(steps=reversed_steps)
     assert not wrong["met"]
+
+
+def test_words_have_weights_like_those_of_rcv1():
+    X, y = peers.rows_and_labels(SIZES["60,000 x 47,236"]._replace(rows=1000), 1000)
+    assert X.nnz / X.shape[0] == pytest.approx(73, abs=1)
+    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1, rtol=1e-12)
+    rows_with = np.bincount(X.indices, minlength=X.shape[1])
+    assert rows_with[0] > 0.9 * len(y) > 100 * rows_with[10_000]
+    weights = dict(zip(X[0].indices, X[0].data, strict=True))
+    rarest, commonest = (pick(weights, key=rows_with.__getitem__) for pick in (min, max))
+    assert weights[rarest] > 10 * weights[commonest] > 0
+    assert (y > 0).mean() == pytest.approx(0.05, abs=1e-3)
