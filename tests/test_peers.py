@@ -27,12 +27,12 @@ def test_contestant_ranks_better_than_chance_and_reversed_scores_are_noticed(
 ):
     peer = CONTESTANTS[name]
     pytest.importorskip(peer.module)
-    peers.write(TINY, tmp_path, 600)
+    peers.write_all(TINY, tmp_path, 600)
 
     def held(**changed):
         monkeypatch.setitem(peers.CONTESTANTS, name, peer._replace(**changed))
         row = {"bench": "tiny", "of": name, **peers.measured(name, tmp_path, TINY.columns)}
-        return peers.judged(row, TINY.share, None)
+        return peers.judged(row, TINY.share, [])
 
     [right] = held()
     assert right["met"] and right["ratio"] > 2

@@ -60,7 +60,11 @@ def test_block_boundaries_do_not_matter(monkeypatch, block_bytes):
     assert same_bits(read(text), whole)
 
 
-@pytest.mark.parametrize("lengths", [range(60), range(60, 0, -1), [40] + 99 * [1]], ids=str)
+@pytest.mark.parametrize(
+    "lengths",
+    [range(60), range(60, 0, -1), [40] + 99 * [1]],
+    ids=["longer", "shorter", "one long"],
+)
 def test_rows_that_are_longer_or_shorter_than_those_before(tmp_path, monkeypatch, lengths):
     """So that less or more room is expected than is needed."""
     text = "".join("1" + "".join(f" {j}:{j}" for j in range(1, n + 1)) + "\n" for n in lengths)
