@@ -6,16 +6,18 @@ take turns, and the medians over the rounds count. Test rows are scored when all
 that they cost neither time nor memory. A peer that is not installed is skipped.
 
 With ``--settings`` the one pass of precbench and of Vowpal Wabbit is made with other settings, too,
-over other generated rows and over real ones: a settings' table, without times.
+over other generated rows and over real ones, untimed.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,16 +30,19 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from precbench.data import open_stream, read_svmlight
 from precbench.metrics import precision_at_k
+from precbench.report.style import log_scale, save_figure, solver_styles
 from precbench.solvers import SOLVERS
 from precbench.survey.tables import laid_out
-from scripts.bench import Case, keep, labelled, report
-from scripts.reference import REFERENCE
+from scripts.bench import Case, keep, labelled, real, reason_of, report, said
+from scripts.reference import REFERENCE, ROOT
 
 PEERS = REFERENCE / "peers.csv"
+CHOICES = REFERENCE / "peers-choices.csv"
 TEST_ROWS, FIXED = 50_000, 100
 ROUNDS = 10  # of boosting between two looks at the test rows
 NARROW = 1000  # columns; LightGBM takes seconds a tree where there are 47,236
@@ -265,6 +270,63 @@ CONTESTANTS = {
 }
 
 
+# What one pass is made with where it is not timed, the same number of step lengths each.
+SETTINGS: dict[str, tuple[Callable[..., Steps], dict[str, dict[str, Any]]]] = {
+    "precbench": (
+        sgd_at_k,
+        {
+            "defaults (`eta0=0.1`)": {},
+            "`eta0=0.01`": {"eta0": 0.01},
+            "`eta0=1`": {"eta0": 1.0},
+            "`batch_size=50`": {"batch_size": 50},
+            '`keep="last"`': {"keep": "last"},
+            "`k=1.0`": {"k": 1.0},
+            '`k=1.0`, `keep="last"`': {"k": 1.0, "keep": "last"},
+        },
+    ),
+    "Vowpal Wabbit": (
+        vowpal_wabbit,
+        {
+            "defaults (`-l 0.5`)": {},
+            "`-l 0.05`": {"settings": "-l 0.05"},
+            "`-l 5`": {"settings": "-l 5"},
+        },
+    ),
+}
+DRAWS = range(1, 4)  # not 0, the rows of the contest
+WHY = {  # most of the time, or of the distance, of what may miss its target
+    "speed-up": "the pass is made by one thread, and blocks are read and joined by another",
+    f"{OURS} to {VW}": "reading, then the pass with the check of its input",
+    f"{OURS} to {VW}, prec@0.25": (
+        "a step learns from the first quarter of a batch's positives and as many negatives, "
+        "and the mean of w counts the first steps most"
+    ),
+}
+
+
+# --- installing ---
+
+
+def required(extra: str = "peers") -> Iterator[str]:
+    """Yield what an extra of the package asks for, that of the extras within it included."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for requirement in extras[extra]:
+        if inner := re.fullmatch(r"precbench\[(\w+)\]", requirement):
+            yield from required(inner[1])
+        else:
+            yield requirement
+
+
+def install() -> None:
+    """Install each peer on its own, so that one that cannot be had costs no other."""
+    for requirement in required():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", requirement]
+        if subprocess.run([*command, "--disable-pip-version-check"]).returncode:  # says why
+            print(f"{requirement}: could not be installed, see above", flush=True)
+
+
 # --- measuring ---
 
 
@@ -391,6 +453,39 @@ def contest(
     return rows, figures
 
 
+# --- settings ---
+
+
+def draws(title: str) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
+    """Yield training and test rows with their labels: generated anew, or real ones split anew."""
+    if title in SIZES:
+        for seed in DRAWS:
+            n = SIZES[title].rows
+            X, y = rows_and_labels(SIZES[title], TEST_ROWS, seed)
+            yield X[:n], y[:n], X[n:], y[n:]
+    elif data := real(title):
+        for seed in DRAWS:
+            of = train_test_split(*data, test_size=0.3, random_state=seed, stratify=data[1])
+            yield of[0], of[2], of[1], of[3]
+
+
+def chosen(titles: tuple[str, ...] = ("60,000 x 47,236", "w8a", "adult")) -> pd.DataFrame:
+    """Return the mean of prec@0.25 after one pass with each of the settings."""
+    found = []
+    for title in titles:
+        for X, y, X_test, y_test in draws(title):
+            with tempfile.TemporaryDirectory() as place:
+                write(X, y, Path(place))
+                for of, (steps, choices) in SETTINGS.items():
+                    for settings, how in choices.items():
+                        *_, scorer = steps(Path(place), X.shape[1], 1, **how)
+                        top = precision_at_k(y_test, scorer(X_test), 0.25)
+                        found.append((title, of, settings, top))
+    columns = ["rows", "of", "settings", "prec_quarter"]
+    table = pd.DataFrame(found, columns=columns)
+    return table.groupby(columns[:3], sort=False).mean().round(4).reset_index()
+
+
 # --- the page ---
 
 
@@ -425,6 +520,50 @@ def settings_table(table: pd.DataFrame) -> str:
     return laid_out(["contestant", "package", "settings"], rows)
 
 
+def choices_table(table: pd.DataFrame) -> str:
+    """Lay out the settings against the rows."""
+    wide = table.pivot(index=["of", "settings"], columns="rows", values="prec_quarter")
+    titles = table["rows"].unique()
+    order = table[["of", "settings"]].drop_duplicates().itertuples(index=False)
+    rows = [[*pair, *wide.loc[tuple(pair), titles].map("{:.3f}".format)] for pair in order]
+    return laid_out(["one pass of", "settings", *titles], rows, numbers=len(titles))
+
+
+def missed_list(table: pd.DataFrame) -> str:
+    """List what misses its target, and why."""
+    lines = []
+    for title, here in table.groupby("bench", sort=False):
+        rows = here.to_dict("records")
+        for row in rows:
+            for figure in judged(row, SIZES[str(title)].share, rows):
+                if not figure["met"]:
+                    lines.append(f"- {title}: {said(figure)}; {reason_of(figure, WHY)}.\n")
+    return "".join(lines) or "None is missed.\n"
+
+
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Draw time against precision, a panel for each size."""
+    save_figure(partial(_drawn, table), path)
+
+
+def _drawn(table: pd.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    titles = table["bench"].unique()
+    styles = solver_styles([name for name in CONTESTANTS if name in set(table["of"])])
+    figure = Figure(figsize=(2.2 * len(titles) + 1.9, 2.8), layout="constrained")
+    for axes, title in zip(np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True):
+        for row in table[table["bench"] == title].itertuples():
+            look = {"color": styles[row.of].color, "marker": styles[row.of].marker}
+            axes.plot(row.total_wall, row.prec_quarter, linestyle="", label=row.of, **look)
+        log_scale(axes, "x")
+        axes.set(title=title, xlabel="seconds from file to weights")
+    figure.axes[0].set_ylabel("prec@0.25 of test rows")
+    handles = {h.get_label(): h for axes in figure.axes for h in axes.lines}
+    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    return figure
+
+
 def main() -> None:
     """Measure all, or one contestant."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -433,7 +572,18 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="at rcv1's size, too")
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
     parser.add_argument("--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON")
+    parser.add_argument("--settings", action="store_true", help="try settings instead")
+    parser.add_argument("--install", action="store_true", help="install the peers instead")
     options = parser.parse_args()
+    if options.install:
+        install()
+        return
+    if options.settings:
+        table = chosen()
+        print(choices_table(table))
+        if options.write:
+            table.to_csv(CHOICES, index=False, lineterminator="\n")
+        return
     if options.one:
         name, folder, columns = options.one
         print(json.dumps(measured(name, Path(folder), int(columns))))
@@ -446,7 +596,7 @@ def main() -> None:
             figures += found[1]
     if options.write:
         keep([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
-    sys.exit(bool(report(figures)))
+    sys.exit(bool(report(figures, WHY)))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
