@@ -138,7 +138,7 @@ bench: build  ## Measure speed as ratios, contestants interleaved.
 	$(BIN)/python -m scripts.bench
 
 peers: build  ## Measure peers on the same files, from text to prec@k (FULL=1: at rcv1's size too).
-	$(INSTALL) $(ALONE) --editable '.[peers]' || true  # those that are missing are skipped
+	$(BIN)/python -m scripts.peers --install
 	$(BIN)/python -m scripts.peers $(if $(FULL),--full)
 
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).

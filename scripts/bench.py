@@ -607,15 +607,21 @@ def lost(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
     return found
 
 
-def report(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def report(figures: list[dict[str, Any]], why: Mapping[str, str] = WHY) -> list[dict[str, Any]]:
     """Print which figures miss their targets, and return them."""
     missed = [figure for figure in figures if not figure["met"]]
     print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
     for figure in missed:
         print(f"  {figure['bench']}, {said(figure)}")
-        reasons = [why for part, why in WHY.items() if part in f"{figure['bench']}, {figure['of']}"]
-        print(*(f"    {why}" for why in reasons[-1:]), sep="\n", end="\n" if reasons else "")
+        if reason := reason_of(figure, why):
+            print(f"    {reason}")
     return missed
+
+
+def reason_of(figure: dict[str, Any], why: Mapping[str, str]) -> str:
+    """Return what takes most of the time, by the last of the parts of its name; "" for unknown."""
+    about = "{bench}, {of} to {to}".format(**figure)
+    return next((reason for part, reason in reversed(why.items()) if part in about), "")
 
 
 def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:

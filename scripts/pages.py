@@ -3,8 +3,9 @@
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
 script makes: tables of the committed reference, of the ledger and its power, of the documented
 deviations and of the promises, what the survey says, and the layers of the package with their
-imports. The pictures of the survey are made from its committed means, those of one's own lists
-from what the page on them runs. A test fails when a page or picture drifts from its sources.
+imports. The pictures of the survey are made from its committed means, that of the peers from their
+figures, those of one's own lists from what the page on them runs. A test fails when a page or
+picture drifts from its sources.
 
 ``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
@@ -51,6 +52,7 @@ PACKAGE = ROOT / "precbench"
 DOCS = ROOT / "docs"
 PICTURE = DOCS / "accuracy-time-ijcnn1.png"
 PICTURED = "ijcnn1"
+PEERS = DOCS / "peers.png"
 OWN_DATA = DOCS / "own-data.md"
 LISTS = ("payments", "customers", "visits")
 OPTIMA, CHANGED = REFERENCE / "optima.csv", REFERENCE / "changed.csv"
@@ -87,6 +89,8 @@ def filled_in(text: str) -> str:
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
         "peers": lambda *title: peers.peers_table(pd.read_csv(peers.PEERS), " ".join(title)),
         "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
+        "peers-choices": lambda: peers.choices_table(pd.read_csv(peers.CHOICES)),
+        "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
         "planted": lambda: plant.planted(pd.read_csv(plant.TABLE, keep_default_na=False)),
         "power": power_table,
         "scale": lambda part: scale.scale_table(pd.read_csv(scale.SCALE), part),
@@ -252,7 +256,9 @@ def pictures() -> dict[Path, str]:
     surveyed = hashlib.sha256(ranking.REFERENCE.read_bytes()).hexdigest()
     drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
     steps = hashlib.sha256(repr(list_steps()).encode()).hexdigest()
-    return {PICTURE: ours, **drawn, **{DOCS / f"own-data-{name}.png": steps for name in LISTS}}
+    timed = hashlib.sha256(peers.PEERS.read_bytes()).hexdigest()
+    lists = {DOCS / f"own-data-{name}.png": steps for name in LISTS}
+    return {PICTURE: ours, PEERS: timed, **drawn, **lists}
 
 
 def list_steps() -> list[Block]:
@@ -298,6 +304,9 @@ def draw() -> None:
         for name in page.PICTURES:
             if (picture := DOCS / f"which-method-{name}.png") in stale:
                 take(page.draw(name, Path(folder)), picture)
+        if PEERS in stale:
+            peers.draw(pd.read_csv(peers.PEERS), Path(folder, PEERS.name))
+            take(Path(folder, PEERS.name), PEERS)
         lists = {DOCS / f"own-data-{name}.png": name for name in LISTS}
         if not lists.keys() & {*stale}:
             return

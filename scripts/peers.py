@@ -1,18 +1,23 @@
 """Peers side by side: from a text file to weights, to precision at the top of test rows.
 
 Run it through ``make peers``. All read the same generated (synthetic) rows, Vowpal Wabbit in its
-own format. Each contestant has a process of its own on one core, with one thread; they take turns,
-and the medians over the rounds count. Test rows are scored when all passes are done, so that they
-cost neither time nor memory. A peer that is not installed is skipped.
+own format. Each contestant has a process of its own, all but one on one core with one thread; they
+take turns, and the medians over the rounds count. Test rows are scored when all passes are done, so
+that they cost neither time nor memory. A peer that is not installed is skipped.
+
+With ``--settings`` the one pass of precbench and of Vowpal Wabbit is made with other settings, too,
+over other generated rows and over real ones, untimed.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,39 +30,44 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array
 
 from precbench.data import open_stream, read_svmlight
 from precbench.metrics import precision_at_k
+from precbench.report.style import log_scale, save_figure, solver_styles
 from precbench.solvers import SOLVERS
 from precbench.survey.tables import laid_out
-from scripts.bench import Case, keep, labelled, report
-from scripts.reference import REFERENCE
+from scripts.bench import Case, keep, labelled, real, reason_of, report, said
+from scripts.reference import REFERENCE, ROOT
 
 PEERS = REFERENCE / "peers.csv"
+CHOICES = REFERENCE / "peers-choices.csv"
 TEST_ROWS, FIXED = 50_000, 100
 ROUNDS = 10  # of boosting between two looks at the test rows
 NARROW = 1000  # columns; LightGBM takes seconds a tree where there are 47,236
 VW = "Vowpal Wabbit, one pass"
 OURS = "precbench, one pass"
+THREADS = "precbench, two threads"
 NEAR = 0.99  # of the best precision over the passes
 Scorer = Callable[[Any], np.ndarray]
 Steps = Iterator[Scorer | None]  # None once the rows are read, then a scorer after each pass
 
 
 class Size(NamedTuple):
-    """A shape of generated rows; some of the entries drawn fall together."""
+    """A shape of generated rows; some of the columns drawn for a row fall together."""
 
     rows: int
     columns: int
     drawn: int
     share: float
-    ones: bool = False
+    words: bool = True  # as in rcv1; else ones
 
 
 SIZES = {
-    "48,842 x 123": Size(48_842, 123, 16, 0.2393, ones=True),
-    "60,000 x 47,236": Size(60_000, 47_236, 73, 0.05),
-    "677,399 x 47,236": Size(677_399, 47_236, 73, 0.05),
+    "48,842 x 123": Size(48_842, 123, 16, 0.2393, words=False),
+    "60,000 x 47,236": Size(60_000, 47_236, 88, 0.05),
+    "677,399 x 47,236": Size(677_399, 47_236, 88, 0.05),
 }
 FULL = "677,399 x 47,236"
 
@@ -71,32 +81,49 @@ class Peer(NamedTuple):
     settings: str
     passes: int = 1
     narrow: bool = False  # left out where there are many columns
+    threads: int = 1
 
 
-def rows_and_labels(size: Size, test_rows: int) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Generate rows with a linear signal and noise; like words, few columns are in many rows."""
-    rng = np.random.default_rng(0)
+def rows_and_labels(
+    size: Size, test_rows: int, seed: int = 0
+) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Generate rows with a linear signal and noise.
+
+    Words are drawn by Zipf's law and weighed as those of rcv1 are (Lewis et al., JMLR 5, 2004): by
+    1 + the log of their count in the row, times the log of the rows to those that have the word;
+    then each row is divided by its length. Values have 15 decimals, about as many as there.
+    """
+    rng = np.random.default_rng(seed)
     n = size.rows + test_rows
-    columns = (size.columns * rng.random((n, size.drawn)) ** 2).astype(np.int32)
-    values = rng.random(columns.size)
-    ends = np.arange(0, columns.size + 1, size.drawn, dtype=np.int32)
-    X = sparse.csr_matrix((values, columns.ravel(), ends), shape=(n, size.columns))
+    drawn = rng.random((n, size.drawn))
+    # Zipf's law: of word 1 to j there are as many as log j to log columns.
+    places = (size.columns + 1) ** drawn - 1 if size.words else size.columns * drawn**2
+    ends = np.arange(0, places.size + 1, size.drawn, dtype=np.int32)
+    columns = places.astype(np.int32).ravel()
+    X = sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(n, size.columns))
     X.sum_duplicates()
-    if size.ones:
-        X.data[:] = 1.0
-    else:
+    if size.words:
+        rows_with = np.bincount(X.indices, minlength=size.columns)
+        X.data = (1 + np.log(X.data)) * np.log(n / rows_with[X.indices])
         lengths = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
-        X.data = (X.data / np.repeat(lengths, np.diff(X.indptr))).round(6)
+        X.data = (X.data / np.repeat(lengths, np.diff(X.indptr))).round(15)
+    else:
+        X.data[:] = 1.0
     return X, labelled(X, size.share, rng)
 
 
-def write(size: Size, folder: Path, test_rows: int) -> None:
-    """Write training rows as svmlight and as text for Vowpal Wabbit, and test rows."""
-    X, y = rows_and_labels(size, test_rows)
+def write(X: Any, y: np.ndarray, folder: Path) -> None:
+    """Write training rows as svmlight, and as text for Vowpal Wabbit."""
     text = folder / "rows.svm"
-    dump_svmlight_file(X[: size.rows], y[: size.rows], str(text), zero_based=False)
+    dump_svmlight_file(X, y, str(text), zero_based=False)
     with text.open() as lines, (folder / "rows.vw").open("w") as file:
         file.writelines(line.replace(" ", " | ", 1) for line in lines)
+
+
+def write_all(size: Size, folder: Path, test_rows: int) -> None:
+    """Write generated rows, the last of them for the test."""
+    X, y = rows_and_labels(size, test_rows)
+    write(X[: size.rows], y[: size.rows], folder)
     sparse.save_npz(folder / "test.npz", X[size.rows :])
     np.save(folder / "test.npy", y[size.rows :])
 
@@ -117,11 +144,11 @@ def by_sklearn(folder: Path, columns: int) -> tuple[sparse.csr_matrix, np.ndarra
     return X, y
 
 
-def sgd_at_k(folder: Path, columns: int, passes: int) -> Steps:
+def sgd_at_k(folder: Path, columns: int, passes: int, *, n_jobs: int = 1, **settings: Any) -> Steps:
     """Read the rows, and go over them."""
-    X, y = read_svmlight(folder / "rows.svm", columns)
+    X, y = read_svmlight(folder / "rows.svm", columns, n_jobs=n_jobs)
     yield None
-    solver = SOLVERS["sgd-avg"](random_state=0)
+    solver = SOLVERS["sgd-avg"](random_state=0, **settings)
     for _ in range(passes):
         yield linear(solver.partial_fit(X, y).coef_)
 
@@ -134,7 +161,7 @@ def streamed(folder: Path, columns: int, passes: int) -> Steps:
     yield linear(solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size)).coef_)
 
 
-def vowpal_wabbit(folder: Path, columns: int, passes: int) -> Steps:
+def vowpal_wabbit(folder: Path, columns: int, passes: int, *, settings: str = "") -> Steps:
     """Learn while the file is read; later passes continue from a model, over the cache."""
     from vowpalwabbit import Workspace
 
@@ -142,7 +169,7 @@ def vowpal_wabbit(folder: Path, columns: int, passes: int) -> Steps:
     text, model = folder / "rows.vw", folder / "model.vw"
     again = f" --cache_file {folder / 'rows.cache'} -f {model}" if passes > 1 else ""
     for done in range(passes):
-        start = f" -i {model}" if done else " -b 18 --loss_function logistic"
+        start = f" -i {model}" if done else f" -b 18 --loss_function logistic {settings}"
         learner = Workspace(f"-d {text} --quiet{again}{' -k' if again and not done else ''}{start}")
         w = np.array([learner.get_weight(column + 1) for column in range(columns)])
         learner.finish()
@@ -207,11 +234,16 @@ def xgboost(folder: Path, columns: int, passes: int) -> Steps:
             yield lambda X, n=done + 1: trees.predict(xgb.DMatrix(X), iteration_range=(0, n))
 
 
+OWN = "precbench", "precbench.solvers.minibatch"
 CONTESTANTS = {
-    OURS: Peer(sgd_at_k, "precbench", "precbench", "`sgd-avg`, defaults, stored order"),
-    "precbench, five passes": Peer(sgd_at_k, "precbench", "precbench", "the same", 5),
+    OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
+    THREADS: Peer(partial(sgd_at_k, n_jobs=2), *OWN, "the same, read with `n_jobs=2`", threads=2),
+    "precbench, one pass, k = 1": Peer(
+        partial(sgd_at_k, k=1.0, keep="last"), *OWN, '`k=1.0`, `keep="last"`, else the same'
+    ),
+    "precbench, five passes": Peer(sgd_at_k, *OWN, "as one pass", 5),
     "precbench, streamed": Peer(
-        streamed, "precbench", "precbench", "`open_stream`, which reads all to check it; one pass"
+        streamed, *OWN, "`open_stream`, which reads all to check it; one pass"
     ),
     VW: Peer(
         vowpal_wabbit, "vowpalwabbit", "vowpalwabbit", "`--loss_function logistic -b 18`, `-d` file"
@@ -238,6 +270,63 @@ CONTESTANTS = {
 }
 
 
+# What one pass is made with where it is not timed, the same number of step lengths each.
+SETTINGS: dict[str, tuple[Callable[..., Steps], dict[str, dict[str, Any]]]] = {
+    "precbench": (
+        sgd_at_k,
+        {
+            "defaults (`eta0=0.1`)": {},
+            "`eta0=0.01`": {"eta0": 0.01},
+            "`eta0=1`": {"eta0": 1.0},
+            "`batch_size=50`": {"batch_size": 50},
+            '`keep="last"`': {"keep": "last"},
+            "`k=1.0`": {"k": 1.0},
+            '`k=1.0`, `keep="last"`': {"k": 1.0, "keep": "last"},
+        },
+    ),
+    "Vowpal Wabbit": (
+        vowpal_wabbit,
+        {
+            "defaults (`-l 0.5`)": {},
+            "`-l 0.05`": {"settings": "-l 0.05"},
+            "`-l 5`": {"settings": "-l 5"},
+        },
+    ),
+}
+DRAWS = range(1, 4)  # not 0, the rows of the contest
+WHY = {  # most of the time, or of the distance, of what may miss its target
+    "speed-up": "the pass is made by one thread, and blocks are read and joined by another",
+    f"{OURS} to {VW}": "reading, then the pass with the check of its input",
+    f"{OURS} to {VW}, prec@0.25": (
+        "a step learns from the first quarter of a batch's positives and as many negatives, "
+        "and the mean of w counts the first steps most"
+    ),
+}
+
+
+# --- installing ---
+
+
+def required(extra: str = "peers") -> Iterator[str]:
+    """Yield what an extra of the package asks for, that of the extras within it included."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for requirement in extras[extra]:
+        if inner := re.fullmatch(r"precbench\[(\w+)\]", requirement):
+            yield from required(inner[1])
+        else:
+            yield requirement
+
+
+def install() -> None:
+    """Install each peer on its own, so that one that cannot be had costs no other."""
+    for requirement in required():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", requirement]
+        if subprocess.run([*command, "--disable-pip-version-check"]).returncode:  # says why
+            print(f"{requirement}: could not be installed, see above", flush=True)
+
+
 # --- measuring ---
 
 
@@ -262,7 +351,10 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     """Let a contestant read and learn in this process; it must be a new one."""
     peer = CONTESTANTS[name]
     import_module(peer.module)
+    check_array(np.zeros((1, 1)))  # once, what is installed is searched for plug-ins: an import
     warnings.simplefilter("ignore")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-peer.threads :])
     times, scorers = [seconds()], []
     for scorer in peer.steps(folder, columns, peer.passes):
         times.append(seconds())
@@ -289,32 +381,39 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
 
 
 def run(name: str, folder: Path, columns: int) -> dict[str, Any]:
-    """Measure a contestant in a process of its own, with one thread."""
+    """Measure a contestant in a process of its own; no library starts threads by itself."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [sys.executable, "-m", "scripts.peers", "--one", name, str(folder), str(columns)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def judged(row: dict[str, Any], share: float, to: dict[str, Any] | None) -> list[dict[str, Any]]:
+def judged(row: dict[str, Any], share: float, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Hold a contestant's figures to their targets, as ratios like those of the bench.
 
     Scores of the wrong sign, as of labels the other way round, rank worse than chance.
     """
-    about = {"bench": row["bench"], "of": row["of"]}
-    lift = row["prec_quarter"] / share
-    found = [{**about, "to": "chance, prec@0.25", "ratio": lift, "target": 1.5, "least": True}]
-    if to and row["of"] == OURS:
-        time_, top = (row[key] / to[key] for key in ("total", "prec_quarter"))
-        found += [
-            {**about, "to": VW, "ratio": time_, "target": 0.5, "least": False},
-            {**about, "to": f"{VW}, prec@0.25", "ratio": top, "target": 1.0, "least": True},
+    others = {other["of"]: other for other in rows}
+    held = [("chance, prec@0.25", row["prec_quarter"] / share, 1.5, True)]
+    if row["of"] == OURS and (to := others.get(VW)):
+        held += [
+            (VW, row["total"] / to["total"], 0.5, False),
+            (f"{VW}, prec@0.25", row["prec_quarter"] / to["prec_quarter"], 1.0, True),
         ]
-    for figure in found:
-        over = figure["ratio"] >= figure["target"]
-        under = figure["ratio"] <= figure["target"]
-        figure["met"] = bool(over if figure["least"] else under)
-    return found
+    if row["of"] == THREADS and (one := others.get(OURS)):
+        held.append((f"{OURS}, speed-up", one["total_wall"] / row["total_wall"], 1.8, True))
+    return [
+        {
+            "bench": row["bench"],
+            "of": row["of"],
+            "to": to,
+            "ratio": ratio,
+            "target": target,
+            "least": least,
+            "met": bool(ratio >= target if least else ratio <= target),
+        }
+        for to, ratio, target, least in held
+    ]
 
 
 def contest(
@@ -324,7 +423,7 @@ def contest(
     records: dict[str, list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write(size, folder, test_rows)
+        write_all(size, folder, test_rows)
 
         def contestant(name: str) -> float:
             records.setdefault(name, []).append(run(name, folder, size.columns))
@@ -347,12 +446,44 @@ def contest(
         table = pd.DataFrame(found)
         medians = table.drop(columns="version").median().to_dict()
         rows.append({"bench": title, "of": name, "version": found[0]["version"], **medians})
-    to = next((row for row in rows if row["of"] == VW), None)
-    figures = [figure for row in rows for figure in judged(row, size.share, to)]
+    figures = [figure for row in rows for figure in judged(row, size.share, rows)]
     for row in rows:
         missed = [f["to"] for f in figures if f["of"] == row["of"] and not f["met"]]
         row["missed"] = "; ".join(missed)
     return rows, figures
+
+
+# --- settings ---
+
+
+def draws(title: str) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
+    """Yield training and test rows with their labels: generated anew, or real ones split anew."""
+    if title in SIZES:
+        for seed in DRAWS:
+            n = SIZES[title].rows
+            X, y = rows_and_labels(SIZES[title], TEST_ROWS, seed)
+            yield X[:n], y[:n], X[n:], y[n:]
+    elif data := real(title):
+        for seed in DRAWS:
+            of = train_test_split(*data, test_size=0.3, random_state=seed, stratify=data[1])
+            yield of[0], of[2], of[1], of[3]
+
+
+def chosen(titles: tuple[str, ...] = ("60,000 x 47,236", "w8a", "adult")) -> pd.DataFrame:
+    """Return the mean of prec@0.25 after one pass with each of the settings."""
+    found = []
+    for title in titles:
+        for X, y, X_test, y_test in draws(title):
+            with tempfile.TemporaryDirectory() as place:
+                write(X, y, Path(place))
+                for of, (steps, choices) in SETTINGS.items():
+                    for settings, how in choices.items():
+                        *_, scorer = steps(Path(place), X.shape[1], 1, **how)
+                        top = precision_at_k(y_test, scorer(X_test), 0.25)
+                        found.append((title, of, settings, top))
+    columns = ["rows", "of", "settings", "prec_quarter"]
+    table = pd.DataFrame(found, columns=columns)
+    return table.groupby(columns[:3], sort=False).mean().round(4).reset_index()
 
 
 # --- the page ---
@@ -389,6 +520,50 @@ def settings_table(table: pd.DataFrame) -> str:
     return laid_out(["contestant", "package", "settings"], rows)
 
 
+def choices_table(table: pd.DataFrame) -> str:
+    """Lay out the settings against the rows."""
+    wide = table.pivot(index=["of", "settings"], columns="rows", values="prec_quarter")
+    titles = table["rows"].unique()
+    order = table[["of", "settings"]].drop_duplicates().itertuples(index=False)
+    rows = [[*pair, *wide.loc[tuple(pair), titles].map("{:.3f}".format)] for pair in order]
+    return laid_out(["one pass of", "settings", *titles], rows, numbers=len(titles))
+
+
+def missed_list(table: pd.DataFrame) -> str:
+    """List what misses its target, and why."""
+    lines = []
+    for title, here in table.groupby("bench", sort=False):
+        rows = here.to_dict("records")
+        for row in rows:
+            for figure in judged(row, SIZES[str(title)].share, rows):
+                if not figure["met"]:
+                    lines.append(f"- {title}: {said(figure)}; {reason_of(figure, WHY)}.\n")
+    return "".join(lines) or "None is missed.\n"
+
+
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Draw time against precision, a panel for each size."""
+    save_figure(partial(_drawn, table), path)
+
+
+def _drawn(table: pd.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    titles = table["bench"].unique()
+    styles = solver_styles([name for name in CONTESTANTS if name in set(table["of"])])
+    figure = Figure(figsize=(2.2 * len(titles) + 1.9, 2.8), layout="constrained")
+    for axes, title in zip(np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True):
+        for row in table[table["bench"] == title].itertuples():
+            look = {"color": styles[row.of].color, "marker": styles[row.of].marker}
+            axes.plot(row.total_wall, row.prec_quarter, linestyle="", label=row.of, **look)
+        log_scale(axes, "x")
+        axes.set(title=title, xlabel="seconds from file to weights")
+    figure.axes[0].set_ylabel("prec@0.25 of test rows")
+    handles = {h.get_label(): h for axes in figure.axes for h in axes.lines}
+    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    return figure
+
+
 def main() -> None:
     """Measure all, or one contestant."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -397,23 +572,31 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="at rcv1's size, too")
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
     parser.add_argument("--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON")
+    parser.add_argument("--settings", action="store_true", help="try settings instead")
+    parser.add_argument("--install", action="store_true", help="install the peers instead")
     options = parser.parse_args()
+    if options.install:
+        install()
+        return
+    if options.settings:
+        table = chosen()
+        print(choices_table(table))
+        if options.write:
+            table.to_csv(CHOICES, index=False, lineterminator="\n")
+        return
     if options.one:
         name, folder, columns = options.one
         print(json.dumps(measured(name, Path(folder), int(columns))))
         return
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows, figures = [], []
     for title, size in SIZES.items():
         if options.only in title and (options.full or title != FULL):
-            rounds = 1 if title == FULL else options.rounds
-            found = contest(title, size, rounds)
+            found = contest(title, size, min(options.rounds, 3 if title == FULL else 100))
             rows += found[0]
             figures += found[1]
     if options.write:
         keep([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
-    sys.exit(bool(report(figures)))
+    sys.exit(bool(report(figures, WHY)))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

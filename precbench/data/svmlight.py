@@ -6,15 +6,16 @@ double nearest to the printed number. The grammar is in ``precbench/kernels/svml
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from precbench.data.dataset import Dtype, stored
 from precbench.data.formats import Source, name_of, opened
@@ -31,6 +32,8 @@ LONGEST_LINE = 1 << 28
 MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
+
+_MOST_TIMES = 64.0  # as much room as is filled: blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -100,37 +103,76 @@ def read_svmlight(
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
     name = name_of(source)
-    pieces = []
-    n_entries = 0
+    data, indices = _Growing(dtype), _Growing(np.int32)
+    row_ends, labels = _Growing(np.int32), _Growing(np.float64)
+    n_entries = n_bytes = largest = 0
     with opened(source) as stream:
-        for _, rows in parsed(stream, name, n_features, BLOCK_BYTES, n_jobs):
-            n_entries += len(rows.data)
-            if n_entries > MOST_ENTRIES:
+        size = _size_of(stream)
+        for text, rows in parsed(stream, name, n_features, BLOCK_BYTES, n_jobs):
+            if n_entries + len(rows.data) > MOST_ENTRIES:
                 raise InputError(
                     f"{name}: the file has more than 2**31 - 1 entries; read it in pieces with "
                     "open_stream"
                 )
-            pieces.append(rows._replace(data=stored(rows.data, dtype, name)))
-    if n_features is None:
-        n_features = max(rows.largest_index for rows in pieces)
-    return joined(pieces, n_features)
+            n_bytes += len(text)
+            times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
+            data.add(stored(rows.data, dtype, name), times)
+            indices.add(rows.indices, times)
+            row_ends.add(rows.row_ends + n_entries, times)
+            labels.add(rows.labels, times)
+            n_entries += len(rows.data)
+            largest = max(largest, rows.largest_index)
+    parts = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
+    return _matrix(*parts, largest if n_features is None else n_features)
 
 
-def joined(pieces: Iterable[Rows], n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Join parsed blocks into a matrix and its labels."""
+class _Growing:
+    """An array in more room than it needs yet; what is not filled takes no memory."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._room = np.empty(0, dtype)
+        self._n = 0
+
+    def add(self, part: NDArray[Any], times: float) -> None:
+        """Append, in room for at least `times` as many values if there is too little."""
+        end = self._n + len(part)
+        if end > len(self._room):
+            room = np.empty(max(end, int(times * end)), self._room.dtype)
+            room[: self._n] = self._room[: self._n]
+            self._room = room
+        self._room[self._n : end] = part
+        self._n = end
+
+    def filled(self) -> NDArray[Any]:
+        """Return the array, and give the rest of the room back."""
+        self._room.resize(self._n, refcheck=False)
+        return self._room
+
+
+def _size_of(stream: Any) -> int:
+    """Return the size of a file of plain text, else 0 or less than is read."""
+    try:
+        return os.fstat(stream.fileno()).st_size
+    except (AttributeError, OSError):
+        return 0
+
+
+def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Return the rows of a block, which keep their arrays, and their labels."""
+    return _matrix(rows.data, rows.indices, rows.row_ends, rows.labels, n_features)
+
+
+def _matrix(
+    data: NDArray[np.floating],
+    indices: NDArray[np.int32],
+    row_ends: NDArray[np.integer],
+    labels: NDArray[np.float64],
+    n_features: int,
+) -> tuple[csr_matrix, NDArray[np.float64]]:
     from scipy.sparse import csr_matrix
 
-    data, indices, row_ends, labels, *_ = zip(*pieces, strict=True)
-    offsets = np.cumsum([0, *map(len, data)])
-    indptr = np.concatenate(
-        [[0], *(ends + offset for ends, offset in zip(row_ends, offsets, strict=False))],
-        dtype=np.int32,
-    )
-    y = np.concatenate(labels)
-    X = csr_matrix(
-        (np.concatenate(data), np.concatenate(indices), indptr), shape=(len(y), n_features)
-    )
-    return X, y
+    indptr = np.concatenate([[0], row_ends], dtype=np.int32)
+    return csr_matrix((data, indices, indptr), shape=(len(labels), n_features)), labels
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
@@ -226,7 +268,7 @@ class Parser:
         if not text.endswith(b"\n"):
             text += b"\n"
         if self.n_bytes < len(text):
-            self._make_room(len(text))
+            self._make_room(len(text) + len(text) // 8)  # blocks differ by a line
         n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
             text,
             len(text),

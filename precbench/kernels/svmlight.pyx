@@ -60,6 +60,10 @@ cdef inline Number read_number(
     cdef uint64_t mantissa = 0
     cdef long long written = 0
     cdef bint negative = text[at] == c'-', negative_exponent
+    if is_digit(text[at]) and ends_token(text[at + 1]):  # as in 7:1, the shortest
+        value[0] = text[at] - c'0'
+        position[0] = at + 1
+        return EXACT
     if negative or text[at] == c'+':
         at += 1
     start = at

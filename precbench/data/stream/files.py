@@ -29,7 +29,7 @@ from precbench.data.stream.row_stream import (
     StreamedDataset,
     block_starts,
 )
-from precbench.data.svmlight import DENSE_ABOVE, Parser, joined, parsed
+from precbench.data.svmlight import DENSE_ABOVE, Parser, matrix_of, parsed
 from precbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class _TextBlocks(Source):
                     rows = parser.parse(file.read(stop - offset))
                 except InputError:  # every line was right in the first pass
                     raise _changed(self.path) from None
-                X, labels = joined([rows], self.n_features)
+                X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
