@@ -647,6 +647,11 @@ def _sort(scores: NDArray) -> NDArray:
     return scores
 
 
+def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
+    """Count the positives with at most the score of each negative; both are sorted in place."""
+    return np.searchsorted(_sort(pos), _sort(neg), "right")
+
+
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """F1 of predicting positive when the score is above 0.
 
@@ -799,7 +804,7 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = np.searchsorted(_sort(pos), _sort(neg), "right").astype(np.float64)
+            heights = _heights(pos, neg).astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))

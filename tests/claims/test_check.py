@@ -260,22 +260,19 @@ def test_a_real_run_of_one_repetition_decides_nothing(tmp_path, mirror, isolated
         assert rows[f"rudin2009/section-8/housing-{name}"].verdict in REPRODUCED
 
 
-def positives_above(positive, scores):
-    below, at = POSITIVES_BELOW(positive, scores)
-    return positive.sum() - below, positive.sum() - at
+def positives_above(pos, neg):
+    return len(pos) - HEIGHTS(pos, neg)
 
 
-def one_too_many(positive, scores):
-    below, at = POSITIVES_BELOW(positive, scores)
-    return below + 1, at + 1
+def one_too_many(pos, neg):
+    return HEIGHTS(pos, neg) + 1
 
 
-def one_too_few(positive, scores):
-    below, at = POSITIVES_BELOW(positive, scores)
-    return below, np.maximum(at - 1, 0)
+def one_too_few(pos, neg):
+    return np.maximum(HEIGHTS(pos, neg) - 1, 0)
 
 
-POSITIVES_BELOW = metrics._positives_below
+HEIGHTS = metrics._heights
 
 
 @pytest.mark.promise("R32")
@@ -284,7 +281,7 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, brok
     """Without results of any run: Tables 1 and 2 are always measured."""
     compute = check_command._computed
     of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
-    monkeypatch.setattr(metrics, "_positives_below", broken)
+    monkeypatch.setattr(metrics, "_heights", broken)
     monkeypatch.setattr(check_command, "_computed", lambda _: computed | compute(of_tables))
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")
