@@ -72,6 +72,9 @@ def test_a_miss_is_told_with_its_reason():
     assert [line.split("; ")[1] for line in told] == [f"{reason}." for reason in reasons]
     assert [line.split(" x (")[0].split()[-1] for line in told] == ["0.60", "0.89", "1.50"]
     assert peers.missed_list(pd.DataFrame([rows[2]])) == "None is missed.\n"
+    rows[0]["total_wall"], rows[2]["total"] = 4.0, 9.0
+    [_, unjudged] = peers.missed_list(pd.DataFrame(rows)).splitlines()
+    assert unjudged.endswith(f"speed-up: 2.00 x; not judged: {peers.OTHER_WORK}.")
 
 
 def test_settings_are_tried_and_laid_out(monkeypatch):
@@ -88,10 +91,10 @@ def test_settings_are_tried_and_laid_out(monkeypatch):
 def test_a_picture_shows_each_contestant_of_each_size(tmp_path):
     table = pd.DataFrame(
         {
-            "bench": ["a", "a", "b"],
-            "of": [OURS, VW, OURS],
-            "total_wall": [1.0, 2.0, 3.0],
-            "prec_quarter": [0.1, 0.2, 0.3],
+            "bench": ["a", "a", "b", "b"],
+            "of": [OURS, VW, OURS, THREADS],
+            "total": [1.0, 2.0, 3.0, 3.1],
+            "prec_quarter": [0.1, 0.2, 0.3, 0.3],
         }
     )
     figure = peers._drawn(table)
