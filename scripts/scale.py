@@ -44,7 +44,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 WIRE, TASK = 1.25e9, 0.003  # bytes a second of 10 Gbit/s, and seconds of Dask for a partition
 LONG = 10_000  # no vector of weights is
 LARGE, WORKERS = 10**9, (1, 2, 10, 100)  # rows and workers, on paper
-AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna"), (1, 2, 4, 10, 100), 20
+AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna-2"), (1, 2, 4, 10, 100), 20
 STEPS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
