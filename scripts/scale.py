@@ -359,11 +359,11 @@ def _workers(table: pd.DataFrame) -> str:
     rows = []
     for name in here["of"].unique():
         first = here[here["of"] == name].iloc[0]
+        sums, moved = f"{min(1, first['share_of_sums']):.0%}", f"{first['bytes_a_row']:.0f}"
         cells = [f"{wide.loc[name, where]:.2f}" for where in here["what"].unique()[1:]]
-        moved = here[here["of"] == name].iloc[-1]["bytes_a_row"]
-        rows.append([name, f"{first['seconds']:.2f}", *cells, f"{moved:.1f}"])
-    header = ["an iteration of", "seconds in memory", *here["what"].unique()[1:], "bytes a row"]
-    return laid_out(header, rows, numbers=6)
+        rows.append([name, f"{first['seconds']:.2f}", *cells, sums, moved])
+    header = ["an iteration of", "seconds in memory", *here["what"].unique()[1:]]
+    return laid_out([*header, "sums", "bytes a row"], rows, numbers=7)
 
 
 def _paper(table: pd.DataFrame) -> str:
