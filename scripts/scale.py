@@ -378,7 +378,11 @@ def _paper(table: pd.DataFrame) -> str:
         sums = alone * min(1.0, last["share_of_sums"])
         spent = [alone - sums + sums / count + wire + dask for count in WORKERS]
         rows.append([name, f"{alone:.0f}", *(f"{seconds:.0f}" for seconds in spent)])
-    header = ["an iteration of", "in memory", *(f"{count} workers" for count in WORKERS)]
+    header = [
+        "an iteration of",
+        "in memory",
+        *(f"{count} worker{'s' * (count > 1)}" for count in WORKERS),
+    ]
     return laid_out(header, rows, numbers=1 + len(WORKERS))
 
 
