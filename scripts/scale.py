@@ -44,7 +44,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 WIRE, TASK = 1.25e9, 0.003  # bytes a second of 10 Gbit/s, and seconds of Dask for a partition
 LONG = 10_000  # no vector of weights is
 LARGE, WORKERS = 10**9, (1, 2, 10, 100)  # rows and workers, on paper
-AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna"), (1, 2, 4, 10, 100), 20
+AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna-2"), (1, 2, 4, 10, 100), 20
 STEPS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
@@ -359,11 +359,11 @@ def _workers(table: pd.DataFrame) -> str:
     rows = []
     for name in here["of"].unique():
         first = here[here["of"] == name].iloc[0]
+        sums, moved = f"{min(1, first['share_of_sums']):.0%}", f"{first['bytes_a_row']:.0f}"
         cells = [f"{wide.loc[name, where]:.2f}" for where in here["what"].unique()[1:]]
-        moved = here[here["of"] == name].iloc[-1]["bytes_a_row"]
-        rows.append([name, f"{first['seconds']:.2f}", *cells, f"{moved:.1f}"])
-    header = ["an iteration of", "seconds in memory", *here["what"].unique()[1:], "bytes a row"]
-    return laid_out(header, rows, numbers=6)
+        rows.append([name, f"{first['seconds']:.2f}", *cells, sums, moved])
+    header = ["an iteration of", "seconds in memory", *here["what"].unique()[1:]]
+    return laid_out([*header, "sums", "bytes a row"], rows, numbers=7)
 
 
 def _paper(table: pd.DataFrame) -> str:
@@ -378,7 +378,11 @@ def _paper(table: pd.DataFrame) -> str:
         sums = alone * min(1.0, last["share_of_sums"])
         spent = [alone - sums + sums / count + wire + dask for count in WORKERS]
         rows.append([name, f"{alone:.0f}", *(f"{seconds:.0f}" for seconds in spent)])
-    header = ["an iteration of", "in memory", *(f"{count} workers" for count in WORKERS)]
+    header = [
+        "an iteration of",
+        "in memory",
+        *(f"{count} worker{'s' * (count > 1)}" for count in WORKERS),
+    ]
     return laid_out(header, rows, numbers=1 + len(WORKERS))
 
 

@@ -360,7 +360,7 @@ def test_a_quality_that_cannot_be_measured_has_a_reason(files):
         (["--solver", "sgd-avg"], "SGDAtK"),
         ([], "HistGradientBoosting"),
         (["--solver", "bbr", "--fourier", "9"], "--fourier"),
-        (["--solver", "bbr", "--missing", "mean"], "--missing"),
+        (["--solver", "bbr", "--format", "npz"], "--format"),
     ],
 )
 def test_options_that_a_cluster_refuses(files, options, places):

@@ -14,8 +14,9 @@ def test_a_pass_over_each_kind_of_file_is_measured(capsys):
     assert "reading the file" in scale.scale_table(table, "stream")
 
 
-def test_what_workers_send_is_counted(capsys):
-    n = 2 * scale.LONG * 10  # the vectors of each tenth are longer than any of weights
+def test_what_workers_send_is_counted(capsys, monkeypatch):
+    monkeypatch.setattr(scale, "LONG", 100)
+    n = 2000  # so that the vectors of each tenth are longer
     table = pd.DataFrame(scale.workers(n, 3, rounds=1))
     moved = table.drop_duplicates("of").set_index("of")["bytes_a_row"]
     # Scores of 8 bytes come back, products take as many; labels are one byte.

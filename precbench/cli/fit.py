@@ -219,7 +219,8 @@ def _fit_on_cluster(options: FitOptions) -> None:
 
     for of in fields(options):
         if of.name not in _ON_CLUSTER and getattr(options, of.name) != of.default:
-            raise InputError(f"--{of.name.replace('_', '-')} does not go with --cluster")
+            name = {"form": "format"}.get(of.name, of.name.replace("_", "-"))
+            raise InputError(f"--{name} does not go with --cluster")
     solver, ks = options.solver or RECOMMENDED, options.lengths
     params = _params(options, solver, ks[0])
     make_solver(solver, params).refuse_partitions()

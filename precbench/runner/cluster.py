@@ -42,7 +42,6 @@ _AHEAD = 100  # trials sent for each that runs
 _LOOK_SECONDS = 1.0
 _LOOPBACK = "127.0.0.1"
 _FETCH_SECONDS = 60.0
-_RESUME = "what is finished is kept, and the same command resumes from there"
 _MOST_DEATHS = 2
 _CALLS_AHEAD = 4  # for each worker
 _WRITERS = 4  # each waits for the network, then for the disk
@@ -86,9 +85,12 @@ class Cluster:
         If the cluster cannot be reached, has no workers, or has other versions than this process.
     """
 
+    _then = "what is finished is kept, and the same command resumes from there"
+
     def __init__(self, where: str, wait: float = 30.0, *, trials: bool = True):
         self._where, self._wait, self._runs_trials = where, wait, trials
-        self._then = _RESUME if trials else "start again"
+        if not trials:
+            self._then = "start again"
         self._workers: dict[str, int] = {}
         self._kept: set[tuple[str, str, int | None]] = set()
         self._sending = threading.Lock()
