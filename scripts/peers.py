@@ -299,6 +299,9 @@ OTHER_WORK = "other work took the processors meanwhile"
 WHY = {  # most of the time, or of the distance, of what may miss its target
     "speed-up": "the pass is made by one thread, and blocks are read and joined by another",
     f"{OURS} to {VW}": "reading, then the pass with the check of its input",
+    f"{FULL}, {OURS} to {VW}": (
+        "the system takes as long to give memory for the matrix as the text takes to be parsed"
+    ),
     "LogisticRegression to chance": "its tolerance, of a mean gradient, is met after a few steps",
     f"{OURS} to {VW}, prec@0.25": (
         "a step learns from the first quarter of a batch's positives and as many negatives, "
