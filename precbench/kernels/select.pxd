@@ -55,7 +55,7 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
             # side of k where more values are, so that nearly all of these are left out at once.
             size = <Py_ssize_t>(2 * sqrt(high - low))
             share = <double>(k - low) / (high - low)
-            error = sqrt(size * share * (1 - share))
+            error = 0.5 * sqrt(size)  # a standard deviation, at most
             start = <Py_ssize_t>(k - share * size + (error if share > 0.5 else -error))
             start = max(low, k - size, start)
             pivot = kth_largest(values + start, min(size, high - start), k - start)

@@ -23,8 +23,10 @@
 static inline int precbench_reach(const double *s, double bar, const int each)
 {
     const precbench_pair bars = {bar, bar};
-    const precbench_mask a = PRECBENCH_AT(s, 0) >= bars, b = PRECBENCH_AT(s, 2) >= bars,
-                         c = PRECBENCH_AT(s, 4) >= bars, d = PRECBENCH_AT(s, 6) >= bars;
+    const precbench_mask a = (precbench_mask)(PRECBENCH_AT(s, 0) >= bars),
+                         b = (precbench_mask)(PRECBENCH_AT(s, 2) >= bars),
+                         c = (precbench_mask)(PRECBENCH_AT(s, 4) >= bars),
+                         d = (precbench_mask)(PRECBENCH_AT(s, 6) >= bars);
     if (each)
         return PRECBENCH_BITS(a) | PRECBENCH_BITS(b) << 2 | PRECBENCH_BITS(c) << 4 |
                PRECBENCH_BITS(d) << 6;
@@ -70,7 +72,8 @@ __attribute__((target("avx"))) static inline int precbench_reach_avx(const doubl
                                                                      const int each)
 {
     const precbench_four bars = {bar, bar, bar, bar};
-    const precbench_places a = PRECBENCH_FOUR(s, 0) >= bars, b = PRECBENCH_FOUR(s, 4) >= bars;
+    const precbench_places a = (precbench_places)(PRECBENCH_FOUR(s, 0) >= bars),
+                           b = (precbench_places)(PRECBENCH_FOUR(s, 4) >= bars);
     if (each)
         return __builtin_ia32_movmskpd256((precbench_four)a) |
                __builtin_ia32_movmskpd256((precbench_four)b) << 4;
