@@ -1,6 +1,7 @@
 """Why a row has its score, and which columns matter."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import combinations
 from math import factorial
@@ -382,15 +383,24 @@ def test_what_cannot_be_explained(tmp_path):
 # --- score ---
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table and a model, to be copied."""
+    folder = tmp_path_factory.mktemp("fitted")
     X, y = table()
     names = {"amount": "=amount"}
-    X.rename(columns=names).assign(hit=y).to_csv("mine.csv", index=False)
-    options = ["--label", "hit", "--categorical", "one-hot", "--save", "top.npz", "--splits", 3]
-    succeed("fit", "mine.csv", *options)
-    return tmp_path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        X.rename(columns=names).assign(hit=y).to_csv("mine.csv", index=False)
+        options = ["--label", "hit", "--categorical", "one-hot", "--save", "top.npz"]
+        succeed("fit", "mine.csv", *options, "--splits", 3)
+    return folder
+
+
+@pytest.fixture
+def files(fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
 
 
 def test_score_gives_reasons(files, monkeypatch):

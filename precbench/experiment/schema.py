@@ -14,6 +14,7 @@ __all__ = ["config_schema"]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ANY: dict[str, Any] = {}
 _TEXT = {"type": "string"}
+_LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 
 
 def config_schema() -> dict[str, Any]:
@@ -36,6 +37,7 @@ def config_schema() -> dict[str, Any]:
     definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
     entry = definitions.pop("SolverEntry")
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
+    definitions["LabelledSolver"] = _labelled(shared)
     properties = experiment["properties"]
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *_choices(properties)]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
@@ -44,7 +46,7 @@ def config_schema() -> dict[str, Any]:
         "minProperties": 1,
         "description": "Labels, with the solver (by default the label) and its parameters.",
         "properties": {name: _solver(name, shared) for name in SOLVERS},
-        "additionalProperties": _labelled(shared),
+        "additionalProperties": _LABELLED,
     }
     properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
     experiment["required"] = []  # they may be in the file that this one extends
@@ -85,7 +87,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": _first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
-        "then": _labelled(shared),
+        "then": _LABELLED,
         "else": _entry(shared | parameters),
     }
 

@@ -153,7 +153,8 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
         return found
 
     final = np.flatnonzero(ok & rows["final"].to_numpy(bool))
-    ends = last(np.arange(len(rows)), np.arange(len(rows))).astype(int)
+    ends = np.empty(n_trials, dtype=int)
+    ends[trial] = np.arange(len(rows))
     return (
         rows[[*of_trial, *_TRIAL_COLUMNS]]
         .iloc[ends]
@@ -178,10 +179,10 @@ def _against_the_best(
 ) -> dict[tuple, float]:
     """Return the p-value of each method with the most trials against the one with the best mean."""
     p_values = {}
-    row, solver_of = trials.groupby(_TRIAL).ngroup().to_numpy(), trials["solver"]
-    solvers, column = np.unique(solver_of.to_numpy(str), return_inverse=True)
+    row = trials.groupby(_TRIAL).ngroup().to_numpy()
+    solvers, column = np.unique(trials["solver"].to_numpy(str), return_inverse=True)
     values = trials["value"].to_numpy(float)
-    groups: dict[Any, NDArray] = trials.groupby(_GROUP[:3], sort=False).indices  # type: ignore[assignment]
+    groups: dict[Any, Any] = trials.groupby(_GROUP[:3], sort=False).indices
     for at, places in groups.items():
         dataset, _, metric = map(str, at)
         wide = np.full((len(solvers), row.max(initial=0) + 1), np.nan)
@@ -190,7 +191,8 @@ def _against_the_best(
         if dataset not in test_shares or n.max() < 2:
             continue
         competing = np.flatnonzero(n == n.max())
-        means = levels([np.mean(its[~np.isnan(its)]) for its in wide[competing]])
+        with np.errstate(invalid="ignore"):  # of values that have overflowed
+            means = levels([np.mean(its[~np.isnan(its)]) for its in wide[competing]])
         best = competing[np.argmin(means) if metric in losses else np.argmax(means)]
         for solver in competing:
             both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
