@@ -881,7 +881,7 @@ def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     assert {path: path.read_bytes() for path in once} == once
     rooms = {module.split(".")[1] for module in imported}
     assert "results" in rooms
-    assert not rooms & {*NOT_DRAWING} and {"solvers", "data", "kernels"} < {*NOT_DRAWING}
+    assert not rooms & {*NOT_DRAWING} and {"solvers", "data"} < {*NOT_DRAWING}
 
 
 def test_the_last_bits_of_a_layout_are_not_drawn(tmp_path, monkeypatch, drawn):

@@ -32,7 +32,7 @@ _INPUTS = (
 )
 NOT_DRAWING = (
     *("advice", "cli", "runner", "score", "survey"),
-    *("data", "experiment", "kernels", "solvers"),
+    *("data", "experiment", "solvers"),
 )
 """Parts of the package that no report imports, by the contracts in ``pyproject.toml``."""
 

@@ -218,11 +218,13 @@ def warm_up(solver: str) -> None:
     The objects loaded by then are exempted from garbage collection, which each trial waits for.
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
-    for name in ("perceptron-avg", "sgd-avg", solver):
-        quick = SOLVERS[name]()
-        if name in SOLVERS.built_in:  # late is what the first trees need
-            quick.set_params(**{of: 2 for of in _SIZES if of in quick.get_params()})
-        quick.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of iterations that are too few
+        for name in ("perceptron-avg", "sgd-avg", solver):
+            quick = SOLVERS[name]()
+            if name in SOLVERS.built_in:  # late is what the first trees need
+                quick.set_params(**{of: 2 for of in _SIZES if of in quick.get_params()})
+            quick.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
     gc.freeze()
 
