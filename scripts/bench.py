@@ -79,6 +79,7 @@ TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
 WHY = {  # most of the time of what may miss its target, by part of its name
     "shuffled blocks": "each block begins anew in memory, where nothing has been read ahead",
     "any row order": "each row waits for memory; the narrower it is, the less is read ahead",
+    "20,000 x 16, perceptron-avg, stored": "scores, 1.3 times the product: rows come from a cache",
     "k = n_pos": "most rows are selected, and sorted",
     "2pmb, pauc": "counting the pairs takes as long as the scores",
     "npy, stored order": "blocks of the file are mapped, and batches across them put together",
@@ -87,6 +88,8 @@ WHY = {  # most of the time of what may miss its target, by part of its name
     "the first 1 %": "half is the read, the rest taking the likely rows and selecting among them",
     "value and gradient": "the product with the transpose, nearly as long as that with the rows",
     "as many of each class": "rows are gathered by class before the product",
+    "run letter": "a fifth until the first trial has ended; nearly half measures, draws and reports",
+    "first trial": "scikit-learn is imported, with scipy.stats and pandas, in two processes at once",
 }
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
 Contestant = Callable[[], float]  # returns seconds
