@@ -88,8 +88,8 @@ WHY = {  # most of the time of what may miss its target, by part of its name
     "the first 1 %": "half is the read, the rest taking the likely rows and selecting among them",
     "value and gradient": "the product with the transpose, nearly as long as that with the rows",
     "as many of each class": "rows are gathered by class before the product",
-    "run letter": "a fifth until the first trial has ended; nearly half measures, draws and reports",
-    "first trial": "scikit-learn is imported, with scipy.stats and pandas, in two processes at once",
+    "run letter": "a fifth until the first trial ends, nearly half to measure, draw and report",
+    "first trial": "scikit-learn imports scipy.stats and pandas, in two processes at once",
 }
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
 Contestant = Callable[[], float]  # returns seconds
