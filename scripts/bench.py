@@ -88,6 +88,7 @@ WHY = {  # most of the time of what may miss its target, by part of its name
     "the first 1 %": "half is the read, the rest taking the likely rows and selecting among them",
     "value and gradient": "the product with the transpose, nearly as long as that with the rows",
     "as many of each class": "rows are gathered by class before the product",
+    "boosting": "three quarters are histograms: every row is added in each column, of few bins too",
     "run letter": "a fifth until the first trial ends, nearly half to measure, draw and report",
     "first trial": "scikit-learn imports scipy.stats and pandas, in two processes at once",
 }
@@ -553,6 +554,19 @@ def threads() -> Iterator[Case]:
         yield Case("scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3)
 
 
+def boosting() -> Iterator[Case]:
+    """Time boosted trees on columns of 0 and 1, as of one-hot categories, beside one of numbers."""
+    rng = np.random.default_rng(0)
+    codes = [rng.integers(0, n, 4_075) for n in rng.integers(2, 11, 85)]
+    X = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
+    y = np.where(X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) > 4, 1, -1)
+    numbers = np.column_stack([X, rng.standard_normal(len(X))])
+    solver, one = SOLVERS["hist-gradient-boosting"](random_state=0), "and a column of numbers"
+    contestants = {"0 and 1": fit(solver, X, y), one: fit(solver, numbers, y)}
+    title = "boosting, {:,} x {}, 0 and 1".format(*X.shape)
+    yield Case(title, contestants, one, {"0 and 1": 0.33}, fewer=5)
+
+
 def command() -> Iterator[Case]:
     """Time a whole run from nothing by two workers, on the wall, against what its trials take."""
     if real("letter") is None:
@@ -594,7 +608,7 @@ BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
         for bench in (
             *(pmb, stream, csr, candidates, online_auc, reader, selection, push_evaluation),
             push_pairs,
-            *(iteration, bbr, toppush, threads, command),
+            *(iteration, bbr, toppush, boosting, threads, command),
         )
     },
 }
