@@ -122,6 +122,7 @@ def files(tmp_path):
     np.save(tmp_path / "both.npy", np.column_stack([y, X]))
     table = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(hit=np.where(y, "yes", "no"))
     table.insert(1, "id", range(N))
+    table.index = np.arange(N)[::-1]  # is written, and is no column
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=40)
     (tmp_path / "csr").mkdir()
     for i, (start, stop) in enumerate(CUTS):

@@ -230,7 +230,9 @@ def _row_groups(
     path: Path, label: str, drop: Collection[str], part_bytes: int | None
 ) -> Iterator[_RowGroups]:
     with _parquet(path) as file:
-        names, about = file.schema_arrow.names, file.metadata
+        schema, about = file.schema_arrow, file.metadata
+    index = (schema.pandas_metadata or {}).get("index_columns", ())  # of a frame, no column of it
+    names = [name for name in schema.names if name not in index]
     if unknown := {label, *drop} - {*names}:
         raise InputError(f"{path}: no column {listed(sorted(unknown))}; it has {listed(names)}")
     features = tuple(name for name in names if name not in {label, *drop})
