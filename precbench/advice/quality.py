@@ -238,7 +238,9 @@ def quality_of_lists(
 def quality_on_cluster(
     rows: ClusterRows, k: TopK, how: Mapping[str, Any]
 ) -> tuple[Quality | None, list[HeldOut], float]:
-    """Measure a model fitted to nine tenths of the partitions on every tenth one.
+    """Measure a model fitted to nine tenths of the partitions on every tenth one of them.
+
+    Of up to ten partitions the last but one is held out: the last may have few rows.
 
     Parameters
     ----------
@@ -255,7 +257,8 @@ def quality_on_cluster(
     lists : list of HeldOut
     test_share : float
     """
-    test = set(range(min(9, rows.n_parts - 1), rows.n_parts, 10))
+    first = max(0, min(9, rows.n_parts - 2))
+    test = set(range(first, rows.n_parts, 10))
     try:
         if rows.n_parts < 2:
             raise InputError("all rows are in one partition")
