@@ -88,6 +88,7 @@ WHY = {  # most of the time of what may miss its target, by part of its name
     "the first 1 %": "half is the read, the rest taking the likely rows and selecting among them",
     "value and gradient": "the product with the transpose, nearly as long as that with the rows",
     "as many of each class": "rows are gathered by class before the product",
+    "speed-up, BBR": "more than half of the moments' time is X.T @ X of the BLAS",
     "boosting": "three quarters are histograms: every row is added in each column, of few bins too",
     "run letter": "a fifth until the first trial ends, nearly half to measure, draw and report",
     "first trial": "scikit-learn imports scipy.stats and pandas, in two processes at once",
