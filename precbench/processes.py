@@ -179,10 +179,11 @@ def _begun(imports: str) -> _Origin:
     return _origin
 
 
-def prepare(module: str) -> None:
-    """Have the process of `begin` import one more module, if it has begun; this does not wait."""
+def prepare(*modules: str) -> None:
+    """Have the process of `begin` import more modules, if it has begun; this does not wait."""
     if _origin is not None and has_begun():
-        _origin.prepare(module)
+        for module in modules:
+            _origin.prepare(module)
 
 
 def has_begun() -> bool:

@@ -582,12 +582,10 @@ def command() -> Iterator[Case]:
             start = time.time()
             subprocess.run([sys.executable, "-m", "precbench", *run], check=True, stdout=DEVNULL)
             seconds = time.time() - start
-            trials = [
-                event for event in map(json.loads, events.open()) if event["event"] == "trial"
-            ]
-        last["first trial"] = trials[0]["time"] - start
-        taken = (trial[name] or 0.0 for trial in trials for name in ("seconds", "tuning_seconds"))
-        last["its training and tuning, over two"] = sum(taken) / 2
+            told = [json.loads(line) for line in events.read_text().splitlines()]
+        trials = [event for event in told if event["event"] == "trial"]
+        last[first] = trials[0]["time"] - start
+        last[training] = sum(t["seconds"] + (t["tuning_seconds"] or 0.0) for t in trials) / 2
         return seconds
 
     def imports() -> float:

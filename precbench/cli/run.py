@@ -55,6 +55,7 @@ _CODE = (Path(__file__).parents[1], *map(shipped, ("configs", "datasets", "resul
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
+_BACKENDS = [f"matplotlib.backends.backend_{kind}" for kind in ("agg", "pdf", "svg")]
 _CHOICE, _WORKERS = "What to run", "How to run"
 _FILES, _SCREEN = "Data and results", "What to show"
 
@@ -494,7 +495,7 @@ def _measure(
     store.require_lock()
     stored = {*store.keys()}
     if options.figures != "none":
-        prepare("precbench.report.drawing")
+        prepare("precbench.report.figures", *_BACKENDS)
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
         results = write_results(plan, store, advance, config=name)
     from precbench.report.folder import Report, write_report
