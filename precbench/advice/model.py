@@ -27,12 +27,11 @@ from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
 from precbench.npz import pack, unpack
-from precbench.runner.parted import ClusterRows
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
 from precbench.solvers.members import Member, is_vector, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
-from precbench.solvers.rows import Rows, as_rows, linear_scores
+from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 from precbench.strict_json import checked
 from precbench.topk import HeldOut
@@ -177,7 +176,7 @@ class Model:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, DataFrame, ClusterRows} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Not changed. Of a frame with named columns the model learns the encoding, as
             ``precbench fit`` does of a file: dates are converted to days, and it scores frames and
             files by their names of columns.
@@ -215,23 +214,14 @@ class Model:
         if encoding is None and is_table(X):
             encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
             X = encoding.encode(X, "X")
-        scaled: Any
-        if isinstance(X, ClusterRows):
-            unfitted.refuse_partitions()
-            scaler, scaled = X.scaled(scaling)
-        else:
-            X = _matrix(X)
-            unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
-            scaler = Scaler(scaling).fit(X)
-            scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
+        X = _matrix(X)
+        unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
+        scaler = Scaler(scaling).fit(X)
+        scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
         features = mean = None
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
-            if isinstance(X, ClusterRows):
-                raise InputError(
-                    "random features are not made of rows on a cluster: leave them out"
-                )
             options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
             seed = options.pop("random_state", params.get("random_state"))
             features = _random_features(scaled, options, seed)
@@ -276,7 +266,7 @@ class Model:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, DataFrame, ClusterRows} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Unscaled; not changed. A frame may have further columns, in any order.
         n_jobs : int, optional
             Number of threads for trees and random features, as in scikit-learn: None for 1, -1 for
@@ -297,8 +287,6 @@ class Model:
         UserWarning
             Counts what a frame lacks, see `precbench.data.own.read.read_new_rows`.
         """
-        if isinstance(X, ClusterRows):
-            return np.concatenate(X.each(_scores_of, shared=[self]))
         X = self._encoded(X)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X, n_jobs)
@@ -746,10 +734,6 @@ def _matched(scores: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[n
 
 def _spread(scores: NDArray[np.float64]) -> float:
     return float(np.subtract(*np.quantile(scores, [0.75, 0.25])))
-
-
-def _scores_of(rows: Rows, model: Model) -> NDArray[np.float64]:
-    return model.decision_function(rows.matrix)
 
 
 def _check_finite(scores: NDArray[np.float64]) -> None:

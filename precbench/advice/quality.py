@@ -17,7 +17,6 @@ from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.report.length import Length
-from precbench.runner.parted import ClusterRows
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
@@ -36,8 +35,6 @@ __all__ = [
     "held_out_quality",
     "held_out_splits",
     "quality_of",
-    "quality_of_lists",
-    "quality_on_cluster",
 ]
 
 RECOMMENDED = "hist-gradient-boosting"
@@ -196,80 +193,26 @@ def held_out_quality(
 
     share = _test_share(splits)
     split: Any = "random" if dataset.time is None else "time"
-    quality = quality_of_lists(lists, share, k, split=split, importance=shuffling.importance(share))
-    if trees is not None:
-        own = _measured(lists, k)
-        p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        means = _means(
-            trees, share, resolve_k(k, quality.held_out_positives, quality.held_out_rows)
-        )
-        beside = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
-        quality = quality.model_copy(update={"boosted_trees": beside})
-    return quality, lists, share
-
-
-def quality_of_lists(
-    lists: Sequence[HeldOut], test_share: float, k: TopK, **beside: Any
-) -> Quality:
-    """Measure the quality of models by their scores of rows that they were not fitted to.
-
-    Parameters
-    ----------
-    lists : sequence of HeldOut
-    test_share : float
-    k : int, float or str
-    **beside
-        Further fields of `Quality`.
-    """
-    labels = [of.y > 0 for of in lists]
-    n_pos = round(np.mean([np.count_nonzero(of) for of in labels]))
-    n_rows = round(np.mean([len(of) for of in labels]))
-    return Quality(
+    labels = [held.y > 0 for held in lists]
+    n_pos = round(np.mean([np.count_nonzero(held) for held in labels]))
+    n_rows = round(np.mean([len(held) for held in labels]))
+    own, count = _measured(lists, k), resolve_k(k, n_pos, n_rows)
+    quality = Quality(
         splits=len(lists),
         held_out_rows=n_rows,
         held_out_positives=n_pos,
         k=k,
-        by_chance=float(np.mean([of.mean() for of in labels])),
-        **_means(_measured(lists, k), test_share, resolve_k(k, n_pos, n_rows)),
-        **beside,
+        by_chance=float(np.mean([held.mean() for held in labels])),
+        **_means(own, share, count),
+        split=split,
+        importance=shuffling.importance(share),
     )
-
-
-def quality_on_cluster(
-    rows: ClusterRows, k: TopK, how: Mapping[str, Any]
-) -> tuple[Quality | None, list[HeldOut], float]:
-    """Measure a model fitted to nine tenths of the partitions on every tenth one of them.
-
-    Of up to ten partitions the last but one is held out: the last may have few rows.
-
-    Parameters
-    ----------
-    rows : ClusterRows
-    k : int, float or str
-    how : mapping
-        Arguments of `Model.fit`.
-
-    Returns
-    -------
-    quality : Quality or None
-        None, with a warning, where there is one partition, or a part has one class or fewer than
-        `k` rows.
-    lists : list of HeldOut
-    test_share : float
-    """
-    first = max(0, min(9, rows.n_parts - 2))
-    test = set(range(first, rows.n_parts, 10))
-    try:
-        if rows.n_parts < 2:
-            raise InputError("all rows are in one partition")
-        held, rest = rows.some(sorted(test)), rows.some(sorted({*range(rows.n_parts)} - test))
-        share = len(held.y) / len(rows.y)
-        scores = Model.fit(rest, rest.y, **how).decision_function(held)
-        lists = [HeldOut(held.y.astype(np.float64), scores)]
-        return quality_of_lists(lists, share, k), lists, share
-    except InputError as error:
-        warnings.warn(f"the quality was not measured: {error}", stacklevel=2)
-        return None, [], 0.0
+    if trees is not None:
+        p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
+        means = _means(trees, share, count)
+        beside = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
+        quality = quality.model_copy(update={"boosted_trees": beside})
+    return quality, lists, share
 
 
 def importance_of(

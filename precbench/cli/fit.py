@@ -1,7 +1,7 @@
 """``precbench fit``."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +18,6 @@ from precbench.topk import TopK, resolve_k
 if TYPE_CHECKING:
     from precbench.advice.model import Model
     from precbench.advice.quality import Quality
-
-
-_CLUSTER = "On a cluster"
-_ON_CLUSTER = (
-    *("file", "save", "label", "positive", "drop", "id", "k", "list_rows", "solver", "param"),
-    *("scaling", "seed", "cluster", "labels", "as_json"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +67,6 @@ class FitOptions(OwnRows):
         int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
     ] = 5
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Fit on a Dask cluster, whose workers find FILE at the same path: address or file "
-            "of its scheduler, or local:N for N threads here.",
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = None
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="npy file with the labels of an npy file of rows.", rich_help_panel=_CLUSTER
-        ),
-    ] = None
     as_json: Json = False
 
 
@@ -105,10 +84,6 @@ def fit(options: FitOptions) -> None:
     of label, groups, time and weight are not features; other dates (2024-05-31, 2024-05-31T18:00)
     are converted to days since the earliest one.
 
-    With --cluster the rows stay on the workers, in partitions, for solvers that need no more than
-    sums over these. The quality is that of a model fitted to nine tenths of the partitions and
-    measured on the others; boosted trees and the columns are not measured.
-
     \b
     Examples:
       precbench fit mine.csv --label churned --positive yes --drop id \\
@@ -116,8 +91,6 @@ def fit(options: FitOptions) -> None:
       precbench fit payments.parquet --label fraud --time when --k 50 \\
           --save top.npz
       precbench fit mine.svm.gz --solver perceptron-avg --k 100 --save top.npz
-      precbench fit payments/ --label fraud --solver pnorm-push \\
-          --cluster local:2 --save top.npz
 
     \b
     Formats, recognised by the suffix or given by --format:
@@ -125,13 +98,7 @@ def fit(options: FitOptions) -> None:
       .svm .libsvm .svmlight .txt    LABEL INDEX:VALUE ..., indices from 1
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
-    With --cluster: .npy, .parquet or .npz, one, a folder of them or a pattern.
     """
-    if options.cluster is not None:
-        _fit_on_cluster(options)
-        return
-    if options.labels is not None:
-        raise InputError("--labels goes with --cluster: without it name the column by --label")
     from scipy.sparse import issparse
 
     from precbench.advice.model import Model, make_solver
@@ -207,44 +174,6 @@ def _finish(options: FitOptions, fitted: "Model", solver: str, quality: "Quality
         print(*describe_quality(quality), sep="\n")
         show_length(quality.length)
     print(f"{solver}, fitted to all rows: {options.save}")
-
-
-def _fit_on_cluster(options: FitOptions) -> None:
-    """Fit to partitions of rows, nine tenths of them first, to measure on the others."""
-    from precbench.advice.model import Model, make_solver
-    from precbench.advice.quality import RECOMMENDED, quality_on_cluster
-    from precbench.data.parts import find_parts
-    from precbench.report.length import measure_length
-    from precbench.runner.cluster import Cluster
-
-    for of in fields(options):
-        if of.name not in _ON_CLUSTER and getattr(options, of.name) != of.default:
-            name = {"form": "format"}.get(of.name, of.name.replace("_", "-"))
-            raise InputError(f"--{name} does not go with --cluster")
-    solver, ks = options.solver or RECOMMENDED, options.lengths
-    params = _params(options, solver, ks[0])
-    make_solver(solver, params).refuse_partitions()
-    check_target(options.save, options.file)
-    left_out = [*(options.drop or ()), *(options.id or ())]
-    parts = find_parts(options.file, labels=options.labels, label=options.label, drop=left_out)
-    assert options.cluster is not None
-    with Cluster(options.cluster, trials=False) as cluster, plain_warnings():
-        rows = cluster.rows(parts, options.positive)
-        n_pos, n_rows = int((rows.y > 0).sum()), len(rows.y)
-        for each in ks:
-            resolve_k(each, n_pos, options.list_rows or n_rows)
-        scaling = options.scaling or ("standardise" if rows.encoding.dense else "none")
-        how: dict[str, Any] = {"solver": solver, "scaling": scaling, **params}
-        quality, lists, share = quality_on_cluster(rows, ks[0], how)
-        fitted = Model.fit(rows, rows.y, encoding=rows.encoding, **how)
-    if quality is not None:
-        length = measure_length(
-            lists, share, ks, n_pos, n_rows, method=solver, list_rows=options.list_rows
-        )
-        quality = quality.model_copy(update={"length": length})
-        fitted = fitted.calibrated(lists, share)
-        fitted.about.update(quality.to_dict())
-    _finish(options, fitted, solver, quality)
 
 
 def _params(options: FitOptions, solver: str, k: TopK) -> dict[str, Any]:

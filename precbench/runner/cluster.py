@@ -7,11 +7,10 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,6 @@ from precbench.data import Dataset
 from precbench.errors import InputError, MissingPackageError, PrecbenchError
 from precbench.experiment.sections import StreamedFile
 from precbench.experiment.trial import Trial
-from precbench.runner.parted import ClusterRows
 from precbench.runner.worker import Job, base_record
 from precbench.store import Store
 from precbench.text import duration
@@ -42,15 +40,14 @@ _AHEAD = 100  # trials sent for each that runs
 _LOOK_SECONDS = 1.0
 _LOOPBACK = "127.0.0.1"
 _FETCH_SECONDS = 60.0
+_THEN = "what is finished is kept, and the same command resumes from there"
 _MOST_DEATHS = 2
-_CALLS_AHEAD = 4  # for each worker
 _WRITERS = 4  # each waits for the network, then for the disk
 _SELDOM = {  # what Dask does 10 to 100 times a second, 5 % of a core
     "distributed.admin.tick.interval": "1s",
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.worker.profile.enabled": False,
 }
-_LARGE = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # scores are meant to be
 
 normalize_token.register(Job, lambda job: job.key)  # Dask would pickle and hash the whole job
 
@@ -74,8 +71,6 @@ class Cluster:
         processes of this machine.
     wait : float, default=30
         Seconds without scheduler, or without workers, after which to give up.
-    trials : bool, default=True
-        Whether to run trials, for each of which workers start a process; else see `rows`.
 
     Raises
     ------
@@ -85,12 +80,8 @@ class Cluster:
         If the cluster cannot be reached, has no workers, or has other versions than this process.
     """
 
-    _then = "what is finished is kept, and the same command resumes from there"
-
-    def __init__(self, where: str, wait: float = 30.0, *, trials: bool = True):
-        self._where, self._wait, self._runs_trials = where, wait, trials
-        if not trials:
-            self._then = "start again"
+    def __init__(self, where: str, wait: float = 30.0):
+        self._where, self._wait = where, wait
         self._workers: dict[str, int] = {}
         self._kept: set[tuple[str, str, int | None]] = set()
         self._sending = threading.Lock()
@@ -155,8 +146,6 @@ class Cluster:
         while not self._workers:
             time.sleep(_LOOK_SECONDS)
             self._look()
-        if not self._runs_trials:
-            return
         with self._answering():
             self._starting = [
                 self._client.submit(remote.start, workers=[worker], pure=False)
@@ -265,75 +254,6 @@ class Cluster:
                 running.clear()
                 with suppress(Exception):  # the scheduler may be gone
                     self._client.cancel(waiting)
-
-    def rows(self, parts: Sequence[Any], positive: str | float | None = None) -> ClusterRows:
-        """Have the workers read rows and hold them, for solvers that ask sums over partitions.
-
-        Parameters
-        ----------
-        parts : sequence
-            Of `precbench.data.parts.find_parts`, for files that all workers find at the same path;
-            or pairs (X, y) of arrays, or the ``dask.delayed`` ones of blocks of a Dask collection.
-        positive : optional
-            The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
-
-        Returns
-        -------
-        ClusterRows
-
-        Raises
-        ------
-        InputError
-            If rows are malformed, or do not have two labels.
-        PrecbenchError
-            If the scheduler or all workers go, or the rows do not fit into their memory.
-        """
-        return ClusterRows.of(self, parts, positive)
-
-    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *shared: Any) -> list[Any]:
-        """Have workers keep what a function makes of partitions; a lost one makes it again."""
-        with self._answering():
-            return [
-                self._client.submit(
-                    function,
-                    self._client.compute(part) if dask.is_dask_collection(part) else part,
-                    *shared,
-                    pure=False,
-                )
-                for part in parts
-            ]
-
-    def call(
-        self, function: Callable[..., Any], held: Sequence[Any], arguments: Sequence[tuple]
-    ) -> list[Any]:
-        """Call a function on each thing that is held, where it is, and return the results in order.
-
-        Those of two waves are on their way at a time.
-        """
-        results, before, length = list[Any](), list[Any](), _CALLS_AHEAD * self.n_workers
-        for start in range(0, len(held), length):
-            wave = slice(start, start + length)
-            with self._answering(), dask.config.set(_LARGE):
-                running = self._client.map(
-                    partial(_spread, function), held[wave], arguments[wave], pure=False
-                )
-            results += self._gathered(before)
-            before = running
-        return results + self._gathered(before)
-
-    def _gathered(self, futures: list[distributed.Future]) -> list[Any]:
-        while True:
-            try:
-                with self._answering(), self._client.as_current():
-                    distributed.wait(futures, timeout=_LOOK_SECONDS)
-                    return list(self._client.gather(futures))
-            except TimeoutError:
-                self._look()
-            except distributed.KilledWorker as error:
-                raise PrecbenchError(
-                    f"the cluster {self._where} lost one worker after the other on the same "
-                    "partition: make partitions smaller, or give workers more memory"
-                ) from error
 
     def outlook(self, trial: Trial, dataset: Dataset) -> tuple[int, int]:
         """Return how many workers lack the data set of a trial, and the bytes that each needs."""
@@ -470,7 +390,7 @@ class Cluster:
         if (seconds := before - self._clock) > self._wait:
             raise PrecbenchError(
                 f"the clock of this machine was set back by {duration(seconds)}, and Dask would "
-                f"stand still until it has caught up: {self._then}"
+                f"stand still until it has caught up: {_THEN}"
             )
         self._workers = self._asked()
         present = {None, *map(_host, self._workers)} if self._workers else set()
@@ -482,7 +402,7 @@ class Cluster:
             elif now > self._seen.setdefault(host, now) + self._wait:
                 raise PrecbenchError(
                     f"{host or f'the cluster {self._where}'} has had no workers for "
-                    f"{self._wait:g} s: {self._then}"
+                    f"{self._wait:g} s: {_THEN}"
                 )
 
     def _asked(self) -> dict[str, int]:
@@ -509,11 +429,7 @@ class Cluster:
             ) from error
 
     def _gone(self) -> PrecbenchError:
-        return PrecbenchError(f"the scheduler at {self._where} has gone: {self._then}")
-
-
-def _spread(function: Callable[..., Any], held: Any, arguments: tuple[Any, ...]) -> Any:
-    return function(held, *arguments)
+        return PrecbenchError(f"the scheduler at {self._where} has gone: {_THEN}")
 
 
 @contextmanager

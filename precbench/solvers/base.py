@@ -16,14 +16,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
 from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import (
     STORED,
-    PartedRows,
     as_rows,
     canonical,
     check_form,
@@ -183,9 +182,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     dtypes: tuple[type, ...] = (np.float64,)
     """Types of the values of rows that `_fit` takes as they are; others become the first."""
 
-    joins: bool = False
-    """Whether it needs no more of the rows than sums over partitions, see `PartedRows`."""
-
     allowed = Allowed()
 
     _fitted = "n_iter_"  # what a fit that has succeeded leaves
@@ -214,7 +210,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, PartedRows} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Converted to float64, C order or CSR, if it is not; never changed. Values of float32
             stay as they are if `dtypes` has this type: half the memory, and the result is
             bitwise identical to that of the same values as float64.
@@ -394,35 +390,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Refuse rows with the features of a fit that failed and left an earlier result."""
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
-        if isinstance(X, PartedRows):
-            return self._parted(X, *y)
         check_form(X)
         validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
         return (canonical(validated[0]), validated[1]) if y else canonical(validated)
-
-    def _parted(self, X: PartedRows, *y: ArrayLike) -> Any:
-        """Return rows in partitions, which were checked where they are held."""
-        self.refuse_partitions()
-        self.n_features_in_ = X.shape[1]
-        return (X, column_or_1d(y[0])) if y else X
-
-    def refuse_partitions(self) -> None:
-        """Refuse rows in partitions unless the solver `joins`.
-
-        Raises
-        ------
-        InputError
-        """
-        if not self.joins:
-            from precbench.solvers import SOLVERS
-
-            joining = ", ".join(name for name in SOLVERS if SOLVERS[name]().joins)
-            in_pieces = "in pieces by partial_fit" * hasattr(self, "partial_fit")
-            raise InputError(
-                f"{' '.join(repr(self).split())} needs the rows themselves, and only sums over "
-                f"partitions join: fit it on one machine{in_pieces and ', ' + in_pieces}, or "
-                f"choose from {joining}"
-            )
 
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
@@ -430,8 +400,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Convert the input once, at the door: `dtypes`, C order or CSR; labels to -1 and +1."""
         X, y = self._validated(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
-        if not isinstance(X, PartedRows):
-            _check_size(X.data if sparse.issparse(X) else X.ravel())
+        _check_size(X.data if sparse.issparse(X) else X.ravel())
         if reset:
             self.require_memory(X.shape[1])
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))

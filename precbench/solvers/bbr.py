@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import reduce
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from precbench.solvers.parameters import (
     checks_parameters,
     one_of,
 )
-from precbench.solvers.rows import STORED, PartedRows, Rows, as_rows
+from precbench.solvers.rows import STORED, Rows, as_rows
 from precbench.topk import ceil_share
 
 __all__ = ["BBR", "LCBR"]
@@ -187,11 +186,6 @@ class BBR(SquaredPairRanker):
 
     allowed = Allowed(accumulate=one_of("moments", "pairs"))
 
-    @property
-    def joins(self) -> bool:  # type: ignore[override]
-        """Whether it needs no more of the rows than their moments."""
-        return self.accumulate == "moments"
-
     def __init__(self, radius: float | None = None, *, accumulate: str = "moments"):
         self.radius = radius
         self.accumulate = accumulate
@@ -304,10 +298,6 @@ class BBR(SquaredPairRanker):
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
             return self._learn_from_pairs(rows, labels, n_pairs, lambda _: all_in_turn, trace)
-        if isinstance(rows, PartedRows):
-            self._take(reduce(ClassMoments.joined, rows.each(ClassMoments.of, labels)))
-            self.n_rows_seen_ += rows.n_rows
-            return True
         moments_of_rows = ClassMoments(rows, len(self.coef_))
         for visited in moments_of_rows.add(rows, labels):
             self.n_rows_seen_ += visited
@@ -414,14 +404,6 @@ class ClassMoments:
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
-
-    @classmethod
-    def of(cls, rows: Rows, labels: NDArray[np.int8]) -> Self:
-        """Return the moments of rows."""
-        found = cls(rows, rows.n_features)
-        for _ in found.add(rows, labels):
-            pass
-        return found
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
         """Add rows slice by slice, and yield the size of each; the last completes the sums."""

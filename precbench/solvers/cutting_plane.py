@@ -112,7 +112,6 @@ class CuttingPlane(LinearRanker):
     algorithm_version = 2
     row_cost = 4.0
     dtypes = STORED
-    joins = True
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),

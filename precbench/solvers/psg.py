@@ -70,7 +70,6 @@ class ProjectedSubgradient(LinearRanker):
     """
 
     dtypes = STORED
-    joins = True
 
     allowed = Allowed(
         objective=one_of(*OBJECTIVES),

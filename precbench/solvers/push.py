@@ -42,11 +42,6 @@ class PushRanker(LinearRanker):
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
-    @property
-    def joins(self) -> bool:  # type: ignore[override]
-        """Whether it needs no more of the rows than weighted sums, and no second derivatives."""
-        return self.method == "coordinate"
-
     def _held(self, n_features: int) -> tuple[int, str]:
         if self.method != "newton":
             return super()._held(n_features)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.optimize import brentq, linprog
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from precbench.kernels import push
-from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 from precbench.topk import first_rows
 
 __all__ = [
@@ -234,7 +234,8 @@ class PushRisk(ABC):
     @cached_property
     def largest(self) -> float:
         """The greatest absolute value in X."""
-        return max(self.rows.each(_largest))
+        data = self.rows.data
+        return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_separable(self) -> bool:
         """Return whether some w ranks no pair wrongly and some pair rightly.
@@ -293,10 +294,6 @@ class PushRisk(ABC):
         return total
 
 
-def _largest(rows: Rows) -> float:
-    return float(max(rows.data.max(initial=0), -rows.data.min(initial=0)))
-
-
 def _dense(X: Any) -> NDArray[np.float64]:
     dense = X.toarray() if sparse.issparse(X) else X
     return dense.astype(np.float64, copy=False)
@@ -320,39 +317,6 @@ class _Term(NamedTuple):
     logs: NDArray[np.float64]
     means: NDArray[np.float64]
     gradient: NDArray[np.float64]
-
-
-class _ClassSums(NamedTuple):
-    """Per class the peak of the exponents, the total of the weights and the weighted rows."""
-
-    peaks: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    rows: NDArray[np.float64]
-
-    def joined(self, other: Self) -> Self:
-        """Add the sums over other rows; a class may lack rows here or there."""
-        peaks = np.maximum(self.peaks, other.peaks)
-        seen = np.where(np.isfinite(peaks), peaks, 0.0)
-        mine, theirs = np.exp(self.peaks - seen), np.exp(other.peaks - seen)
-        return type(self)(
-            peaks,
-            mine * self.totals + theirs * other.totals,
-            mine[:, None] * self.rows + theirs[:, None] * other.rows,
-        )
-
-
-def _class_sums(
-    rows: Rows, labels: NDArray[np.int8], w: NDArray[np.float64], rate_pos: float, rate_neg: float
-) -> tuple[NDArray[np.float64], _ClassSums]:
-    """Return the scores of rows, and their sums by class."""
-    scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
-    sums = _ClassSums(np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w))))
-    for start in range(0, rows.n_rows, length):
-        stop = min(rows.n_rows, start + length)
-        push.class_sums(
-            *rows[:3], labels, w, rate_pos, rate_neg, start, stop, scores, *sums
-        )  # fmt: skip
-    return scores, sums
 
 
 class ExponentialRisk(PushRisk):
@@ -381,14 +345,26 @@ class ExponentialRisk(PushRisk):
         """Return the scores at w, and the terms."""
         terms = []
         for rate_pos, rate_neg, constant in self.terms.tolist():
-            parts = self.rows.each(_class_sums, self.labels, shared=[w, rate_pos, rate_neg])
-            scores = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
-            peaks, totals, means = reduce(_ClassSums.joined, [part[1] for part in parts])
+            scores, (peaks, totals, means) = self._class_sums(w, rate_pos, rate_neg)
             means /= totals[:, None]
             logs = peaks + np.log(totals)
             value = float(logs[0]) / rate_pos + float(logs[1]) / rate_neg + constant
             terms.append(_Term(value, logs, means, means[1] - means[0]))
         return scores, terms
+
+    def _class_sums(
+        self, w: NDArray[np.float64], rate_pos: float, rate_neg: float
+    ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+        """Return the scores; by class the peak of the exponents, the weights and weighted rows."""
+        rows = self.rows
+        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
+        sums = np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w)))
+        for start in range(0, rows.n_rows, length):
+            stop = min(rows.n_rows, start + length)
+            push.class_sums(
+                *rows[:3], self.labels, w, rate_pos, rate_neg, start, stop, scores, *sums
+            )  # fmt: skip
+        return scores, sums
 
     def _shares(self, terms: list[_Term]) -> tuple[NDArray[np.float64], float]:
         """Return the fraction of each term in R, and ``log(R) / p``."""

@@ -1,10 +1,7 @@
 """Rows of a matrix as the kernels take them, and products with a vector."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +14,6 @@ from precbench.kernels.linear import dot
 __all__ = [
     "STORED",
     "VALUES_PER_SLICE",
-    "PartedRows",
     "Rows",
     "as_rows",
     "canonical",
@@ -69,76 +65,9 @@ class Rows(NamedTuple):
             return self._replace(data=_NO_VALUE)
         return self
 
-    def each(self, function: Callable[..., Any], *by_row: Any, shared: Sequence[Any] = ()) -> list:
-        """Call a function as `PartedRows.each` does; all the rows are one partition."""
-        return [function(self, *by_row, *shared)]
-
-
-class PartedRows(ABC):
-    """Rows in partitions that others hold, of which a solver asks sums over each partition only.
-
-    Solvers whose `precbench.solvers.base.Ranker.joins` is true take them in place of a matrix. The
-    partitions are fixed and their sums are added up in a fixed order, so that a fit has the same
-    bits wherever they are held; with one partition those of the same rows in memory.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from precbench import TopPush
-    >>> from precbench.solvers.rows import PartedRows, as_rows
-    >>> class Halves(PartedRows):
-    ...     def __init__(self, X):
-    ...         self.shape, self._half, self._X = X.shape, len(X) // 2, X
-    ...     def each(self, function, *by_row, shared=()):
-    ...         for part in slice(self._half), slice(self._half, None):
-    ...             mine = (values[part] for values in by_row)
-    ...             yield function(as_rows(self._X[part]), *mine, *shared)
-    >>> X, y = np.array([[2.0], [0.0], [0.0], [3.0]]), [1, 0, 0, 0]
-    >>> whole, parted = (TopPush(top_negatives=3).fit(rows, y) for rows in (X, Halves(X)))
-    >>> bool(np.isclose(whole.coef_, parted.coef_))
-    True
-    """
-
-    shape: tuple[int, int]
-
-    @abstractmethod
-    def each(self, function: Callable[..., Any], *by_row: Any, shared: Sequence[Any] = ()) -> list:
-        """Call a function for each partition.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the `Rows` of a partition, the stretch of each of `by_row` that belongs to
-            it, and what is shared.
-        *by_row : ndarray of shape (n_rows,)
-        shared : sequence
-
-        Returns
-        -------
-        list
-            The results in the order of the partitions.
-        """
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.shape[1]
-
 
 def as_rows(X: Any) -> Rows:
     """Wrap a matrix of float64 or float32, C-contiguous or CSR, without copying its values.
-
-    `PartedRows` stay as they are: they have what solvers that take them ask of `Rows`.
 
     Examples
     --------
@@ -148,8 +77,6 @@ def as_rows(X: Any) -> Rows:
     >>> rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()
     ([7.0, 8.0, 9.0], [1, 0, 1], [0, 1, 3])
     """
-    if isinstance(X, PartedRows):
-        return cast("Rows", X)
     if not sparse.issparse(X):
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)
@@ -235,8 +162,6 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
         raise InputError(
             f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features"
         )
-    if not isinstance(rows, Rows):
-        return np.concatenate([*rows.each(linear_scores, shared=[w])])
     scores, length = np.empty(rows.n_rows), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)
@@ -254,8 +179,6 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
     [13.0, 24.0]
     """
-    if not isinstance(rows, Rows):
-        return reduce(np.add, rows.each(weighted_sum, coef, shared=[n_features]))
     out, length = np.zeros(n_features), rows.per_slice()
     for start in range(0, rows.n_rows, length):
         stop = min(rows.n_rows, start + length)

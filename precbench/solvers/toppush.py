@@ -98,7 +98,6 @@ class TopPush(LinearRanker):
     """
 
     dtypes = STORED
-    joins = True
 
     allowed = Allowed(top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
     row_cost = 2.0
