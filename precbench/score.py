@@ -134,11 +134,18 @@ def write_results(
         tables["precision-k.csv"] = pd.concat([none, *precisions])
     for name, table in tables.items():
         complete = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
-        store.write_text(name, complete.to_csv(index=False, lineterminator="\n"))
+        _write(store, name, complete.to_csv(index=False, lineterminator="\n"))
     facts = _description(plan) | {"config": _shared_name(config)}
     facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
-    store.write_text("experiment.json", json.dumps(facts, indent=1) + "\n")
+    _write(store, "experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
+
+
+def _write(store: Store, name: str, content: str) -> None:
+    """Write a file that has changed: figures are drawn again if it is newer than they are."""
+    path = store.folder / name
+    if not path.is_file() or path.read_bytes() != visible(content).encode():
+        store.write_text(name, content)
 
 
 def final_scores(

@@ -35,7 +35,8 @@ from sklearn.utils import check_array
 
 from precbench.data import open_stream, read_svmlight
 from precbench.metrics import precision_at_k
-from precbench.report.style import log_scale, save_figure, solver_styles
+from precbench.report.sheet import save_figure
+from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
 from precbench.survey.tables import laid_out
 from scripts.bench import Case, keep, labelled, real, reason_of, report, said

@@ -18,7 +18,8 @@ from precbench.claims import Claim, load_claims
 from precbench.claims.ledger import LedgerRow, read_ledger
 from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
-from precbench.report.style import log_scale, save_figure
+from precbench.report.sheet import save_figure
+from precbench.report.style import log_scale
 from precbench.survey.tables import laid_out
 from scripts.reference import LEDGER
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from precbench.data.cards import registry
-from precbench.report import style
+from precbench.report import sheet
 from tests.helpers import ROOT
 from tests.promises import PROMISES
 from tests.sentences import LISTED, TOLD, shortened, write_sentences
@@ -119,14 +118,14 @@ def session_cache(tmp_path_factory):
     return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
 
 
-SAVE, LAY_OUT = Figure.savefig, style._lay_out
+RENDER, LAY_OUT = sheet._rendered, sheet._lay_out
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """Figures as a user gets them; elsewhere their files stay empty, or there are only PDFs."""
-    monkeypatch.setattr(Figure, "savefig", SAVE)
-    monkeypatch.setattr(style, "_lay_out", LAY_OUT)
+    monkeypatch.setattr(sheet, "_rendered", RENDER)
+    monkeypatch.setattr(sheet, "_lay_out", LAY_OUT)
 
 
 def _leave(figure):
@@ -139,18 +138,17 @@ def drawn_without_fonts(monkeypatch):
     """Figures as PDF only, without layout or fonts, which take longer than all the rest."""
     figures = []
 
-    def save(figure, path, **options):
-        if path.suffix == ".pdf":
-            SAVE(figure, path, **options)
-            figures.append(figure)
-        else:
-            path.touch()
+    def render(figure, path):
+        if path.suffix != ".pdf":
+            return b""
+        figures.append(figure)
+        return RENDER(figure, path)
 
     monkeypatch.setattr(
         "matplotlib.backends.backend_pdf.PdfFile.writeFonts",
         lambda pdf: pdf.writeObject(pdf.fontObject, {}),
     )
-    monkeypatch.setattr(Figure, "savefig", save)
+    monkeypatch.setattr(sheet, "_rendered", render)
     return figures
 
 
@@ -159,13 +157,12 @@ def laid_out(monkeypatch):
     """Figures with all their parts in place, by the names of the files that are not written."""
     figures = {}
 
-    def save(figure, path, **_):
-        if path.suffix == ".pdf":  # once a figure
-            figures[path.stem] = figure
-        path.touch()
+    def render(figure, path):
+        figures[path.stem] = figure
+        return b""
 
-    monkeypatch.setattr(Figure, "savefig", save)
-    monkeypatch.setattr(style, "_lay_out", LAY_OUT)
+    monkeypatch.setattr(sheet, "_rendered", render)
+    monkeypatch.setattr(sheet, "_lay_out", LAY_OUT)
     return figures
 
 
@@ -173,20 +170,20 @@ def laid_out(monkeypatch):
 def drawn_without_rendering(monkeypatch):
     """Figures that are gone through once, and files that stay empty."""
 
-    def save(figure, path, **_):
+    def render(figure, path):
         if path.suffix == ".pdf":  # once a figure
             figure.draw_without_rendering()
-        path.touch()
+        return b""
 
-    monkeypatch.setattr(Figure, "savefig", save)
+    monkeypatch.setattr(sheet, "_rendered", render)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def not_drawn():
     """Leave the files of figures empty, unless a test asks for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda _, path, **__: path.touch())
-        patch.setattr(style, "_lay_out", _leave)
+        patch.setattr(sheet, "_rendered", lambda *_: b"")
+        patch.setattr(sheet, "_lay_out", _leave)
         yield
 
 

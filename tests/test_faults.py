@@ -22,7 +22,7 @@ from tests.sentences import done_already, refused
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave out tables and figures, which are made from the files that are tested here."""
-    monkeypatch.setattr("precbench.report.folder.write_report", lambda *_, **__: Report([], []))
+    monkeypatch.setattr("precbench.advice.report.write_report", lambda *_, **__: Report([], []))
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
+from precbench.advice.report import write_report
 from precbench.claims import load_claims
-from precbench.report.folder import write_report
+from precbench.report import sheet
 from precbench.report.html import ledger_about
 from precbench.report.html.drawings import as_address
 from precbench.store import Store
@@ -67,8 +67,7 @@ def sketched(monkeypatch, request):
             path.write_text("<svg></svg>\n")
 
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr("precbench.report.figures.save_figure", save)
-        monkeypatch.setattr("precbench.report.study.save_figure", save)
+        monkeypatch.setattr("precbench.report.sheet.save_figure", save)
 
 
 @pytest.fixture
@@ -296,15 +295,10 @@ return seen;
 @pytest.fixture
 def drawn_on_the_page(drawn, monkeypatch):
     """Figures of the page as a user gets them; other files of theirs are empty."""
-    save = Figure.savefig
-
-    def save_svg(figure, path, **options):
-        if path.suffix == ".svg":
-            save(figure, path, **options)
-        else:
-            path.touch()
-
-    monkeypatch.setattr(Figure, "savefig", save_svg)
+    render = sheet._rendered
+    monkeypatch.setattr(
+        sheet, "_rendered", lambda f, path: render(f, path) if path.suffix == ".svg" else b""
+    )
 
 
 @pytest.mark.promise("R27")

@@ -14,13 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import precbench
 from precbench.advice.calibration import Calibration
-from precbench.advice.model import Model
-from precbench.advice.quality import held_out_quality, held_out_splits
-from precbench.data import Dataset
-from precbench.errors import InputError
-from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
-from precbench.report.folder import PAGE, write_report
-from precbench.report.length import (
+from precbench.advice.length import (
     Length,
     Worth,
     gain_table,
@@ -29,6 +23,13 @@ from precbench.report.length import (
     profit_text,
     read_length,
 )
+from precbench.advice.model import Model
+from precbench.advice.quality import held_out_quality, held_out_splits
+from precbench.advice.report import write_report
+from precbench.data import Dataset
+from precbench.errors import InputError
+from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
+from precbench.report.folder import PAGE
 from precbench.statistics import expected_hits, expected_total, resampled_interval
 from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at

@@ -5,15 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from precbench import processes
-from precbench.report import figures
-from precbench.report.tables import summarise
-from precbench.results import read_run
-from tests.helpers import session, succeed, wait_until
+from tests.helpers import session, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -121,24 +117,3 @@ def test_the_process_from_which_others_are_forked_is_begun_anew_if_it_was_killed
     processes.begin(processes.OF_TRIALS)
     os.kill(processes._origin._popen.pid, signal.SIGKILL)
     assert dict(processes.run([("sum", sum, ([1, 2],))], 1)) == {"sum": 3}
-
-
-def test_figures_are_the_same_whichever_process_draws_them(small, tmp_path, monkeypatch, drawn):
-    out = tmp_path / "out"
-    succeed("run", small(plots="[precision-k, roc]"), "--out", out, "--no-plots")
-    run = read_run(out / "small")
-    summary = summarise(run.results, run.losses)
-    here = {path: path.read_bytes() for path in figures.write_figures(run, summary)}
-    processes.begin(processes.OF_TRIALS)
-    monkeypatch.setattr(figures, "_write", _write_elsewhere)
-    there = figures.write_figures(run, summary, n_jobs=2)
-    assert len(here) == 8 and {path: path.read_bytes() for path in there} == here
-
-
-_write = figures._write
-
-
-def _write_elsewhere(page, run, summary):
-    if page.kind == "roc" and b"_fork_when_asked" in Path("/proc/self/cmdline").read_bytes():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return _write(page, run, summary)

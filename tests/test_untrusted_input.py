@@ -21,10 +21,10 @@ from precbench.cli.group import harmless_streams
 from precbench.cli.screen import Screen
 from precbench.cli.tables import OnScreen
 from precbench.errors import InputError
-from precbench.report import figures
+from precbench.report import sheet
 from precbench.report.curves import value_against_time
 from precbench.report.folder import write_report
-from precbench.report.style import save_figure
+from precbench.report.sheet import save_figure
 from precbench.report.table import text_table
 from precbench.results import read_run
 from precbench.store import Store
@@ -57,7 +57,7 @@ def drawn_only(draw, *_):
 @pytest.mark.promise("R36")
 @pytest.mark.parametrize("name", ["first", "sweep"])
 def test_results_of_former_versions_stay_readable(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(figures, "save_figure", drawn_only)
+    monkeypatch.setattr(sheet, "save_figure", drawn_only)
     folder = shutil.copytree(PAST / name, tmp_path / name)
     table, *_ = write_report(folder).tables
     found = read_run(folder)
@@ -169,7 +169,7 @@ def test_arguments_do_not_steer_the_terminal(arguments, isolated, tmp_path, monk
 
 @pytest.mark.promise("R27")
 def test_untrusted_texts_are_shown_as_they_are(results, monkeypatch):
-    monkeypatch.setattr(figures, "save_figure", drawn_only)
+    monkeypatch.setattr(sheet, "save_figure", drawn_only)
     folder, _ = results
     about = json.loads((folder / "experiment.json").read_text())
     about |= {"title": ODD, "source": f"{ODD}\nnext", "solvers": [ODD], "protocol": ODD}

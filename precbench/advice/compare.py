@@ -24,9 +24,20 @@ from rich.progress import track
 from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 
+from precbench.advice.choice import Choice, choice_table, choose_method
 from precbench.advice.importance import Importance
+from precbench.advice.length import (
+    Length,
+    Worth,
+    length_sheet,
+    length_table,
+    measure_length,
+    share_of_list,
+    write_length,
+)
 from precbench.advice.model import Model
 from precbench.advice.quality import Quality, held_out, importance_of
+from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
 from precbench.data.own.problems import listed
@@ -40,17 +51,7 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.sections import solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
-from precbench.report.choice import Choice, choice_table, choose_method, share_of_list
-from precbench.report.folder import write_report
 from precbench.report.html.templates import render
-from precbench.report.length import (
-    Length,
-    Worth,
-    length_figure,
-    length_table,
-    measure_length,
-    write_length,
-)
 from precbench.report.table import Table
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
@@ -504,7 +505,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Choice):
-    """What `compare` found, to look at, to draw and to fit; see `precbench.report.choice.Choice`.
+    """What `compare` found, to look at, to draw and to fit; see `precbench.advice.choice.Choice`.
 
     Attributes
     ----------
@@ -529,7 +530,7 @@ class Comparison(Choice):
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
         assert self.length is not None
-        return length_figure(self.length)
+        return length_sheet(self.length).figure()
 
     def fit(self) -> Model:
         """Fit the recommended method to all rows, as it was tuned most often.
@@ -619,7 +620,7 @@ def length_of(
         Its results.
     method : str
     k, list_rows, worth
-        See `precbench.report.length.measure_length`.
+        See `precbench.advice.length.measure_length`.
     amounts : ndarray of shape (n_samples,), optional
         What each row gains if it is a hit.
 

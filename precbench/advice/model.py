@@ -20,7 +20,6 @@ from sklearn.utils import check_array
 
 from precbench.advice.calibration import Calibration
 from precbench.advice.drift import Drift, Profile
-from precbench.advice.reasons import contributions
 from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing, is_table
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
@@ -32,6 +31,7 @@ from precbench.solvers.base import untraced
 from precbench.solvers.members import Member, is_vector, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Trees
 from precbench.strict_json import checked
 from precbench.topk import HeldOut
@@ -328,7 +328,7 @@ class Model:
 
         takes_long = weights is None or self.random_features is not None
         n_threads = effective_n_jobs(n_jobs) if takes_long else 1
-        with ThreadPoolExecutor(n_threads, initializer=partial(np.seterr, **np.geterr())) as pool:
+        with _threads(n_threads) as pool:
             in_turn = map if n_threads == 1 else pool.map
             return np.concatenate([*in_turn(of_block, range(0, X.shape[0], length))])
 
@@ -376,9 +376,24 @@ class Model:
             See `decision_function`, and if the model is one of a former version, which does not
             hold what this takes, or has trees of random features.
         """
+        spans, mean = self.spans, self.mean
+        if mean is None:
+            mean = np.zeros(self.n_features)
+        widths = [features.stop - features.start for _, features in spans]
+        column = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
+        explain = partial(
+            Contributions.of, self._parts, mean=mean, column=column, is_stacked=bool(self.members)
+        )
         with np.errstate(over="ignore", invalid="ignore"):
-            explained = contributions(self, self._scaled(self._encoded(X)), self._parts, n_jobs)
-        _check_finite(explained.to_numpy())
+            rows = self._scaled(self._encoded(X))
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
+            with _threads(n_threads) as pool:
+                parts = [*pool.map(explain, np.array_split(rows, n_threads))]
+        values = np.concatenate([part.values for part in parts])
+        _check_finite(values)
+        explained = pd.DataFrame(values, columns=[of_column.name for of_column, _ in spans])
+        explained.attrs["base"] = parts[0].base + self.intercept
         return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
@@ -692,6 +707,7 @@ class Model:
             and all(is_vector(a) and len(a) == n_features for a in of_scaler.values())
             and (scaler.scale is None or (scaler.scale > 0).all())
             and np.isfinite(intercept)
+            and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
             and (mean is None or (is_vector(mean) and len(mean) == n_features))
             and (encoding is None or encoding.n_features == n_features)
             and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
@@ -734,6 +750,11 @@ def _matched(scores: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[n
 
 def _spread(scores: NDArray[np.float64]) -> float:
     return float(np.subtract(*np.quantile(scores, [0.75, 0.25])))
+
+
+def _threads(n: int) -> ThreadPoolExecutor:
+    """Return threads that treat floating-point errors as this one does."""
+    return ThreadPoolExecutor(n, initializer=partial(np.seterr, **np.geterr()))
 
 
 def _check_finite(scores: NDArray[np.float64]) -> None:

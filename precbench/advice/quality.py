@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from precbench.advice.importance import Importance, Shuffling
+from precbench.advice.length import Length
 from precbench.advice.model import Model
 from precbench.data import Dataset
 from precbench.data.own.encoding import Encoding
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
-from precbench.report.length import Length
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,

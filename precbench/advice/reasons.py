@@ -1,64 +1,19 @@
-"""Why rows have their scores: contributions of columns, and the reasons among them."""
+"""Why rows have their scores: the columns that raise or lower them most."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from scipy import sparse
 
+from precbench.advice.model import Model
 from precbench.data.own.encoding import Gaps
-from precbench.errors import InputError
-from precbench.solvers.shapley import Contributions
 
-if TYPE_CHECKING:
-    from precbench.advice.model import Model
-
-__all__ = ["Listing", "contributions", "reasons"]
+__all__ = ["Listing", "reasons"]
 
 _VALUES_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
-
-
-def contributions(
-    model: "Model", X: Any, parts: Sequence[Any], n_jobs: int | None = None
-) -> pd.DataFrame:
-    """Return what `Model.explain` does.
-
-    Parameters
-    ----------
-    model : Model
-    X : ndarray or csr_matrix of shape (n_samples, n_features)
-        Scaled rows.
-    parts : sequence of Member
-        Of the model.
-    n_jobs : int, optional
-        Number of threads.
-    """
-    n_features, mean, spans = model.n_features, model.mean, model.spans
-    widths = [span.stop - span.start for _, span in spans]
-    column = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
-    if mean is None:
-        if model.trees is None and model.scaler.kind != "standardise":
-            raise InputError(
-                "the model does not hold the mean of its training rows, which explaining takes: "
-                "fit it again with this version"
-            )
-        mean = np.zeros(n_features)
-    rows = X if isinstance(X, np.ndarray) else X.toarray()
-    explain = partial(
-        Contributions.of, parts, mean=mean, column=column, is_stacked=bool(model.members)
-    )
-    n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
-    with ThreadPoolExecutor(n_threads, initializer=partial(np.seterr, **np.geterr())) as pool:
-        found = [*pool.map(explain, np.array_split(rows, n_threads))]
-    values = np.concatenate([of.values for of in found])
-    explained = pd.DataFrame(values, columns=[of_column.name for of_column, _ in spans])
-    explained.attrs["base"] = found[0].base + model.intercept
-    return explained
 
 
 class Listing:
@@ -81,7 +36,7 @@ class Listing:
         See `Model.explain`.
     """
 
-    def __init__(self, model: "Model", n: int):
+    def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # refuses before a file is read
         self._model, self._n = model, n
         self.rows: dict[int, Any] = {}
@@ -121,7 +76,7 @@ class Listing:
 
 
 def reasons(
-    model: "Model", X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
+    model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
     """Yield the columns that raise the score of a row most, and the one that lowers it most.
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows, check_target
@@ -17,7 +18,6 @@ from precbench.cli.tables import OnScreen, show_length
 from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
-from precbench.report.choice import choice_table, choose_method
 from precbench.report.folder import PAGE
 from precbench.results import read_run
 from precbench.text import count, one_line

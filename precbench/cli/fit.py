@@ -101,9 +101,9 @@ def fit(options: FitOptions) -> None:
     """
     from scipy.sparse import issparse
 
+    from precbench.advice.length import measure_length
     from precbench.advice.model import Model, make_solver
     from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
-    from precbench.report.length import measure_length
 
     ks, worth = options.lengths, options.worth
     k = ks[0]

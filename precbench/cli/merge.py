@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from precbench.advice.report import write_report
 from precbench.cli.options import Json, Mirror, takes
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.shard import Shard
 from precbench.merge import Merger
-from precbench.report.folder import Figures, write_report
+from precbench.report.folder import Figures
 from precbench.report.repeat import shipped_config
 from precbench.store import Store, stores
 from precbench.text import count, one_line

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from precbench.advice.length import Worth
     from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
-    from precbench.report.length import Worth
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -154,7 +154,7 @@ class OwnRows:
     @property
     def worth(self) -> "Worth | None":
         """What a hit gains and a row costs, if any of them was given."""
-        from precbench.report.length import Worth
+        from precbench.advice.length import Worth
 
         if self.gain is None and self.gain_column is None and self.cost is None:
             return None

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from precbench.advice.report import write_report
 from precbench.cli.options import Json
 from precbench.errors import InputError
-from precbench.report.folder import write_report
 from precbench.report.repeat import shipped_config
 from precbench.store import Store, stores
 from precbench.text import count

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from precbench.advice.report import write_report
 from precbench.claims import read_evidence
 from precbench.cli.options import Json
 from precbench.cli.plot import result_folders
 from precbench.files import write_whole
-from precbench.report.folder import PAGE, write_report
+from precbench.report.folder import PAGE
 from precbench.report.html import index_page, ledger_about
 from precbench.store import Store
 

@@ -28,7 +28,7 @@ from precbench.experiment.config import read_config
 from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
 from precbench.files import writing
 from precbench.locations import shipped
-from precbench.processes import OF_TRIALS, begin, prepare
+from precbench.processes import OF_TRIALS, begin
 from precbench.sources import digest, plugged_in, state
 from precbench.store import RETRIED, Store, package_versions
 from precbench.strict_json import Fields, checked, load
@@ -55,7 +55,6 @@ _CODE = (Path(__file__).parents[1], *map(shipped, ("configs", "datasets", "resul
 _TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
 
 
-_BACKENDS = [f"matplotlib.backends.backend_{kind}" for kind in ("agg", "pdf", "svg")]
 _CHOICE, _WORKERS = "What to run", "How to run"
 _FILES, _SCREEN = "Data and results", "What to show"
 
@@ -494,15 +493,14 @@ def _measure(
 
     store.require_lock()
     stored = {*store.keys()}
-    if options.figures != "none":
-        prepare("precbench.report.figures", *_BACKENDS)
     with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
         results = write_results(plan, store, advance, config=name)
-    from precbench.report.folder import Report, write_report
+    from precbench.advice.report import write_report
+    from precbench.report.folder import Report
 
     report = Report([], [])
     if len(results):
-        report = write_report(store.folder, options.figures, n_jobs=options.jobs)
+        report = write_report(store.folder, options.figures)
     return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
 
 
@@ -522,7 +520,7 @@ def _shard_end(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    from precbench.report.folder import write_report
+    from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
     console = screen(quiet=options.as_json or options.quiet)

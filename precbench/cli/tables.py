@@ -15,7 +15,7 @@ from precbench.report.table import STAND_IN, Cell, Table
 from precbench.text import one_line
 
 if TYPE_CHECKING:
-    from precbench.report.length import Length
+    from precbench.advice.length import Length
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces
 _NARROWEST = 20  # of a column with such cells
@@ -24,7 +24,7 @@ _GAP = 2
 
 def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
     """Print what a list holds by its length, profit and days in words, maybe the gain table."""
-    from precbench.report.length import by_day_lines, gain_table, length_table, profit_text
+    from precbench.advice.length import by_day_lines, gain_table, length_table, profit_text
 
     console = screen(quiet=quiet)
     for table in (length_table(length), *([gain_table(length)] if groups else [])):

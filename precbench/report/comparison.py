@@ -1,10 +1,9 @@
 """Figures that compare methods over many data sets: mean ranks with groups, and profiles.
 
-Each is written as PNG and PDF, with its numbers as CSV.
+Each is written as PDF, PNG and SVG, with its numbers as CSV.
 """
 
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
-from precbench.files import write_whole
-from precbench.report.style import Style, save_figure, solver_styles
+from precbench.report.sheet import Sheet
+from precbench.report.style import Style, solver_styles
 from precbench.statistics import (
     LEVEL,
     Friedman,
@@ -28,16 +27,15 @@ from precbench.statistics import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import SubFigure
 
-__all__ = ["Body", "Ranking", "rank", "stacked", "write_profiles", "write_ranks"]
+__all__ = ["Ranking", "rank", "write_profiles", "write_ranks"]
 
 _WIDTH = 6.4  # inches, as all lengths
 _AXIS = 3.2  # the x axis at least
 _PROFILE = 3.4
 _ENTRY = 0.17  # of a legend
 _LEGEND = 1.2  # its lines and margins
-_LINE = 0.14  # of small print
 _LABEL = 0.18  # from one label to the next
 _BAR = 0.12
 _LETTER = 0.066
@@ -123,7 +121,7 @@ def write_ranks(
     -------
     list of pathlib.Path
         A CSV (``solver``, ``mean_rank``, the numbers of its ``groups``, and the p-value against
-        each other method), a PDF and a PNG.
+        each other method), a PDF, a PNG and an SVG.
 
     Raises
     ------
@@ -147,21 +145,15 @@ def write_ranks(
         f"correction, {100 * LEVEL:g} %)."
     )
     styles = solver_styles(list(values.columns), built_in)
-    text = f"{caption} {tests}".strip()
-    body = _diagram(ranking, styles)
-    return _write(table.rename_axis("solver").reset_index(), stem, title, text, body)
+    draw, width, height = _diagram(ranking, styles)
+    sheet = Sheet(title, draw, width, height, caption=[f"{caption} {tests}"])
+    return sheet.save(stem, table.rename_axis("solver").reset_index())
 
 
-class Body(NamedTuple):
-    """The part of a figure between title and caption, in inches."""
-
-    width: float
-    height: float
-    draw: Callable[["SubFigure"], None]
-
-
-def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> Body:
-    """Lay out a diagram in inches from its upper left corner."""
+def _diagram(
+    ranking: Ranking, styles: Mapping[str, Style]
+) -> tuple[Callable[["SubFigure"], None], float, float]:
+    """Lay out a diagram in inches from its upper left corner; return its width and height, too."""
     ranks, k = ranking.ranks, len(ranking.ranks)
     left = math.ceil(k / 2)  # labels at the left
     sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
@@ -202,7 +194,7 @@ def _diagram(ranking: Ranking, styles: Mapping[str, Style]) -> Body:
             axes.plot([xs[0], xs[-1]], [y, y], color="0.25", linewidth=2.5, solid_capstyle="round")
             axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
 
-    return Body(width, height, draw)
+    return draw, width, height
 
 
 def write_profiles(
@@ -230,7 +222,7 @@ def write_profiles(
     Returns
     -------
     list of pathlib.Path
-        A CSV (``solver``, ``tau``, ``share``), a PDF and a PNG.
+        A CSV (``solver``, ``tau``, ``share``), a PDF, a PNG and an SVG.
 
     Raises
     ------
@@ -251,9 +243,9 @@ def write_profiles(
     draw = partial(_draw_profiles, tau=tau, shares=shares, styles=styles, of=of)
     width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
     height = _ENTRY * len(methods) + 2 * _GAP
-    body = Body(max(_WIDTH, width), max(_PROFILE, height), draw)
-    text = f"{caption} Over {len(values)} data sets; a curve that lies above is better.".strip()
-    return _write(table, stem, title, text, body)
+    text = f"{caption} Over {len(values)} data sets; a curve that lies above is better."
+    sheet = Sheet(title, draw, max(_WIDTH, width), max(_PROFILE, height), caption=[text])
+    return sheet.save(stem, table)
 
 
 def _draw_profiles(
@@ -290,38 +282,3 @@ def _draw_profiles(
     for text, method in zip(legend.get_texts(), shares, strict=True):
         text.set_text(method)
         text.set_parse_math(False)
-
-
-def _write(
-    table: pd.DataFrame,
-    stem: Path,
-    title: str,
-    caption: str,
-    body: Body,
-) -> list[Path]:
-    numbers, pdf, png = (
-        stem.with_name(f"{stem.name}.{suffix}") for suffix in ("csv", "pdf", "png")
-    )
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    write_whole({numbers: table.to_csv(index=False, lineterminator="\n")})
-    save_figure(partial(stacked, title, caption, body), pdf, png)
-    return [numbers, pdf, png]
-
-
-def stacked(title: str, caption: str, body: Body) -> "Figure":
-    """Stack title, drawing and caption."""
-    from matplotlib.figure import Figure
-
-    head = textwrap.wrap(title, int(11 * body.width))
-    foot = textwrap.wrap(caption, int(16 * body.width))
-    heights = [0.2 * len(head) + _GAP, body.height, _LINE * (len(foot) + 0.5) + 2 * _GAP]
-    figure = Figure(figsize=(body.width, sum(heights)), layout="constrained")
-    # No frames: whether their edges are at 0 or at -0 differs from time to time.
-    parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
-    above, between, under = parts
-    edge = _GAP / body.width
-    look: dict[str, Any] = {"va": "top", "parse_math": False}
-    above.text(edge, 1 - _GAP / heights[0], "\n".join(head), fontsize=10, weight="bold", **look)
-    body.draw(between)
-    under.text(edge, 1 - _GAP / heights[2], "\n".join(foot), fontsize=8, **look)
-    return figure

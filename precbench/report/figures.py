@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench import processes
 from precbench.errors import InputError
-from precbench.files import write_whole
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -26,6 +24,7 @@ from precbench.report.curves import (
     value_against_sweep,
     value_against_time,
 )
+from precbench.report.sheet import Sheet, wrapped
 from precbench.report.style import (
     MOST_STRONG,
     NAME_LINE,
@@ -33,11 +32,8 @@ from precbench.report.style import (
     End,
     Style,
     log_scale,
-    mark_smoke,
     name_ends,
-    save_figure,
     solver_styles,
-    wrapped,
 )
 from precbench.report.tables import notes
 from precbench.results import Run, read_csv
@@ -46,7 +42,7 @@ from precbench.topk import resolve_k
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import SubFigure
 
 __all__ = ["write_figures"]
 
@@ -61,9 +57,6 @@ _AXIS_LABELS = {
     "reservoir_size": "reservoir (rows)",
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
-_LINE = 0.15  # inches for a line of small print
-_TITLE_LINE = 0.2
-_MARGIN = 0.08
 _AROUND = 0.6  # inches of a panel that its axes do not take: title, numbers and labels
 _MOST_NAMES = 30  # at the ends of curves
 _DENSE = 12  # points of a curve; with more, only some have a marker
@@ -71,7 +64,7 @@ _DOTS = (0, (1, 1.5))
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 
 
-def write_figures(run: Run, summary: pd.DataFrame, n_jobs: int = 1) -> list[Path]:
+def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
     """Draw the figures that ``experiment.json`` asks for, into the subfolder ``figures``.
 
     Parameters
@@ -81,8 +74,8 @@ def write_figures(run: Run, summary: pd.DataFrame, n_jobs: int = 1) -> list[Path
         ``precision-k.csv`` for those of prec@k.
     summary : pandas.DataFrame
         From `precbench.report.tables.summarise`.
-    n_jobs : int, default=1
-        Number of processes, where they can be forked at once, see `precbench.processes.begin`.
+    sources : sequence of pathlib.Path
+        See `Sheet.save`.
 
     Returns
     -------
@@ -101,15 +94,17 @@ def write_figures(run: Run, summary: pd.DataFrame, n_jobs: int = 1) -> list[Path
             f"{run.folder / 'experiment.json'} asks for {', '.join(unknown)}: "
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
-    pages = [page for kind in run.plots for page in _KINDS[kind](run)]
-    written: dict[int, list[Path] | None] = {}
-    if min(n_jobs, len(pages)) > 1 and processes.has_begun():
-        calls = ((i, _write, (page, run, summary)) for i, page in enumerate(pages))
-        written.update(processes.run(calls, n_jobs))
-    for i, page in enumerate(pages):
-        if written.get(i) is None:
-            written[i] = _write(page, run, summary)
-    return [path for i in range(len(pages)) for path in written[i] or ()]
+    files: list[Path] = []
+    for page in (page for kind in run.plots for page in _KINDS[kind](run)):
+        parts = [p.replace("%", "percent") for p in (page.kind, page.dataset, page.sweep) if p]
+        name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
+        stem = run.folder / "figures" / name
+        if page.data.empty:
+            for suffix in ("csv", "pdf", "png", "svg"):  # left by earlier results
+                stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
+        else:
+            files += _sheet(page, run, summary).save(stem, page.data, sources)
+    return files
 
 
 @dataclass(frozen=True)
@@ -121,8 +116,8 @@ class _Page:
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the second half of the title
     data: pd.DataFrame  # solver, x, and the statistics
-    draw: Callable[["SubFigure", "_Lines", pd.DataFrame], None]
-    about: Sequence[str] = ()  # sentences
+    draw: Callable[..., None]  # of a part of a figure, the lines and the data
+    sentences: Sequence[str] = ()
     spread: str = "Median and quartiles over {} splits."  # "" if it shows none
     height: float = _HEIGHT
     rows: int = 1  # of panels
@@ -253,7 +248,7 @@ def _time_pages(run: Run) -> Iterator[_Page]:
             what=f"{metric} against training time",
             data=data,
             draw=partial(_draw_time, metric=metric, alone=alone, n_splits=n),
-            about=sentences,
+            sentences=sentences,
             timed=True,
         )
 
@@ -362,7 +357,7 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
             what="ROC curves",
             data=_per_solver(run, vertices, partial(roc, fpr=grid)),
             draw=partial(_draw_roc, left=left, k=k, sizes=sizes),
-            about=[f"Markers: {name}, the precision of the rows up to that point."]
+            sentences=[f"Markers: {name}, the precision of the rows up to that point."]
             if sizes
             else [],
         )
@@ -452,7 +447,7 @@ def _precision_pages(run: Run) -> Iterator[_Page]:
             what="prec@k against k",
             data=_per_solver(run, curves, partial(precision_against_k, x=x, at=at)),
             draw=partial(_draw_precision, x=x, at=at),
-            about=[f"Markers, and the order of the names: {name}."] if at else [],
+            sentences=[f"Markers, and the order of the names: {name}."] if at else [],
             spread="Medians over {} splits.",
         )
 
@@ -543,7 +538,7 @@ def _sweep_pages(run: Run) -> Iterator[_Page]:
             draw=partial(
                 _draw_sweep, name=name, values=values, label=label, metric=metric, n_splits=n
             ),
-            about=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
+            sentences=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
         )
 
 
@@ -605,30 +600,11 @@ def _per_solver(
     return pd.concat(filled, ignore_index=True) if filled else parts[0]
 
 
-def _write(page: _Page, run: Run, summary: pd.DataFrame) -> list[Path]:
-    parts = (page.kind, page.dataset, page.sweep)
-    plain = (part.replace("%", "percent") for part in parts if part)
-    stem = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in plain)
-    table, *drawings = (
-        run.folder / "figures" / f"{stem}.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
-    )
-    if page.data.empty:
-        for path in (table, *drawings):  # left by earlier results
-            path.unlink(missing_ok=True)
-        return []
-    table.parent.mkdir(exist_ok=True)
-    write_whole({table: page.data.to_csv(index=False, lineterminator="\n")})
-    here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-    save_figure(partial(_draw, page, run, here), *drawings)
-    return [table, *drawings]
-
-
-def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
-    """Stack title, protocol, curves with their names, and notes."""
-    from matplotlib.figure import Figure
-
+def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
+    """Return the sheet of a figure: title, protocol, curves with their names, and notes."""
     at = f", {page.sweep}" if page.sweep else ""
-    here = summary[summary["sweep"] == page.sweep] if page.sweep else summary
+    here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
+    here = here[here["sweep"] == page.sweep] if page.sweep else here
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
@@ -639,34 +615,19 @@ def _draw(page: _Page, run: Run, summary: pd.DataFrame) -> "Figure":
     named = solvers if len(solvers) <= _MOST_NAMES else strong
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
-    inside = _WIDTH - 2 * _MARGIN
-    title = wrapped(f"{subject}{smoke}: {page.what}{at}", inside, 10, "bold")
-    protocol = wrapped(f"{run.protocol_sentence} {spread}", inside)
-    more = " ".join([*page.about, *_quiet_sentence(run, strong, solvers)])
-    below = [line for note in (more, *notes(here, page.timed)) for line in wrapped(note, inside)]
-
-    head = _MARGIN + _TITLE_LINE * len(title) + _LINE * len(protocol)
-    foot = _MARGIN + _LINE * len(below)
+    more = " ".join([*page.sentences, *_quiet_sentence(run, strong, solvers)])
     room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(named) + 1))
-    heights = [head, page.rows * (room + _AROUND), foot]
-    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
-    parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0)
-    above, body, under = parts
     names = {solver: _name(solver, here, page.timed) for solver in solvers}
-    page.draw(body, _Lines(styles, names, strong, room), page.data)
-    if run.smoke:
-        mark_smoke(body)
-
-    y = head - _MARGIN
-    for text in title:
-        _add_line(above, y / head, text, fontsize=10, fontweight="bold")
-        y -= _TITLE_LINE
-    for text in protocol:
-        _add_line(above, y / head, text)
-        y -= _LINE
-    for i, text in enumerate(below):
-        _add_line(under, 1 - i * _LINE / foot, text)
-    return figure
+    lines = _Lines(styles, names, strong, room)
+    return Sheet(
+        f"{subject}{smoke}: {page.what}{at}",
+        partial(page.draw, lines=lines, data=page.data),
+        _WIDTH,
+        page.rows * (room + _AROUND),
+        above=f"{run.protocol_sentence} {spread}",
+        caption=[more, *notes(here, page.timed)],
+        smoke=run.smoke,
+    )
 
 
 def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
@@ -689,11 +650,6 @@ def _quiet_sentence(run: Run, strong: Sequence[str], solvers: Sequence[str]) -> 
         return []
     best = f"the {len(strong)} methods with the best mean {run.metric_name(run.metrics[0])}"
     return [f"In colour: {best}; grey: the other {quiet}."]
-
-
-def _add_line(part: "SubFigure", y: float, text: str, fontsize: int = 8, **look: Any) -> None:
-    """Add a line of text with its upper edge at `y`, a fraction of the height."""
-    part.text(_MARGIN / _WIDTH, y, text, va="top", parse_math=False, fontsize=fontsize, **look)
 
 
 def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:

@@ -1,16 +1,15 @@
 """Studies: ``values.csv`` as tables and a figure, as ``illustration.json`` describes it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from precbench.errors import InputError
 from precbench.files import write_whole
-from precbench.report.style import mark_smoke, save_figure, wrapped
+from precbench.report.sheet import Sheet
 from precbench.report.table import Table, text_table
 from precbench.report.tables import markdown_page, three_digits
 from precbench.results import read_csv, read_description
@@ -20,7 +19,6 @@ from precbench.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = [
     "draw_study",
@@ -30,7 +28,7 @@ __all__ = [
     "write_study_tables",
 ]
 
-_LINE = 0.14  # inches
+_TITLE = 0.25  # inches of the size of a study
 
 
 def is_study(folder: str | os.PathLike[str]) -> bool:
@@ -75,13 +73,15 @@ def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
     return [text]
 
 
-def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
+def draw_study(folder: str | os.PathLike[str], sources: Sequence[Path] = ()) -> list[Path]:
     """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``.
 
     Parameters
     ----------
     folder : path-like
         As for `study_tables`.
+    sources : sequence of pathlib.Path
+        See `Sheet.save`.
 
     Returns
     -------
@@ -94,11 +94,18 @@ def draw_study(folder: str | os.PathLike[str]) -> list[Path]:
         As for `study_tables`.
     """
     folder, result = Path(folder), _read(folder)
-    paths = [folder / "figures" / f"{result.kind}.{suffix}" for suffix in ("pdf", "png", "svg")]
-    paths[0].parent.mkdir(exist_ok=True)
+    kind, stem = STUDIES[result.kind], folder / "figures" / result.kind
+    width, height = kind.size
     with _showing(folder):
-        save_figure(partial(_drawn, result), *paths)
-    return paths
+        sheet = Sheet(
+            result.title,
+            lambda figure: kind.draw(figure, result),
+            width,
+            height - _TITLE,
+            caption=[kind.caption.format(**result.parameters)],
+            smoke=result.smoke,
+        )
+        return sheet.save(stem, sources=sources)
 
 
 def value_table(result: Result, rows: "pd.DataFrame", columns: list[str], note: str = "") -> Table:
@@ -140,25 +147,3 @@ def _read(folder: str | os.PathLike[str]) -> Result:
     if description["smoke"]:
         description["title"] += ", smoke size"
     return Result(values, **{field.name: description[field.name] for field in fields(Result)[1:]})
-
-
-def _drawn(result: Result) -> "Figure":
-    """Draw the title, the panels and the caption below each other."""
-    from matplotlib.figure import Figure
-
-    kind = STUDIES[result.kind]
-    width, height = kind.size
-    caption = wrapped(kind.caption.format(**result.parameters), width - 0.16)
-    foot = _LINE * (len(caption) + 0.5)
-    figure = Figure(figsize=(width, height + foot), layout="constrained")
-    # No frames: whether their edges are at 0 or at -0 differs from time to time.
-    parts: Any = figure.subfigures(2, 1, height_ratios=[height, foot], hspace=0, frameon=False)
-    body, under = parts
-    edge = 0.08 / width
-    title = "\n".join(wrapped(result.title, width - 0.16, 10, "bold"))
-    body.suptitle(title, x=edge, ha="left", fontsize=10, fontweight="bold", parse_math=False)
-    kind.draw(body, result)
-    if result.smoke:
-        mark_smoke(body)
-    under.text(edge, 1, "\n".join(caption), va="top", fontsize=8, parse_math=False)
-    return figure

@@ -1,18 +1,13 @@
-"""What all figures have in common: looks of solvers, names at the ends of curves, and files."""
+"""What all curves have in common: looks of solvers, and names at their ends."""
 
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from precbench.text import visible
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
     "MOST_STRONG",
@@ -21,11 +16,8 @@ __all__ = [
     "End",
     "Style",
     "log_scale",
-    "mark_smoke",
     "name_ends",
-    "save_figure",
     "solver_styles",
-    "wrapped",
 ]
 
 # Okabe and Ito's palette without its yellow, which is too faint on paper, and its grey, the colour
@@ -51,32 +43,6 @@ QUIET: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "markersize": 3.5}
 
 NAME_LINE = 0.155
 """Inches from one name at the ends of curves to the next."""
-
-_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # inches, of a size of 1 point
-_MOST_LINES = 20  # of one text
-_RC_PARAMS: dict[str, Any] = {
-    "font.size": 9,
-    "axes.labelsize": 9,
-    "axes.titlesize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "legend.handlelength": 3,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 5,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#E0E0E0",
-    "grid.linewidth": 0.6,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    # Otherwise the ids in an SVG are random, and equal results give unequal files.
-    "svg.hashsalt": "precbench",
-    "savefig.dpi": 150,
-}
 
 
 class Style(NamedTuple):
@@ -207,69 +173,3 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
         )
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text that fit a width, no more than a figure has room for."""
-    letters = max(int(inches / (size * _LETTERS[weight])), 8)
-    return textwrap.wrap(text, letters, max_lines=_MOST_LINES, placeholder=" …")
-
-
-def mark_smoke(figure: "Figure | SubFigure") -> None:
-    """Write across a drawing that it is of smoke size."""
-    figure.text(
-        *(0.5, 0.5, "smoke size"),
-        ha="center",
-        va="center",
-        fontsize=36,
-        rotation=20,
-        color="0.5",
-        alpha=0.2,
-        in_layout=False,
-        gid="smoke",
-    )
-
-
-_METADATA: dict[str, dict[str, Any]] = {
-    ".pdf": {"Creator": "precbench", "CreationDate": None},
-    ".png": {"Software": "precbench"},
-    ".svg": {"Creator": "precbench", "Date": None},
-}
-
-
-def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the style of the package and write it; equal figures give equal bytes.
-
-    Parameters
-    ----------
-    draw : callable
-    *paths : pathlib.Path
-        Files that end in ``.pdf``, ``.png`` or ``.svg``.
-    """
-    from matplotlib import style
-    from matplotlib.text import Text
-
-    with style.context(["default", _RC_PARAMS]):
-        figure = draw()
-        for text in figure.findobj(Text):
-            text.set_text(visible(text.get_text()))
-        _lay_out(figure)
-        for path in paths:
-            figure.savefig(path, metadata=_METADATA[path.suffix])
-            if path.suffix == ".svg":  # names at ticks are set anew with each drawing
-                path.write_text(visible(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def _lay_out(figure: "Figure") -> None:
-    """Place the panels once and for all, rounded: the last bits differ between equal layouts."""
-    from matplotlib.transforms import Bbox
-
-    def rounded(place: Any) -> Any:  # not to decimals: sizes of text are 1/64 of a pixel, and tie
-        return np.round(place.get_points() * 2**30) / 2**30
-
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)  # "none" sets a placeholder, with which each file is drawn twice
-    for part in figure.subfigs:
-        part.bbox_relative.set_points(rounded(part.bbox_relative))
-    for axes in figure.axes:
-        axes.set_position(Bbox(rounded(axes.get_position(original=True))))

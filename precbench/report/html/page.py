@@ -5,32 +5,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
-from precbench.report.choice import choice_table, choose_method
 from precbench.report.html.drawings import as_address
 from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
-from precbench.report.length import (
-    Length,
-    by_day_lines,
-    gain_table,
-    length_table,
-    profit_text,
-)
 from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
 from precbench.results import Run
 from precbench.text import count
 
-__all__ = ["Page", "experiment_page", "ledger_about", "study_page"]
+__all__ = ["Advised", "Page", "experiment_page", "ledger_about", "study_page"]
 
 _KINDS = {
     "accuracy-time": "Quality against training time",
@@ -69,6 +60,29 @@ class Page:
     verdicts: str = ""
 
 
+class Advised(NamedTuple):
+    """What the page of an experiment says beside its results.
+
+    Attributes
+    ----------
+    choices : sequence of (str, str, Table)
+        Which method to take: the title of a data set, a paragraph and a table.
+    texts : sequence of str
+        How long a list should be, in words.
+    lengths : sequence of Table
+        Likewise.
+    data : sequence of Table
+        About the data.
+    figures : sequence of pathlib.Path
+    """
+
+    choices: Sequence[tuple[str, str, Table]] = ()
+    texts: Sequence[str] = ()
+    lengths: Sequence[Table] = ()
+    data: Sequence[Table] = ()
+    figures: Sequence[Path] = ()
+
+
 @dataclass(frozen=True)
 class _Figure:
     """A drawing, as an address that contains it."""
@@ -101,8 +115,7 @@ def experiment_page(
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
-    length: Length | None = None,
-    more: Sequence[Table] = (),
+    advised: Advised,
 ) -> Page:
     """Return the page of an experiment.
 
@@ -117,10 +130,7 @@ def experiment_page(
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
         The verdicts on what was printed about these results.
-    length : Length, optional
-        What a new list holds.
-    more : sequence of Table
-        About the data.
+    advised : Advised
     """
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
@@ -137,15 +147,15 @@ def experiment_page(
         run=run,
         marks=marks,
         missing=missing,
-        choices=_choices(run, length),
-        lengths=[] if length is None else [length_table(length), gain_table(length)],
-        of_length=[] if length is None else [profit_text(length), *by_day_lines(length)],
+        choices=advised.choices,
+        lengths=advised.lengths,
+        of_length=advised.texts,
         tables=[_shown(run, table, summary) for table in tables],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures, run),
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
-        data=[_data_table(run), *more],
+        data=[_data_table(run), *advised.data],
         tuning=_tuning_tables(run, summary),
         failures=_failures(trials),
         stopped=_stopped(trials),
@@ -195,22 +205,6 @@ def study_page(
     return Page(
         html, folder.name, about["title"], about["source"], ["a study"], marks, _counted(ledger)
     )
-
-
-def _choices(run: Run, length: Length | None) -> list[tuple[str, str, Table]]:
-    """Recommend a method for each data set whose splits allow a test."""
-    found = []
-    for dataset in run.datasets:
-        if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
-            continue
-        try:
-            choice = choose_method(run, dataset)
-        except InputError:  # of other metrics, or without a result
-            continue
-        choice = choice if length is None else choice.with_length(length)
-        table = choice_table(choice, f"Hits among the first {choice.k:,}")
-        found.append((run.dataset_title(dataset), choice.text, table))
-    return found
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:

@@ -21,9 +21,8 @@ from pydantic import Field, model_validator
 
 from precbench.errors import InputError
 from precbench.files import write_whole
-from precbench.report.choice import share_of_list
-from precbench.report.comparison import Body, stacked
-from precbench.report.style import log_scale, save_figure
+from precbench.report.sheet import Sheet
+from precbench.report.style import log_scale
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
 from precbench.statistics import expected_hits, expected_total, resampled_interval
@@ -32,20 +31,20 @@ from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import SubFigure
 
 __all__ = [
     "ByDay",
     "Length",
     "Worth",
     "by_day_lines",
-    "draw_length",
     "gain_table",
-    "length_figure",
+    "length_sheet",
     "length_table",
     "measure_length",
     "profit_text",
     "read_length",
+    "share_of_list",
     "write_length",
 ]
 
@@ -341,6 +340,22 @@ def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
     return resolve_k(k, round(n_pos * rows / n_rows), rows)
 
 
+def share_of_list(k: int, rows: int) -> str:
+    """Return the first `k` rows of a list as a share, for lists of another length.
+
+    Raises
+    ------
+    InputError
+        If the list is shorter.
+    """
+    if k > rows:
+        raise InputError(
+            f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
+            "percentage of the rows"
+        )
+    return f"{100 * k / rows:.6g} %"
+
+
 def _preferred(least: int, most: int) -> list[int]:
     """Return round lengths, each some 12 % longer than the one before."""
     powers = np.arange(_STEPS * math.log10(most) + 1)
@@ -567,31 +582,20 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "results.csv").read_bytes()).hexdigest()
 
 
-def draw_length(length: Length, folder: Path) -> list[Path]:
-    """Draw hits, precision and recall, and profit if a gain is known, against the length.
-
-    Returns
-    -------
-    list of pathlib.Path
-        A CSV, a PDF, a PNG and an SVG in the subfolder ``figures``.
-    """
-    files = [folder / "figures" / f"length.{suffix}" for suffix in ("csv", "pdf", "png", "svg")]
-    files[0].parent.mkdir(exist_ok=True)
-    write_whole({files[0]: length.table.to_csv(index=False, lineterminator="\n")})
-    save_figure(partial(length_figure, length), *files[1:])
-    return files
-
-
-def length_figure(length: Length) -> "Figure":
-    """Return the figure of `draw_length`."""
-    title = f"Length of a list from {length.rows:,} new rows, by {length.method}"
+def length_sheet(length: Length) -> Sheet:
+    """Return the figure of hits, precision and recall, and profit if a gain is known."""
     caption = (
         f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
         "bands. Grey lines: the lengths asked for."
     )
     n_panels = 2 + (length.profit is not None)
-    body = Body(_WIDTH, n_panels * _PANEL + 0.3, partial(_draw, length=length))
-    return stacked(title, caption, body)
+    return Sheet(
+        f"Length of a list from {length.rows:,} new rows, by {length.method}",
+        partial(_draw, length=length),
+        _WIDTH,
+        n_panels * _PANEL + 0.3,
+        caption=[caption],
+    )
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:

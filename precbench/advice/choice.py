@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from precbench.advice.length import Length, share_of_list
 from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise_trials, three_digits
@@ -23,10 +24,7 @@ from precbench.statistics import (
 from precbench.text import count
 from precbench.topk import TopK, resolve_k
 
-if TYPE_CHECKING:
-    from precbench.report.length import Length
-
-__all__ = ["Choice", "Expected", "choice_table", "choose_method", "share_of_list"]
+__all__ = ["Choice", "Expected", "choice_table", "choose_method"]
 
 REFERENCE = "logistic-regression"
 """What most people would take."""
@@ -138,9 +136,9 @@ class Choice:
     needed: int | None
     expected: Expected | None
     text: str
-    length: "Length | None" = None
+    length: Length | None = None
 
-    def with_length(self, length: "Length") -> "Choice":
+    def with_length(self, length: Length) -> "Choice":
         """Return the choice with what a new list holds, by its length and in the paragraph."""
         row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high"]]
         expected = Expected(length.rows, length.k[0], *map(float, row))
@@ -177,22 +175,6 @@ class Choice:
         of_list = None if self.expected is None else asdict(self.expected)
         own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
         return {**known, **own, "length": self.length and self.length.model_dump()}
-
-
-def share_of_list(k: int, rows: int) -> str:
-    """Return the first `k` rows of a list as a share, for lists of another length.
-
-    Raises
-    ------
-    InputError
-        If the list is shorter.
-    """
-    if k > rows:
-        raise InputError(
-            f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
-            "percentage of the rows"
-        )
-    return f"{100 * k / rows:.6g} %"
 
 
 def choose_method(

@@ -1,0 +1,51 @@
+"""The report of a results folder, with what it recommends."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.length import (
+    by_day_lines,
+    gain_table,
+    length_sheet,
+    length_table,
+    profit_text,
+    read_length,
+)
+from precbench.errors import InputError
+from precbench.report import folder
+from precbench.report.html import Advised
+from precbench.report.table import Table
+from precbench.results import Run
+
+__all__ = ["write_report"]
+
+
+def _advised(run: Run, sources: Sequence[Path]) -> Advised:
+    """Recommend a method for each data set whose splits allow a test, and a length."""
+    length, data = read_length(run.folder) or (None, [])
+    choices: list[tuple[str, str, Table]] = []
+    for dataset in run.datasets:
+        if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
+            continue
+        try:
+            choice = choose_method(run, dataset)
+        except InputError:  # of other metrics, or without a result
+            continue
+        choice = choice if length is None else choice.with_length(length)
+        table = choice_table(choice, f"Hits among the first {choice.k:,}")
+        choices.append((run.dataset_title(dataset), choice.text, table))
+    if length is None:
+        return Advised(choices)
+    return Advised(
+        choices,
+        [profit_text(length), *by_day_lines(length)],
+        [length_table(length), gain_table(length)],
+        data,
+        length_sheet(length).save(run.folder / "figures" / "length", length.table, sources),
+    )
+
+
+write_report = partial(folder.write_report, advise=_advised)
+"""`precbench.report.folder.write_report` of a page that recommends, too."""

@@ -1,0 +1,187 @@
+"""The sheet of every figure (title, drawing, caption), and the files that it is written to."""
+
+import io
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from precbench.files import write_whole
+from precbench.text import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["Sheet", "save_figure", "wrapped"]
+
+MARGIN = 0.08  # inches, as all lengths
+_TITLE_LINE, _LINE = 0.2, 0.15
+_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # width of a letter of 1 point
+_MOST_LINES = 20  # of one text
+_RC_PARAMS: dict[str, Any] = {
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "axes.titlesize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "legend.handlelength": 3,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#E0E0E0",
+    "grid.linewidth": 0.6,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    # Otherwise the ids in an SVG are random, and equal results give unequal files.
+    "svg.hashsalt": "precbench",
+    "savefig.dpi": 150,
+}
+_METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"Creator": "precbench", "CreationDate": None},
+    ".png": {"Software": "precbench"},
+    ".svg": {"Creator": "precbench", "Date": None},
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Title, small print, drawing and caption below each other.
+
+    Attributes
+    ----------
+    title : str
+    draw : callable
+        Draws into a part of the figure, of this `width` and `height` in inches.
+    width, height : float
+    above : str
+        Small print below the title.
+    caption : sequence of str
+        Paragraphs below the drawing.
+    smoke : bool
+        Whether it is marked as of smoke size.
+    """
+
+    title: str
+    draw: Callable[["SubFigure"], Any]
+    width: float
+    height: float
+    above: str = ""
+    caption: Sequence[str] = ()
+    smoke: bool = False
+
+    def figure(self) -> "Figure":
+        """Draw the sheet."""
+        from matplotlib.figure import Figure
+
+        inside = self.width - 2 * MARGIN
+        title, above = wrapped(self.title, inside, 10, "bold"), wrapped(self.above, inside)
+        caption = [line for text in self.caption for line in wrapped(text, inside)]
+        below_title = MARGIN + _TITLE_LINE * len(title)
+        heights = [below_title + _LINE * len(above), self.height, MARGIN + _LINE * len(caption)]
+        figure = Figure(figsize=(self.width, sum(heights)), layout="constrained")
+        # No frames: whether their edges are at 0 or at -0 differs from time to time.
+        parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
+        self.draw(parts[1])
+        if self.smoke:
+            mark: dict[str, Any] = {"fontsize": 36, "rotation": 20, "color": "0.5", "alpha": 0.2}
+            mark |= {"ha": "center", "va": "center", "in_layout": False, "gid": "smoke"}
+            parts[1].text(0.5, 0.5, "smoke size", **mark)
+        bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
+        small: dict[str, Any] = {"fontsize": 8}
+        for part, lines, start, step, look in (
+            (0, title, MARGIN, _TITLE_LINE, bold),
+            (0, above, below_title, _LINE, small),
+            (2, caption, 0, _LINE, small),
+        ):
+            for i, line in enumerate(lines):  # one by one, so that all are `step` inches apart
+                at = MARGIN / self.width, 1 - (start + i * step) / heights[part]
+                parts[part].text(*at, line, va="top", parse_math=False, **look)
+        return figure
+
+    def save(
+        self, stem: Path, table: pd.DataFrame | None = None, sources: Sequence[Path] = ()
+    ) -> list[Path]:
+        """Write the numbers as CSV, and the drawing as PDF, PNG and SVG.
+
+        Parameters
+        ----------
+        stem : pathlib.Path
+            The files without their endings.
+        table : pandas.DataFrame, optional
+            The numbers.
+        sources : sequence of pathlib.Path
+            Files that are newer than all of these are left as they are; by default none.
+        """
+        suffixes = ("csv", "pdf", "png", "svg")[table is None :]
+        paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
+        newest = max((path.stat().st_mtime_ns for path in sources), default=None)
+        if newest is not None and all(
+            path.is_file() and path.stat().st_mtime_ns > newest for path in paths
+        ):
+            return paths
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        if table is not None:
+            write_whole({paths[0]: table.to_csv(index=False, lineterminator="\n")})
+        save_figure(self.figure, *paths[-3:])
+        return paths
+
+
+def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
+    """Return the lines of a text that fit a width, no more than a figure has room for."""
+    letters = max(int(inches / (size * _LETTERS[weight])), 8)
+    return textwrap.wrap(text, letters, max_lines=_MOST_LINES, placeholder=" …")
+
+
+def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
+    """Draw a figure in the style of the package and write it; equal figures give equal bytes.
+
+    Parameters
+    ----------
+    draw : callable
+    *paths : pathlib.Path
+        Files that end in ``.pdf``, ``.png`` or ``.svg``.
+    """
+    from matplotlib import style
+    from matplotlib.text import Text
+
+    contents: dict[Path, bytes | str] = {}
+    with style.context(["default", _RC_PARAMS]):
+        figure = draw()
+        for text in figure.findobj(Text):
+            text.set_text(visible(text.get_text()))
+        _lay_out(figure)
+        for path in paths:
+            content = _rendered(figure, path)
+            is_text = path.suffix == ".svg"  # names at ticks are set anew with each drawing
+            contents[path] = content.decode() if is_text else content
+    write_whole(contents)
+
+
+def _rendered(figure: "Figure", path: Path) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+    return content.getvalue()
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Place the panels once and for all, rounded: the last bits differ between equal layouts."""
+    from matplotlib.transforms import Bbox
+
+    def rounded(place: Any) -> Any:  # not to decimals: sizes of text are 1/64 of a pixel, and tie
+        return np.round(place.get_points() * 2**30) / 2**30
+
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)  # "none" sets a placeholder, with which each file is drawn twice
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(rounded(part.bbox_relative))
+    for axes in figure.axes:
+        axes.set_position(Bbox(rounded(axes.get_position(original=True))))
