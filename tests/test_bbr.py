@@ -83,7 +83,7 @@ def ragged(X, seed=1):
 # --- moments and pairs -------------------------------------------------------------------------
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_container
 @pytest.mark.parametrize("accumulate", ["moments", "pairs"])
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (9, 4), (60, 5), (40, 19)])
@@ -365,7 +365,7 @@ def assert_optimal(second, mean, radius, w):
     assert np.linalg.norm(residual - multiplier * w) <= 1e-9 * scale
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @settings(max_examples=300)
 @given(st.data())
 def test_conditions_of_optimality(data):
@@ -389,7 +389,7 @@ def test_conditions_of_optimality(data):
         assert_optimal(second, mean, radius, minimise_over_ball(second, mean, radius))
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @pytest.mark.parametrize("seed", range(20))
 def test_general_solver_agrees(seed):
     rng = np.random.default_rng(seed)

@@ -82,14 +82,14 @@ def problem(stored=np.float64):
     return quick, (X, thin), y, find_card("margin").model_copy(update={"rows": 300})
 
 
-@pytest.mark.promise("R10")
+@pytest.mark.promise("R8")
 @pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_the_same_bits_on_every_machine(stored):
     found = fingerprints(*problem(stored))
     assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
 
 
-@pytest.mark.promise("R10")
+@pytest.mark.promise("R8")
 def test_the_same_bits_with_the_blas_of_every_cpu_and_without_its_extensions(figure):
     """Two differences in one process show as well as one."""
     extensions = " ".join(np._core._multiarray_umath.__cpu_dispatch__)

@@ -104,6 +104,7 @@ def fit_table(path="mine.csv", **changes):
     return invoke("fit", path, *options, "--save", "top.npz", "--json")
 
 
+@pytest.mark.promise("R6")
 @pytest.mark.parametrize("name", ["mine.csv", "./mine.csv", "link.csv"])
 def test_fit_never_saves_over_its_rows(files, name):
     (files / "link.csv").symlink_to("mine.csv")
@@ -130,7 +131,6 @@ def test_options_of_run_are_shown_in_groups():
     assert re.findall(r"--[\w-]+", dict(groups)["Options"]) == ["--help"]
 
 
-@pytest.mark.promise("R30")
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from typer.testing import CliRunner; from precbench.cli import app; "
@@ -141,7 +141,6 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.promise("R30")
 @pytest.mark.alone
 def test_help_is_fast(figure):
     """Little longer than the library of the command line itself takes to be imported."""
@@ -189,7 +188,7 @@ def test_every_command_can_print_json():
     assert {*COMMANDS} - can == {"schema"}  # which prints nothing else
 
 
-@pytest.mark.promise("R28")
+@pytest.mark.promise("R19")
 def test_help_lists_the_exit_codes():
     output = " ".join(invoke("--help").output.split())
     for code in (
@@ -798,7 +797,7 @@ def test_invalid_options_of_score(files, table):
     assert not list(files.glob("*out.csv*"))
 
 
-@pytest.mark.promise("R7")
+@pytest.mark.promise("R4")
 def test_a_full_disk_while_saving(files, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -809,7 +808,7 @@ def test_a_full_disk_while_saving(files, monkeypatch):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
-@pytest.mark.promise("R3")
+@pytest.mark.promise("R2")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_fit(files, end, monkeypatch):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
@@ -825,7 +824,7 @@ def test_an_interrupted_fit(files, end, monkeypatch):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
-@pytest.mark.promise("R3")
+@pytest.mark.promise("R2")
 @pytest.mark.parametrize("module", ["typer", "precbench.cli.fit", "numpy.random"])
 def test_an_interrupt_while_modules_are_imported(module):
     program = f"""

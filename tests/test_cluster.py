@@ -120,7 +120,7 @@ def test_workers_get_their_data_from_the_client(
     refused(["run", "letter", *where, *waiting], code=1)
 
 
-@pytest.mark.promise("R1", "R2", "R4", "R5")
+@pytest.mark.promise("R1", "R2", "R3")
 @pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

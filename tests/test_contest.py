@@ -565,6 +565,7 @@ def test_a_long_top_is_compared(k, tmp_path):
     assert choice.k == 36 and choice.rows == 90
 
 
+@pytest.mark.promise("R6")
 @pytest.mark.parametrize(
     ("options", "says"),
     [

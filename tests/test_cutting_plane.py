@@ -69,7 +69,7 @@ def planes(name, X, y):
         yield 100 * loss, 100 / n * (ones.astype(int) - positive) @ X
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_risk
 @pytest.mark.parametrize("seed", range(20))
 def test_the_optimum_is_that_of_a_general_solver(name, seed):
@@ -126,7 +126,7 @@ def test_the_paths(name):
     assert solver.gap_ == solver.primal_ - solver.lower_bound_
 
 
-@pytest.mark.promise("R11")
+@pytest.mark.promise("R9")
 @each_risk
 def test_dense_equals_sparse(name):
     X, y = noisy()

@@ -22,7 +22,7 @@ COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|Eclipse|CDDL|EUPL|CC-
 WEAK = {"certifi": "MPL-2.0"}
 
 
-@pytest.mark.promise("R38")
+@pytest.mark.promise("R22")
 @pytest.mark.parametrize(
     ("lock", "direct"),
     [("requirements.txt", [*DIRECT, *map(Requirement, EXTRAS["dev"])]),
@@ -51,7 +51,7 @@ def licence(distribution):
     return about.get("License-Expression") or " ".join([first, *classifiers])
 
 
-@pytest.mark.promise("R38")
+@pytest.mark.promise("R22")
 def test_no_dependency_at_run_time_has_a_copyleft_licence(figure):
     todo, licences = list(DIRECT), {}
     while todo:

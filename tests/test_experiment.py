@@ -498,7 +498,7 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
         make_plan(experiment)
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize(
     ("changes", "refusal"),
     [

@@ -117,7 +117,7 @@ class Stream:
         return self._stream.write(content)
 
 
-@pytest.mark.promise("R1", "R7")
+@pytest.mark.promise("R1", "R4")
 def test_a_fault_of_the_disk_at_any_moment(
     tiny, tmp_path, in_this_process, monkeypatch, size, figure
 ):
@@ -205,7 +205,7 @@ ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 
 
 @pytest.mark.measured
-@pytest.mark.promise("R1", "R5")
+@pytest.mark.promise("R1", "R3")
 @pytest.mark.timeout(1200)
 def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size, figure):
     with monkeypatch.context() as patch:
@@ -233,7 +233,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
 # --- the rest of the world ---
 
 
-@pytest.mark.promise("R8")
+@pytest.mark.promise("R5")
 def test_a_lock_that_is_held(tiny, tmp_path, in_this_process):
     out = tmp_path / "out"
     with Store(out / "small").lock():
@@ -273,7 +273,7 @@ LIES = {
 }
 
 
-@pytest.mark.promise("R19")
+@pytest.mark.promise("R16")
 def test_a_mirror_that_lies(tmp_path, cache, add_card, in_this_process, monkeypatch):
     add_card(make_card())
     config = tmp_path / "small.yaml"

@@ -136,7 +136,7 @@ def path(solver, X, y):
     return np.array(list(weights.values()))
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_loss
 @pytest.mark.parametrize(("eta", "radius"), [(None, 1.0), (0.3, 0.8), (2.0, 50.0), (0.02, 3.0)])
 @pytest.mark.parametrize("seed", range(3))
@@ -324,7 +324,7 @@ def test_a_closer_tolerance_moves_w_by_no_more_than_it_says(name):
         assert far.max() <= np.sqrt(2 * solver.gap_ / solver.eta_) + 1e-7
 
 
-@pytest.mark.promise("R11")
+@pytest.mark.promise("R9")
 @each_loss
 def test_dense_equals_sparse(name):
     X, y = stream(9, n=80, d=5)

@@ -18,7 +18,7 @@ def fuzz(target, n_cases, first, folder):
 
 
 @pytest.mark.measured
-@pytest.mark.promise("R15", "R26")
+@pytest.mark.promise("R14", "R13")
 @pytest.mark.timeout(7200)
 def test_mutated_files_are_read_or_refused(size, figure, tmp_path):
     n_cases = size(1500, 100_000)
@@ -27,7 +27,7 @@ def test_mutated_files_are_read_or_refused(size, figure, tmp_path):
 
 
 @pytest.mark.measured
-@pytest.mark.promise("R15", "R27", "R28")
+@pytest.mark.promise("R14", "R13", "R19")
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", [0, 1])
 def test_commands_over_hostile_folders_end_as_documented(part, size, figure, tmp_path):

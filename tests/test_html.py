@@ -93,7 +93,7 @@ def with_odd_names(folder):
         table.to_csv(folder / name, index=False)
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_untrusted_names_are_texts_of_the_page(past):
     for path in (past / "environments").glob("*.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": ODD}))
@@ -120,7 +120,7 @@ def test_a_drawing_loses_digits_but_no_corner():
     assert base64.b64decode(data) == drawn
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_the_policy_of_the_page_allows_its_own_script_and_style_only(past):
     write_report(past)
     html = (past / "report.html").read_text()
@@ -301,7 +301,7 @@ def drawn_on_the_page(drawn, monkeypatch):
     )
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver")
 def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     axe_core_python = pytest.importorskip("axe_core_python")

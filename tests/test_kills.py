@@ -94,7 +94,7 @@ class Deadly(Disk):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies a process that has threads")
-@pytest.mark.promise("R1", "R39")
+@pytest.mark.promise("R1")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_killed_while_it_writes_leaves_nothing_half_written(

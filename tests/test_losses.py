@@ -142,7 +142,7 @@ BRUTE = {
 }
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_loss
 @given(problem=problems(max_size=8))
 def test_value_by_enumeration(name, problem):
@@ -320,7 +320,7 @@ def test_signs_of_the_subgradient(name, problem):
         assert gradient.sum() == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_loss
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 12))
 def test_gradient_by_finite_differences(name, seed, n):
@@ -493,7 +493,7 @@ def test_labels_and_k_of_any_type(name, problem):
         assert loss.value(scores, labels) == expected.value(scores, y)
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize(
     "function", [*(f for s in EACH.values() for f in (s.value, s.subgradient)), prec_loss, margins]
 )
@@ -506,7 +506,7 @@ def test_malformed_input_is_rejected(function, scores, y, message):
         function(scores, y, *([1] if function in (prec_loss, margins) else []))
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize(
     "function",
     [*(f for s in SURROGATES.values() for f in (s.value, s.subgradient)), prec_loss, margins],
@@ -523,7 +523,7 @@ def test_an_objective_rejects_a_parameter_of_another():
             objective.value([0.0, 1.0], [0, 1], k=1)
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize("beta", [0, -0.1, 1.0001, 2, math.nan, True, "0.1", None])
 def test_invalid_beta_is_rejected(beta):
     with raises(InputError, "beta 0 1"):

@@ -34,7 +34,7 @@ for i, trial in enumerate(load_config(config).trials()):
 """
 
 
-@pytest.mark.promise("R6")
+@pytest.mark.promise("R4")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 def test_peak_memory_of_a_trial(small, tmp_path):
     """All rows mapped (1.0) and the training set (0.7), within 2.5 of the matrix."""

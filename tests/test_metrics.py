@@ -116,7 +116,7 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
     assert resolve_k(percent / 100, n_pos) == math.ceil(Fraction(percent * n_pos, 100))
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize(
     "k", [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 )
@@ -151,7 +151,7 @@ MEANT = {"1 percent": "'1 %'", " 1 %": "'1 %'", "1 % ": "'1 %'", "1,5 %": "'1.5 
          "": ""}  # fmt: skip
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize("text", MEANT)
 def test_text_that_is_no_share_of_the_rows(text):
     with raises(InputError) as caught:
@@ -173,7 +173,7 @@ def test_training_needs_no_more_rows_than_there_are_positives():
 # Brute force
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @settings(max_examples=60)
 @given(rankings(max_size=6), st.data())
 def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
@@ -525,7 +525,7 @@ def test_read_only_input_is_accepted_and_unchanged(name):
 # Errors
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
@@ -548,7 +548,7 @@ def test_malformed_input_is_rejected(name, y, scores, message):
         call(name, y, scores)
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @given(rankings(), st.sampled_from([0, Fraction(1, 3), Fraction(1, 2), Fraction(19, 20)]))
 def test_partial_pr_auc_is_the_mean_precision_from_a_recall_on(ranking, start):
     """Each positive covers its share of the recalls, as far as these lie beyond the start."""
@@ -599,7 +599,7 @@ def test_invalid_beta_is_rejected(metric, beta):
         metric([0, 1], [0.0, 1.0], beta)
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.parametrize("p", [0, -1, math.inf, math.nan, True, "2"])
 def test_invalid_p_is_rejected(p):
     with raises(InputError, "p"):

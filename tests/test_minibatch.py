@@ -72,7 +72,7 @@ def quick(name, **params):
 # --- kernel and twin ---------------------------------------------------------------------------
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_minibatch
 @pytest.mark.parametrize("k", [0.25, 1.0, 1, 3, "9 %"])  # of a full batch 4 rows, of the last 3
 @pytest.mark.parametrize("average", [False, True])
@@ -199,7 +199,7 @@ def test_the_values_of_ones_are_not_read(name, monkeypatch):
 # --- memory ------------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("R6")
+@pytest.mark.promise("R4")
 @pytest.mark.parametrize(
     ("solver", "needed"),
     [
@@ -222,7 +222,7 @@ def test_too_many_features_are_reported_with_both_sizes(solver, needed):
             clone(solver).partial_fit(X, [1, -1])
 
 
-@pytest.mark.promise("R6")
+@pytest.mark.promise("R4")
 @pytest.mark.parametrize("name", SOLVERS)
 def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
     monkeypatch.setattr(base, "memory_limit", lambda: 2**33)
@@ -238,7 +238,7 @@ def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
             solver.fit_pieces(2**31 - 1, list)
 
 
-@pytest.mark.promise("R6")
+@pytest.mark.promise("R4")
 def test_the_limit_of_the_process_counts():
     program = (
         "import resource; from precbench.solvers.base import memory_limit; "
@@ -251,7 +251,7 @@ def test_the_limit_of_the_process_counts():
     assert int(done.stdout) <= 2**32
 
 
-@pytest.mark.promise("R6")
+@pytest.mark.promise("R4")
 def test_the_limit_of_the_container_counts(monkeypatch, tmp_path):
     granted = tmp_path / "memory.max"
     monkeypatch.setattr(base, "_CONTAINER_LIMIT", granted)
@@ -309,7 +309,7 @@ GOLDEN = {
 }
 
 
-@pytest.mark.promise("R10")
+@pytest.mark.promise("R8")
 @each_minibatch
 @pytest.mark.parametrize("columns", [5, 16, 31])
 def test_the_same_bits_on_every_machine(name, columns):
@@ -543,7 +543,7 @@ def test_f1_is_sought_at_threshold_0():
 TWO_PMB = {"prec@k": PrecisionAtK(0.25), "pauc": PartialAUC(0.3), "auc": AUC(), "f1": F1()}
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @pytest.mark.parametrize("objective", TWO_PMB)
 @pytest.mark.parametrize(("batch_size", "epochs"), [(40, 3), (50, 1), (400, 2)])
 @pytest.mark.parametrize("size", [1, 30, 80, None])

@@ -256,7 +256,7 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
     assert model.rank(X, top=1)["row"].tolist() == ranking["row"][:1].tolist()
 
 
-@pytest.mark.promise("R11")
+@pytest.mark.promise("R9")
 @pytest.mark.parametrize(
     "turned",
     [
@@ -276,7 +276,7 @@ def test_any_array_layout_is_accepted(turned, scaling):
     assert np.array_equal(model.rank(turned(X)), expected.rank(X))
 
 
-@pytest.mark.promise("R11")
+@pytest.mark.promise("R9")
 def test_any_sparse_layout_is_accepted():
     X, y = rows()
     options = {"scaling": "unit", "epochs": 2, "random_state": 0}
@@ -350,7 +350,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("changes", "what"), REFUSED)
 def test_invalid_arguments_are_rejected(changes, what):
@@ -364,7 +364,7 @@ def test_make_solver_uses_the_registry():
     assert make_solver("sgd-max", {"k": 3}).get_params() == SOLVERS["sgd-max"](k=3).get_params()
 
 
-@pytest.mark.promise("R13")
+@pytest.mark.promise("R11")
 def test_invalid_rows_are_rejected(saved):
     model = Model.load(saved[0])
     for new, what in [
@@ -547,7 +547,7 @@ def test_an_unchanged_archive_loads(saved, tmp_path):
     assert np.array_equal(Model.load(tmp_path / "m.npz").coef, saved[1]["coef"])
 
 
-@pytest.mark.promise("R36")
+@pytest.mark.promise("R14")
 def test_a_newer_schema_is_rejected(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1], schema=5, scaling="new"))
     with raises(InputError, "5 4"):
@@ -562,7 +562,7 @@ class Trap:
         return os.mkdir, (str(self.path),)
 
 
-@pytest.mark.promise("R26")
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize("part", ["coef", "description", "extra"])
 def test_pickles_are_not_read(saved, tmp_path, part):
     trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
@@ -596,7 +596,7 @@ def test_damaged_files(saved, tmp_path):
         Model.load(tmp_path / "none.npz")
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @settings(max_examples=150)
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
 def test_a_damaged_byte_is_reported_or_harmless(saved, tmp_path_factory, place, bits):

@@ -146,7 +146,7 @@ def spam_twin(X, y, order, solver, known=None):
 TWINS = {OAM: oam_twin, PGD: pgd_twin, AdaOAM: adaoam_twin, SPAM: spam_twin}
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_solver
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
@@ -260,7 +260,7 @@ GOLDEN = {
 }
 
 
-@pytest.mark.promise("R10")
+@pytest.mark.promise("R8")
 @each_solver
 def test_the_same_bits_on_every_machine(name):
     """No BLAS, and no library function but the square root."""

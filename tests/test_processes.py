@@ -18,7 +18,7 @@ def workers(leader):
     return [line for line in session(leader).values() if b"_fork_when_asked" in line]
 
 
-@pytest.mark.promise("R4")
+@pytest.mark.promise("R2")
 @pytest.mark.parametrize("delay", [0.0, 0.5])
 def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path, delay):
     command = [sys.executable, "-m", "precbench", "run", str(small()), "--jobs", "2"]
@@ -57,7 +57,7 @@ input()
 """
 
 
-@pytest.mark.promise("R4")
+@pytest.mark.promise("R2")
 def test_processes_of_a_cluster_end_with_their_parent_before_they_import_anything(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SLOW_IMPORT)
     reached = tmp_path / "reached"

@@ -5,13 +5,11 @@ import os
 import pty
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,7 @@ from precbench.runner import dispatch, run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
 from tests import laws, promises
-from tests.helpers import ROOT, invoke, numbers, records, run
+from tests.helpers import ROOT, numbers, records, run
 from tests.test_processes import session, wait_until
 from tests.test_run import shared_memory_of
 
@@ -45,7 +43,7 @@ def finished(folder):
     return {path: t for path, t in records(folder).items() if path.stem in done}
 
 
-@pytest.mark.promise("R1", "R2", "R4")
+@pytest.mark.promise("R1", "R2")
 @pytest.mark.measured
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.timeout(3600)
@@ -95,7 +93,7 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
 HARD = {"epochs": 10**8, "max_iter": 10**8, "tol": 1e-300, "n_pairs": 10**8}
 
 
-@pytest.mark.promise("R3")
+@pytest.mark.promise("R2")
 @pytest.mark.alone
 @pytest.mark.measured
 @pytest.mark.timeout(1200)
@@ -123,21 +121,6 @@ def test_every_solver_responds_to_an_interrupt(size, figure):
     assert waits[slowest] < 60
     figure(f"{len(waits)} solvers interrupted")
     figure(f"the slowest to respond, {slowest}, after {waits[slowest]:.2f} s")
-
-
-SCHEMA_1 = ROOT / "tests" / "past" / "schema-1"
-
-
-@pytest.mark.promise("R36")
-def test_results_and_models_of_schema_1_stay_readable(tmp_path, monkeypatch, figure):
-    """Files as 0.1.0 wrote them; a new schema gets a folder of its own beside this one."""
-    monkeypatch.chdir(shutil.copytree(SCHEMA_1, tmp_path / "schema-1"))
-    found = finished(Path("small"))
-    assert len(found) == 4
-    assert invoke("plot", "small").exit_code == 0
-    ranked = invoke("score", "model.npz", "mine.csv")
-    assert ranked.exit_code == 0 and len(ranked.stdout.splitlines()) == 61
-    figure(f"{len(found)} records and a model of 0.1.0")
 
 
 REPORT = """<testsuite>
@@ -183,7 +166,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.promise("R29")
+@pytest.mark.promise("R19")
 @pytest.mark.measured
 def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure):
     """A terminal is announced, but the output goes into a pipe."""
@@ -200,7 +183,7 @@ def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure
     figure(f"{len(commands)} commands into a pipe")
 
 
-@pytest.mark.promise("R29")
+@pytest.mark.promise("R19")
 @pytest.mark.measured
 def test_no_colour_where_none_is_wanted(small, tmp_path):
     """On a terminal, with NO_COLOR."""
@@ -225,7 +208,7 @@ def test_no_colour_where_none_is_wanted(small, tmp_path):
     assert not re.search(rb"\x1b\[[\d;]*\b(3|4|9|10)\d(;[\d;]*)?m", shown)
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 @pytest.mark.alone
 @pytest.mark.measured
 def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
@@ -247,7 +230,7 @@ def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
     figure(f"wall time {ratio:.2f} of CPU time")
 
 
-@pytest.mark.promise("R34")
+@pytest.mark.promise("R22")
 @pytest.mark.measured
 @pytest.mark.timeout(1200)
 def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
@@ -279,7 +262,7 @@ def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
     figure(f"installed on Python {version} with all it needs, run from an empty folder")
 
 
-@pytest.mark.promise("R26")
+@pytest.mark.promise("R13")
 def test_the_package_reads_no_pickle():
     runner = ROOT / "precbench" / "runner"  # where processes of one run exchange pickles
     exchange = {runner / "remote.py", runner / "dispatch.py"}

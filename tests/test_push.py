@@ -292,7 +292,7 @@ def test_rankboost_is_the_push_with_p_1():
 # --- the optimum -------------------------------------------------------------------------------
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @each_loss
 @each_push
 @pytest.mark.parametrize("p", [1, 4, 64, 1000])
@@ -312,7 +312,7 @@ def test_newton_reaches_the_optimum(loss, push, p):
     assert_allclose(solver.coef_, other.x, atol=2e-4 * max(1e-3, abs(other.x).max()))
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_ir_push_reaches_the_optimum(scale):
     X, y = problem(80, 3, noise=1.0)
@@ -357,7 +357,7 @@ def test_both_lies_between(loss):
     assert abs(top - bottom).max() > 1e-2
 
 
-@pytest.mark.promise("R11")
+@pytest.mark.promise("R9")
 @each_loss
 @each_method
 def test_sparse_equals_dense(loss, method):

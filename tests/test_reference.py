@@ -40,7 +40,7 @@ _TELL = "add a contestant to configs/regression, then make regression, then {}".
 )
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 def test_every_solver_is_in_the_regression_of_values(contestants, committed):
     missing = sorted({*SOLVERS.built_in} - {name for name, _ in contestants})
     assert not missing, f"no reference sees a change of {', '.join(missing)}: {_TELL}"
@@ -55,7 +55,7 @@ def test_every_solver_is_in_the_regression_of_values(contestants, committed):
     assert not missing, f"without a row in regression.csv: {'; '.join(missing)}"
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 def test_every_option_is_in_the_regression_of_values(contestants):
     """Of each class, each parameter has a value besides its default, and each named choice occurs.
 
@@ -81,7 +81,7 @@ def test_every_option_is_in_the_regression_of_values(contestants):
     assert not missing, f"no reference sees a change of {'; '.join(sorted(missing))}: {_TELL}"
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 def test_every_metric_has_a_reference(committed):
     configs = [load_config(name) for name in reference.CONFIGS]
     experiments = [config for config in configs if isinstance(config, Experiment)]
@@ -100,7 +100,7 @@ def test_only_solvers_without_promised_bits_have_a_wide_tolerance():
     assert (LAPACK | EXPONENTIALS) & {*SOLVERS.built_in} | of_other_libraries == FOLLOWING
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("column", ["mean", "std"])
 def test_a_value_that_is_better_or_worse_differs(committed, column, sign):

@@ -271,7 +271,7 @@ def test_summary_of_failed_and_stopped_trials(small):
     assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
     assert (row["timing"], row["seconds"]) == ("parallel", 2)
@@ -280,7 +280,7 @@ def test_parallel_times_are_not_compared_with_sequential_ones(small):
     assert summarise(results)["relative_time"].notna().all()
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 def test_times_of_several_machines_are_reported_and_compared_within_a_split_only():
     def summary(machine):
         rows = [
@@ -454,7 +454,7 @@ def test_written_tables(small):
     assert latex.isascii()
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_special_characters_are_escaped(tmp_path):
     about = ABOUT | {"solvers": ["a|b & $x$ [red]<i>", "never run"]}
     results = small_results().replace({"mine_v2": about["solvers"][0]})
@@ -862,7 +862,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 """
 
 
-@pytest.mark.promise("R35")
+@pytest.mark.promise("R23")
 def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     """Whatever the process, the time and the user's own matplotlib settings."""
     on_letter_alone(small, plots=["roc"])

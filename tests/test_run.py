@@ -84,7 +84,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
     assert not list((folder / "running").glob("*"))
 
 
-@pytest.mark.promise("R2")
+@pytest.mark.promise("R1")
 def test_finished_trials_are_not_repeated(small, tmp_path):
     out = tmp_path / "out"
     assert run(small(plots="[roc]"), out, "--no-plots").exit_code == 0
@@ -260,7 +260,7 @@ print(*{{"joblib", "matplotlib", "pandas", "sklearn"}} & set(sys.modules))
     assert done.stdout.split() == []
 
 
-@pytest.mark.promise("R9")
+@pytest.mark.promise("R7")
 def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     assert run(small(), tmp_path / "one").exit_code == 0
     assert run(small(), tmp_path / "two", "--jobs", "2").exit_code == 0
@@ -273,7 +273,7 @@ def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     pd.testing.assert_frame_equal(same, alone, check_exact=True)
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     out = tmp_path / "out"
     run(small(), out, "--jobs", "2")
@@ -283,7 +283,7 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
     assert done_already(run(small(), out, "--timing").output) == 6
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp_path):
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     run(config, out, "--timing")
@@ -363,7 +363,7 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
 
 
-@pytest.mark.promise("R3")
+@pytest.mark.promise("R2")
 def test_an_interrupted_trial_is_noted_unless_it_has_a_result(small, tmp_path):
     plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
     again, fresh, waiting, *_ = todo = to_do(plan, store)
@@ -490,7 +490,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
     assert set(read_run(tmp_path / "out" / "small").data) == {"one", "two"}
 
 
-@pytest.mark.promise("R28")
+@pytest.mark.promise("R19")
 def test_the_exit_code_concerns_the_selected_trials(small, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     assert run(config, tmp_path / "out").exit_code == 1
@@ -616,7 +616,7 @@ def test_tuning_minimises_a_loss(small, tmp_path):
     assert all(r.tuning_seconds > 0 for r in records if r.label == "logistic-regression")
 
 
-@pytest.mark.promise("R5")
+@pytest.mark.promise("R3")
 def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -640,7 +640,7 @@ def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
     assert len(lost) == 4  # two at a time, twice
 
 
-@pytest.mark.promise("R5")
+@pytest.mark.promise("R3")
 def test_workers_may_be_lost_at_their_start_as_long_as_trials_end(small, tmp_path, monkeypatch):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -683,7 +683,7 @@ class Hungry(Deadly):
     y = X
 
 
-@pytest.mark.promise("R5", "R6")
+@pytest.mark.promise("R3", "R4")
 def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_path):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
@@ -718,7 +718,7 @@ def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
 
 
-@pytest.mark.promise("R1", "R2", "R3", "R4", "R28")
+@pytest.mark.promise("R1", "R2", "R19")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     """Trials that had ended, before or in this run, keep their results, and are not repeated."""
@@ -762,7 +762,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     pd.testing.assert_frame_equal(found, undisturbed, check_exact=True)
 
 
-@pytest.mark.promise("R40")
+@pytest.mark.promise("R5")
 def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     """Its workers make another one in its place."""
     endless = "{solver: sgd-avg, epochs: 100000000, limit: {seconds: 0.3}}"
@@ -790,7 +790,7 @@ def shared_memory_of(process):
     return [name for name in names if str(process) in re.split("[-_]", name)]
 
 
-@pytest.mark.promise("R4")
+@pytest.mark.promise("R2")
 def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(dispatch, "_SHARED", tmp_path)
     ended = subprocess.Popen(["true"])
@@ -810,7 +810,7 @@ def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path
     assert before - left == {f"precbench-{marked}.lock", f"precbench-{marked}-x"}
 
 
-@pytest.mark.promise("R8", "R9")
+@pytest.mark.promise("R5", "R7")
 def test_runs_at_the_same_time(small, tmp_path):
     """In one folder the second is refused; in another it gives the same numbers."""
     slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 4}}"
@@ -828,7 +828,7 @@ def test_runs_at_the_same_time(small, tmp_path):
     assert found[0].to_csv() == found[1].to_csv()
 
 
-@pytest.mark.promise("R29")
+@pytest.mark.promise("R19")
 def test_filters(small, tmp_path):
     result = succeed(
         "run", small(), "--out", tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json"
@@ -929,7 +929,7 @@ def test_dry_run_judges_by_the_trials_before(small, tmp_path):
     assert by_size < 100 and 100 * n_trials < expected() < 101 * n_trials
 
 
-@pytest.mark.promise("R28")
+@pytest.mark.promise("R19")
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -955,7 +955,7 @@ def test_invalid_arguments_are_reported(arguments, complaint, isolated, tmp_path
     refused(arguments, complaint)
 
 
-@pytest.mark.promise("R28")
+@pytest.mark.promise("R19")
 def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
     refused(["run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path], "kdd08", code=3)
 
@@ -1011,7 +1011,6 @@ def extends_another(name):
     return "extends" in load(shipped("configs") / f"{name}.yaml").data
 
 
-@pytest.mark.promise("R33")
 @pytest.mark.parametrize(
     "name", [name for name in shipped_configs(Experiment) if not extends_another(name)]
 )
@@ -1024,7 +1023,7 @@ def test_every_experiment_runs_at_smoke_size(name, isolated, drawn_without_rende
     assert table["value"].notna().all()
 
 
-@pytest.mark.promise("R37")
+@pytest.mark.promise("R24")
 def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
     run(small(), tmp_path / "out")
     store = Store(tmp_path / "out" / "small")
@@ -1052,7 +1051,7 @@ def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
     assert all(c["eta0"] in (0.1, 1.0) for c in chosen)
 
 
-@pytest.mark.promise("R31")
+@pytest.mark.promise("R20")
 def test_the_clock_stops_during_the_trace(monkeypatch):
     """On a clock that goes on by a second whenever it is looked at."""
     rng = np.random.default_rng(0)
@@ -1077,7 +1076,7 @@ def test_the_clock_stops_during_the_trace(monkeypatch):
     assert all(np.diff(seconds).min() > 0 for seconds in found[0])
 
 
-@pytest.mark.promise("R7")
+@pytest.mark.promise("R4")
 def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
     import errno
 

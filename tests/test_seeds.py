@@ -6,7 +6,7 @@ import pytest
 from precbench.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
 
 
-@pytest.mark.promise("R10")
+@pytest.mark.promise("R8")
 def test_the_bits_of_every_scheme():
     assert trial_seed(0, "letter", 3) == 172592944
     assert trial_seed(1, "kdd08", "folds") == 4047799307

@@ -268,7 +268,7 @@ def edit(folder, what):
 EDITS = ["description", "name", "type", "other key", "link", "arrays", "machine"]
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("what", EDITS)
 def test_untrusted_records_are_checked_before_anything_is_written(shards, tmp_path, what):
     said = edit(shards[1], what)

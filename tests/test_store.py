@@ -86,7 +86,7 @@ def test_rewriting_replaces_everything(store):
     assert files(store) == [f"{KEY}.json"]
 
 
-@pytest.mark.promise("R26")
+@pytest.mark.promise("R13")
 def test_pickles_are_neither_written_nor_read(store):
     with raises(ValueError):
         store.write({"key": KEY, "status": "ok"}, {"evil": np.array([object()])})
@@ -102,7 +102,7 @@ def test_an_unknown_status_is_rejected(store):
         store.write({"key": KEY, "status": "fine"})
 
 
-@pytest.mark.promise("R36")
+@pytest.mark.promise("R14")
 def test_a_newer_schema_is_rejected(store):
     store.write({"key": KEY, "status": "ok"})
     path = store.folder / "trials" / f"{KEY}.json"
@@ -159,7 +159,7 @@ def test_missing_or_truncated_arrays_are_damage(store):
         store.arrays(KEY)
 
 
-@pytest.mark.promise("R7")
+@pytest.mark.promise("R4")
 @pytest.mark.parametrize("failing", ["fsync", "open"])
 def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write(OK, ARRAYS)
@@ -233,7 +233,7 @@ with Store(sys.argv[1]).lock():
 """
 
 
-@pytest.mark.promise("R8")
+@pytest.mark.promise("R5")
 def test_the_lock_names_its_holder_and_ends_with_it(store):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
@@ -250,7 +250,7 @@ def test_the_lock_names_its_holder_and_ends_with_it(store):
         pass
 
 
-@pytest.mark.promise("R37")
+@pytest.mark.promise("R24")
 def test_the_environment_is_stored_once_and_without_names(store):
     machine = environment()
     assert {"os", "cpu", "cores", "memory_gib", "python", "packages", "blas", "commit"} <= set(

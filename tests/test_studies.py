@@ -508,7 +508,7 @@ def test_parameters_invalid_together_are_reported(complaints):
 # Running
 
 
-@pytest.mark.promise("R35")
+@pytest.mark.promise("R23")
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 @pytest.mark.parametrize("name", shipped_configs(Study))
 def test_every_study_runs_and_is_repeated_identically(

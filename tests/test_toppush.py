@@ -58,7 +58,7 @@ def slow_project(point, labels):
     return clipped(low + share * (high - low))
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @given(ENTRIES)
 def test_the_projection_is_that_of_the_breakpoints(entries):
     point, labels = point_of(entries)
@@ -69,7 +69,7 @@ def test_the_projection_is_that_of_the_breakpoints(entries):
     assert_allclose(found, capped(point, labels, 1), atol=1e-12)
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @given(ENTRIES, st.integers(1, 12))
 def test_the_capped_projection_meets_moreaus_conditions(entries, k):
     """Of the cone that one positive with 1 / k of each of k negatives generate."""
@@ -84,7 +84,7 @@ def test_the_capped_projection_meets_moreaus_conditions(entries, k):
     assert abs(found @ rest) < 1e-11
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 def test_the_capped_projection_is_that_of_a_quadratic_program():
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -103,7 +103,7 @@ def risk(w, C, k, X, y):
     return w @ w / 2 + C * np.mean(np.maximum(0, 1 + top - X[y > 0] @ w) ** 2)
 
 
-@pytest.mark.promise("R14")
+@pytest.mark.promise("R12")
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize(("apart", "k"), [(1.0, 1), (4.0, 1), (1.0, 5), (4.0, 2)])
 def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):

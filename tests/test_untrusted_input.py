@@ -54,7 +54,7 @@ def drawn_only(draw, *_):
 # Of former versions
 
 
-@pytest.mark.promise("R36")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("name", ["first", "sweep"])
 def test_results_of_former_versions_stay_readable(tmp_path, monkeypatch, name):
     monkeypatch.setattr(sheet, "save_figure", drawn_only)
@@ -73,7 +73,7 @@ def test_results_of_former_versions_stay_readable(tmp_path, monkeypatch, name):
 # Links, devices, memory
 
 
-@pytest.mark.promise("R22")
+@pytest.mark.promise("R17")
 @pytest.mark.parametrize("name", ["summary.md", ".lock", "trials", "figures", "trials/0.json"])
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_nothing_outside_a_results_folder_is_touched(tmp_path, name, kind):
@@ -102,7 +102,7 @@ def peak(function):
         tracemalloc.stop()
 
 
-@pytest.mark.promise("R23")
+@pytest.mark.promise("R14")
 def test_packed_arrays_of_records_and_models_are_not_unpacked(tmp_path):
     store = Store(tmp_path)
     store.write({"key": "a", "status": "ok"}, {"coef": np.zeros(1)})
@@ -113,7 +113,7 @@ def test_packed_arrays_of_records_and_models_are_not_unpacked(tmp_path):
     assert peak(lambda: Model.load(bomb)) < 10**6
 
 
-@pytest.mark.promise("R23")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("text", ["[" * 10**5, '{"a":' * 10**5, "9" * 10**5, "[[]," * 10**5])
 def test_json_bombs_give_a_one_line_error(tmp_path, text):
     store = Store(tmp_path)
@@ -122,7 +122,7 @@ def test_json_bombs_give_a_one_line_error(tmp_path, text):
     assert peak(lambda: store.read("a")) < 50 * len(text)
 
 
-@pytest.mark.promise("R23")
+@pytest.mark.promise("R14")
 def test_many_splits_do_not_fill_the_memory(monkeypatch):
     monkeypatch.setattr("precbench.report.curves._MOST_VALUES", 10_000)
     n = 800  # together 5 MB
@@ -147,7 +147,7 @@ def test_visible_text():
     assert visible("naïve ± – 中文 \u200f") == "naïve ± – 中文 \u200f"
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -167,7 +167,7 @@ def test_arguments_do_not_steer_the_terminal(arguments, isolated, tmp_path, monk
     assert visible(output) == output and output
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_untrusted_texts_are_shown_as_they_are(results, monkeypatch):
     monkeypatch.setattr(sheet, "save_figure", drawn_only)
     folder, _ = results
@@ -193,7 +193,7 @@ def test_untrusted_texts_are_shown_as_they_are(results, monkeypatch):
     assert {line.replace("\\|", "").count("|") for line in rows} == {len(about["metrics"]) + 5}
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize("terminal", [False, True])
 def test_untrusted_texts_are_shown_on_a_screen_as_they_are(terminal, monkeypatch):
     stream = io.StringIO()
@@ -207,7 +207,7 @@ def test_untrusted_texts_are_shown_on_a_screen_as_they_are(terminal, monkeypatch
     assert visible(shown) == shown and shown.count("\\x1b]0;x") == 6
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_a_figure_shows_untrusted_texts_as_they_are(drawn, tmp_path, recwarn):
     def odd():
         figure = Figure()
@@ -230,7 +230,7 @@ def plain_figure(text):
     return figure
 
 
-@pytest.mark.promise("R27")
+@pytest.mark.promise("R13")
 def test_an_odd_config_runs_and_is_shown_as_it_is(small, tmp_path):
     odd = "[red]|<script>$\\\\input{x}$ %s&~"
     config = small(title=f'"{odd}\\nnext"', solvers=f'{{"{odd}": {{solver: perceptron-avg}}}}',
@@ -265,7 +265,7 @@ def test_long_paths_give_a_one_line_error(small, tmp_path):
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.promise("R25")
+@pytest.mark.promise("R18")
 def test_mistyped_configs_are_refused_with_line_and_hint(size, figure):
     n, wrong = mistyped(size(150, None))
     assert not wrong

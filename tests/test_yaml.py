@@ -68,7 +68,7 @@ def test_every_key_and_item_has_a_place():
     }
 
 
-@pytest.mark.promise("R24")
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -105,7 +105,7 @@ def test_all_mistakes_are_reported_at_once():
     ]
 
 
-@pytest.mark.promise("R24")
+@pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     "text",
     [
@@ -126,7 +126,7 @@ def test_bombs_end_in_a_short_message_within_a_second(text):
     assert len(message) < 3000
 
 
-@pytest.mark.promise("R24")
+@pytest.mark.promise("R13")
 def test_depth_up_to_the_limit():
     data = parse("[" * 20 + "]" * 20).data
     for _ in range(19):

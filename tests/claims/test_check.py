@@ -145,7 +145,7 @@ def test_files_of_the_check(checked):
     assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     housing(checked / "worse", claims, {CELL: 1.1})
@@ -275,7 +275,7 @@ def one_too_few(pos, neg):
 HEIGHTS = metrics._heights
 
 
-@pytest.mark.promise("R32")
+@pytest.mark.promise("R21")
 @pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
 def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, broken):
     """Without results of any run: Tables 1 and 2 are always measured."""

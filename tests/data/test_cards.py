@@ -56,7 +56,7 @@ def test_an_unknown_name_suggests_the_nearest_one():
         find_card("zzz")
 
 
-@pytest.mark.promise("R22")
+@pytest.mark.promise("R17")
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -88,7 +88,7 @@ def test_synthetic_data_are_called_so():
             assert card.name.startswith("synthetic-")
 
 
-@pytest.mark.promise("R22")
+@pytest.mark.promise("R17")
 @pytest.mark.parametrize(
     ("change", "what"),
     [

@@ -806,7 +806,7 @@ def test_invalid_npz(tmp_path, arrays, what):
         read_own_file(tmp_path / "own.npz")
 
 
-@pytest.mark.promise("R23")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("suffix", [".csv", ".svm"])
 def test_packed_text_is_limited(tmp_path, monkeypatch, pack, suffix):
@@ -831,7 +831,7 @@ def test_a_name_is_no_packed_text(tmp_path):
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @given(place=st.integers(0, 10**6), bits=st.integers(1, 255))
 def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, bits):
@@ -849,7 +849,7 @@ def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, b
         assert dataset.X.toarray().tolist() == [[1, 0, 0], [0, 0, 2]]
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".svm", ".csv.gz"])
 def test_arbitrary_bytes_are_rejected(tmp_path, suffix):
     path = tmp_path / f"own{suffix}"

@@ -95,7 +95,7 @@ def test_compressed_in_several_streams():
     assert same_bits(read(b"".join(map(bz2.compress, parts))), read(GOOD))
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @pytest.mark.parametrize(
     "number",
     [
@@ -113,14 +113,14 @@ def test_numbers_are_parsed_to_the_nearest_double(number):
     assert X.data.tobytes() == y.tobytes() == np.float64(number).tobytes()
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))
 def test_repr_of_any_double_round_trips(values):
     X, _ = read("".join(f"1 1:{value!r}\n" for value in values).encode())
     assert X.data.tobytes() == np.array(values).tobytes()
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @given(st.lists(st.tuples(st.integers(0, 2**65), st.integers(-30, 5)), min_size=1, max_size=50))
 def test_long_fractions_are_parsed_to_the_nearest_double(numbers):
     printed = [f"{mantissa}e{exponent}" for mantissa, exponent in numbers]
@@ -128,7 +128,7 @@ def test_long_fractions_are_parsed_to_the_nearest_double(numbers):
     assert X.data.tobytes() == np.array([float(number) for number in printed]).tobytes()
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @given(odd=st.integers(2**52, 2**53 - 1), fives=st.integers(1, 4))
 def test_ties_are_rounded_to_even(odd, fives):
     """Half-way between two doubles, and one digit beside it."""
@@ -138,7 +138,7 @@ def test_ties_are_rounded_to_even(odd, fives):
     assert X.data.tobytes() == np.array([float(number) for number in numbers]).tobytes()
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @given(data=st.data(), n_samples=st.integers(1, 20), n_features=st.integers(1, 30))
 def test_agrees_with_scikit_learn(data, n_samples, n_features):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -152,7 +152,7 @@ def test_agrees_with_scikit_learn(data, n_samples, n_features):
     assert same_bits(read(stream.getvalue(), n_features=n_features), theirs)
 
 
-@pytest.mark.promise("R16")
+@pytest.mark.promise("R15")
 @pytest.mark.parametrize(
     "name", ["adult/a9a.t", "w8a/w8a.t", "ijcnn1/ijcnn1.bz2", "german/german.numer"]
 )
@@ -208,7 +208,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-@pytest.mark.promise("R17")
+@pytest.mark.promise("R15")
 @pytest.mark.parametrize(("text", "line", "column", "what"), MALFORMED)
 @pytest.mark.parametrize("block_bytes", [16, 1 << 18])
 def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_bytes):
@@ -263,14 +263,14 @@ def test_a_missing_file(tmp_path):
         read_svmlight(tmp_path)
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 def test_too_many_entries(monkeypatch):
     monkeypatch.setattr(svmlight, "MOST_ENTRIES", 3)
     with raises(InputError):
         read(b"1 1:1 2:1 3:1 4:1\n")
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 def test_too_long_a_line(monkeypatch):
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", 64)
     monkeypatch.setattr(svmlight, "LONGEST_LINE", 1000)
@@ -278,7 +278,7 @@ def test_too_long_a_line(monkeypatch):
         read(b"1 1:1\n" + bytes(5000))
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @given(st.binary(max_size=200) | st.text("01:. -e\n#", max_size=200).map(str.encode))
 @settings(max_examples=500)
 def test_any_bytes_give_a_matrix_or_an_input_error(text):
@@ -292,7 +292,7 @@ def test_any_bytes_give_a_matrix_or_an_input_error(text):
         assert np.isfinite(y).all()
 
 
-@pytest.mark.promise("R18")
+@pytest.mark.promise("R15")
 @pytest.mark.alone
 def test_speed(mirror, tmp_path, figure):
     """At least 8 times scikit-learn's speed is the aim; half of that is never acceptable."""
@@ -318,7 +318,7 @@ print((peak() - before) * 1024 / (X.data.nbytes + X.indices.nbytes + X.indptr.nb
 """
 
 
-@pytest.mark.promise("R15")
+@pytest.mark.promise("R14")
 @pytest.mark.measured
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 def test_peak_memory_is_a_small_multiple_of_the_matrix(tmp_path, size, figure):
