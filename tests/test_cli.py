@@ -902,7 +902,6 @@ def test_data_from_a_mirror(cache, mirror):
     assert file["status"] == "damaged" and file["expected"] == LETTER_SHA256 != file["sha256"]
     assert invoke(*arguments).exit_code == 0
     assert path.read_bytes() == good
-    assert path.with_name(f"{path.name}.rejected").read_bytes() == good + b"x"
 
 
 def test_missing_data_are_reported(cache):
@@ -1122,14 +1121,14 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     prepared = cache / "prepared" / "toy-0"
     for folder in (prepared, files):
         folder.mkdir(parents=True)
-    made = [prepared / "X.npy", files / "Info.txt.rejected", files / ".a.1.tmp"]
-    added = [files / "Info.txt", files / ".Info.txt.json"]
+    made = [prepared / "X.npy", files / ".a.1.tmp"]
+    added = [files / "Info.txt", files / "Features.txt"]
     for path in (*made, *added):
         path.write_text("12345")
     kept = {path for path in cache.rglob("*") if path.is_file()}
     told = json.loads(invoke("data", "clean", "--dry-run", "--json").stdout)
-    assert told["bytes"] == 15 and kept == {path for path in cache.rglob("*") if path.is_file()}
-    assert invoke("data", "clean").stdout.endswith("3 removed, 15 bytes\n")
+    assert told["bytes"] == 10 and kept == {path for path in cache.rglob("*") if path.is_file()}
+    assert invoke("data", "clean").stdout.endswith("2 removed, 10 bytes\n")
     assert {path for path in cache.rglob("*") if path.is_file()} == set(added)
     invoke("data", "clean", "kdd08")
     assert not [path for path in cache.rglob("*") if path.is_file()]

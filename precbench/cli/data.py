@@ -66,8 +66,7 @@ def add_data(
 ) -> None:
     """Copy files that cannot be downloaded (kdd08, ppi) into the cache.
 
-    A file with a wrong checksum is refused: it is kept in the cache as NAME.rejected and
-    overwrites nothing.
+    A file with a wrong checksum is refused and overwrites nothing.
 
     \b
     Example:
@@ -92,7 +91,7 @@ def verify_data(
       precbench data verify
       precbench data verify letter --json
     """
-    reports = {name: info(name, anew=True) for name in names or DATASETS}
+    reports = {name: info(name) for name in names or DATASETS}
     _print_reports(reports, as_json)
     statuses = {file.status for files in reports.values() for file in files}
     if "damaged" in statuses:
@@ -108,7 +107,7 @@ def clean_cache(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove prepared arrays, rejected files and unfinished downloads from the cache.
+    """Remove prepared arrays and unfinished downloads from the cache.
 
     Everything removed can be rebuilt or downloaded again, except files you added yourself.
     Downloaded and added files are removed only for data sets you name.
@@ -144,7 +143,8 @@ def describe_data(
     """
     card, files = find_card(name), info(name)
     if as_json:
-        print(json.dumps({**card.model_dump(mode="json"), "cached": list(map(asdict, files))}))
+        described = {**card.model_dump(mode="json"), "cached": list(map(asdict, files))}
+        print(json.dumps(described, default=str))
         return
     share = card.positives / card.rows
     print(f"{card.title} ({name})")
@@ -166,7 +166,8 @@ def describe_data(
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
     if as_json:
-        print(json.dumps({name: list(map(asdict, files)) for name, files in reports.items()}))
+        found = {name: list(map(asdict, files)) for name, files in reports.items()}
+        print(json.dumps(found, default=str))
         return
     for name, files in reports.items():
         if not files:

@@ -1,7 +1,5 @@
 """A separate cache for every test, and a loopback server."""
 
-import contextlib
-import itertools
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,28 +9,6 @@ import pytest
 @pytest.fixture(autouse=True)
 def cache(cache):
     return cache
-
-
-class Dawdling(bytes):
-    """Text of an answer that is sent byte by byte, after headers or (not even they) at once."""
-
-    over = threading.Event()
-
-    def __new__(cls, content, late):
-        cls.over.clear()
-        made = super().__new__(cls, content)
-        made.late = late
-        return made
-
-    def send(self, handler):
-        head = b"X-Slow: " if self.late == "headers" else b"\r\n"
-        with contextlib.suppress(OSError):
-            handler.wfile.write(head)
-            for byte in itertools.cycle(b"a"):
-                handler.wfile.write(bytes([byte]))
-                handler.wfile.flush()
-                if self.over.wait(0.02):
-                    return
 
 
 class Server:
@@ -52,10 +28,6 @@ class Server:
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(body)), **headers}.items():
                     self.send_header(name, value)
-                if isinstance(body, Dawdling):
-                    self.flush_headers()
-                    body.send(self)
-                    return
                 self.end_headers()
                 self.wfile.write(body)
 

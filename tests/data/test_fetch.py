@@ -4,21 +4,20 @@ import bz2
 import errno
 import hashlib
 import io
+import os
 import re
 import shutil
-import threading
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from precbench.data.cards import download, file_cache
-from precbench.data.cards.fetch import add_files, fetch, info, parse_cached
+from precbench.data.cards.fetch import add_files, fetch, info
+from precbench.data.cards.parsers import parse
 from precbench.errors import DataUnavailableError, InputError, PrecbenchError
-from tests.data.conftest import Dawdling
 from tests.helpers import TOY_SVM as TEXT
-from tests.helpers import make_card, wait_until
+from tests.helpers import make_card
 from tests.sentences import names, raises
 
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
@@ -35,18 +34,17 @@ def left_behind(cache):
     return {path.name for path in cache.rglob("*") if path.is_file()}
 
 
-DONE = {"toy.svm", ".toy.svm.json"}
+DONE = {"toy.svm"}
 
 
 @pytest.mark.promise("R16")
-def test_from_a_folder_then_from_the_cache(cache, folder, monkeypatch):
+def test_from_a_folder_then_from_the_cache(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT)
     (file,) = fetch(make_card(), folder.parent)
     assert file.path == cache / "files" / "toys" / "toy.svm"
     assert file.path.read_bytes() == TEXT
     assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
     shutil.rmtree(folder)
-    monkeypatch.setattr(file_cache.Checksums, "of", None)  # the verdict is remembered
     assert fetch(make_card()) == (file,)
     assert left_behind(cache) == DONE
 
@@ -119,48 +117,18 @@ def test_a_broken_connection_is_retried(server):
         ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), ""),
         (TEXT[:100], ""),
         (PAGE, ""),
-        (TEXT * 3, f"{2 * len(TEXT):,}"),
         (TEXT + b"x", f"{len(TEXT):,}"),
         ((302, {"Location": "http://example.org/toy.svm"}, b""), ""),
         ((302, {"Location": "ftp://example.org/toy.svm"}, b""), ""),
         ((302, {"Location": "http://["}, b""), ""),
-        ((200, {"Content-Length": "²"}, TEXT[:100]), "malformed"),
-        ((200, {"Content-Length": "-5"}, TEXT), "malformed '-5'"),
+        ((200, {"Content-Length": "²"}, TEXT[:100]), ""),
     ],
 )
 def test_server_errors(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
     with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {what}"):
         fetch(make_card(), server.address)
-    assert left_behind(cache) <= {"toy.svm.rejected"}
-
-
-@pytest.mark.promise("R16")
-@pytest.mark.parametrize("late", ["headers", "body"])
-def test_a_server_that_dawdles_is_given_up_for_the_next_source(server, monkeypatch, late):
-    """It never pauses as long as a timeout of the socket."""
-    monkeypatch.setattr(download, "PERIOD", 0.3)
-    threads = threading.active_count()
-    server.serve("/toys/toy.svm", (200, {}, Dawdling(TEXT, late)))
-    server.serve("/toys/toy.svm.bz2", bz2.compress(TEXT))
-    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
-    failed = make_card(name="alone", folder="alone")
-    server.serve("/alone/toy.svm", (200, {}, Dawdling(TEXT, late)))
-    with raises(DataUnavailableError, "60,000 0.3"):
-        fetch(failed, server.address)
-    assert server.requests.count("/alone/toy.svm") == 1  # is no passing trouble
-    Dawdling.over.set()
-    wait_until(lambda: threading.active_count() <= threads)
-
-
-def test_a_download_has_a_deadline(server, monkeypatch):
-    monkeypatch.setattr(download, "LEAST", 1)
-    monkeypatch.setattr(download, "CHUNK", 1)
-    monkeypatch.setattr(download, "DEADLINE", 0.3)
-    server.serve("/toys/toy.svm", (200, {}, Dawdling(TEXT, "body")))
-    with raises(DataUnavailableError):
-        fetch(make_card(), server.address)
-    Dawdling.over.set()
+    assert left_behind(cache) == set()
 
 
 def test_a_local_redirect_is_followed(server):
@@ -177,12 +145,11 @@ def test_an_unreachable_server():
 
 
 @pytest.mark.promise("R16")
-def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
+def test_a_wrong_checksum_is_reported(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT[::-1])
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT))
     (file,) = fetch(make_card(), folder.parent)  # the next source has it
     assert file.path.read_bytes() == TEXT
-    assert file.path.with_name("toy.svm.rejected").read_bytes() == TEXT[::-1]
 
     shutil.rmtree(cache)
     (folder / "toy.svm.bz2").unlink()
@@ -190,7 +157,6 @@ def test_a_wrong_checksum_is_reported_and_the_file_set_aside(cache, folder):
         fetch(make_card(), folder.parent)
     for content in (TEXT, TEXT[::-1]):
         assert hashlib.sha256(content).hexdigest() in str(caught.value)
-    assert "toy.svm.rejected" in str(caught.value)
     names(str(caught.value), f"{folder}/toy.svm.bz2")
 
 
@@ -201,9 +167,8 @@ def test_a_damaged_file_in_the_cache_is_replaced(folder):
     file.path.write_bytes(TEXT[:-1])
     assert fetch(make_card(), folder.parent)[0].path.read_bytes() == TEXT
     file.path.write_bytes(TEXT[:-1])
-    with raises(DataUnavailableError, "toy.svm"):
+    with raises(DataUnavailableError, f"{file.path} {len(TEXT) - 1:,}"):
         fetch(make_card())
-    assert file.path.with_name("toy.svm.rejected").exists()
 
 
 def test_md5_when_only_that_is_known(folder):
@@ -214,14 +179,6 @@ def test_md5_when_only_that_is_known(folder):
         fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
 
 
-@pytest.mark.promise("R14")
-def test_a_decompression_bomb_stops_at_the_size_of_the_card(cache, folder):
-    (folder / "toy.svm.bz2").write_bytes(bz2.compress(bytes(50_000_000)))
-    with raises(DataUnavailableError, f"{len(TEXT):,}"):
-        fetch(make_card(), folder.parent)
-    assert left_behind(cache) == set()
-
-
 @pytest.mark.promise("R16")
 def test_a_damaged_compressed_file(folder):
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT)[:-10])
@@ -229,25 +186,15 @@ def test_a_damaged_compressed_file(folder):
         fetch(make_card(), folder.parent)
 
 
-def test_an_unwritable_cache(cache, folder, monkeypatch):
-    (folder / "toy.svm").write_bytes(TEXT)
-    cache.write_text("a file where the folder should be")
-    (file,) = fetch(make_card(), folder.parent)
-    assert file.path.read_bytes() == TEXT
-
-
 @pytest.mark.promise("R4")
-def test_a_full_disk(folder, monkeypatch):
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_cannot_be_written(folder, monkeypatch, code):
     (folder / "toy.svm").write_bytes(TEXT)
 
-    class Full(io.BytesIO):
-        def write(self, _):
-            raise OSError(errno.ENOSPC, "No space left on device")
+    def fail(*_, **__):
+        raise OSError(code, os.strerror(code))
 
-    opened = Path.open
-    monkeypatch.setattr(
-        Path, "open", lambda path, mode: Full() if "w" in mode else opened(path, mode)
-    )
+    monkeypatch.setattr("shutil.copyfile" if code == errno.ENOSPC else "pathlib.Path.mkdir", fail)
     with raises(PrecbenchError, "PRECBENCH_CACHE") as caught:
         fetch(make_card(), folder.parent)
     assert caught.value.exit_code == 1
@@ -265,7 +212,7 @@ def test_add_and_verify(tmp_path, add_card):
     content = bytearray(TEXT)
     content[3] ^= 1
     cached.write_bytes(content)
-    (report,) = info("toy", anew=True)
+    (report,) = info("toy")
     assert report.status == "damaged"
     assert report.sha256 != report.expected
     assert cached.exists()
@@ -284,7 +231,7 @@ def test_add_rejects_other_files(tmp_path, cache, add_card):
     with raises(InputError, str(wrong)):
         add_files("toy", [wrong])
     assert wrong.exists()
-    assert left_behind(cache) == {"toy.svm.rejected"}
+    assert left_behind(cache) == set()
     with raises(InputError, "'toy'"):
         add_files("toyy", [wrong])
 
@@ -329,7 +276,7 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     features, labels = write_pair(tmp_path / "brought")
     assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
     assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
-    arrays = parse_cached(card, fetch(card))
+    arrays = parse(card, [file.path for file in fetch(card)])
     assert arrays.X.shape == (ROWS, FEATURES)
     assert np.array_equal(arrays.X, np.loadtxt(features))
     assert np.count_nonzero(arrays.y == 1) == POSITIVES
@@ -349,9 +296,7 @@ def test_add_a_zip_archive(tmp_path, cache, add_card):
             file.write(path, f"../training_data/{path.name}")
         file.writestr("../../evil", "x")
     assert [report.status for report in add_files("pair", [archive])] == ["as added"] * 2
-    assert left_behind(cache) == {
-        "Features.txt", ".Features.txt.json", "Info.txt", ".Info.txt.json"
-    }  # fmt: skip
+    assert left_behind(cache) == {"Features.txt", "Info.txt"}
 
 
 def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
@@ -368,10 +313,9 @@ def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
 @pytest.mark.parametrize(
     ("members", "what"),
     [
-        ({"Features.txt": b"1"}, "0 Info.txt"),
-        ({"a/Features.txt": b"1", "b/Features.txt": b"1"}, "2 Features.txt"),
-        ({"Features.txt": bytes(20_000)}, "10,000"),
-        ({"Features.txt": PAGE}, ""),
+        ({"Features.txt": b"1"}, "Info.txt"),
+        ({"Features.txt": bytes(20_000), "Info.txt": b"1"}, "20,000 10,000"),
+        ({"Features.txt": PAGE, "Info.txt": b"1"}, "Features.txt"),
     ],
 )
 def test_invalid_archives(tmp_path, cache, add_card, members, what):
@@ -437,7 +381,7 @@ def test_damaged_archives_are_refused_and_leave_nothing(tmp_path, cache, add_car
 @pytest.mark.promise("R16")
 def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card):
     add_card(pair_card())
-    right, other = write_pair(tmp_path / "right"), tmp_path / "Info.txt"
+    right, other = write_pair(tmp_path / "right"), tmp_path / "other.txt"
     other.write_bytes(PAGE)
     with raises(InputError, str(other)):
         add_files("pair", [right[0], other])
@@ -445,19 +389,9 @@ def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card)
 
 
 @pytest.mark.promise("R16")
-def test_contents_that_disagree_with_the_card_are_set_aside(tmp_path, cache, add_card):
+def test_contents_that_disagree_with_the_card_are_refused(tmp_path, cache, add_card):
     add_card(pair_card())
     with raises(InputError, "39 5 2 40"):
         add_files("pair", write_pair(tmp_path / "brought", rows=39, positives=2))
-    assert left_behind(cache) == {"Features.txt.rejected", "Info.txt.rejected"}
+    assert left_behind(cache) == set()
     assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == ["as added"] * 2
-
-
-def test_a_file_without_a_checksum_that_changes_is_damaged(tmp_path, add_card):
-    card = add_card(pair_card())
-    reports = add_files("pair", write_pair(tmp_path / "brought"))
-    with Path(reports[0].path).open("a") as file:
-        file.write("0 0 0 0 0\n")
-    assert [report.status for report in info("pair", anew=True)] == ["damaged", "as added"]
-    with raises(DataUnavailableError, "Features.txt"):
-        fetch(card)

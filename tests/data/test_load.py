@@ -120,7 +120,7 @@ def test_a_linear_function_sees_its_share_of_the_signal(non_linear, correlation)
 
 
 def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
-    monkeypatch.setattr("precbench.data.cards.download.TIMEOUTS", (0.5, 0.5))
+    monkeypatch.setattr("precbench.data.cards.fetch.TIMEOUTS", (0.5, 0.5))
     with raises(DataUnavailableError, "Features.txt Info.txt"):
         load_dataset("kdd08")
     with raises(InputError, "on_missing"):

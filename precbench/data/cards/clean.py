@@ -11,7 +11,7 @@ __all__ = ["clean"]
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
-    """Remove prepared arrays, rejected files and unfinished ones from the cache.
+    """Remove prepared arrays and unfinished files from the cache.
 
     Parameters
     ----------
@@ -38,13 +38,12 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
 
 def _made_again(root: Path) -> Iterator[Path]:
     yield from (root / "prepared").glob("*")
-    for pattern in ("*.rejected", "*.rejected-*", ".*.tmp"):
-        yield from (root / "files").rglob(pattern)
+    yield from (root / "files").rglob(".*.tmp")
 
 
 def _files_of(names: Iterable[str], root: Path) -> Iterator[Path]:
     for card in map(find_card, names):
         for file in card.files:
             path = root / "files" / card.folder / file.name
-            note = path.with_name(f".{path.name}.json")
-            yield from filter(Path.is_file, (path, note))
+            if path.is_file():
+                yield path

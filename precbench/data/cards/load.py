@@ -14,7 +14,7 @@ import numpy as np
 from precbench.data.cards import parsers, stand_in, synthetic
 from precbench.data.cards.array_cache import load_prepared, store_prepared
 from precbench.data.cards.card import Card
-from precbench.data.cards.fetch import fetch, parse_cached
+from precbench.data.cards.fetch import fetch
 from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays, Dataset, Dtype, stored
 from precbench.errors import DataUnavailableError, InputError
@@ -122,7 +122,7 @@ def _find(
                 **card.model_dump(include={"format", "label_column", "positive", "features"}),
                 **card.model_dump(include={"separator", "feature_columns"}, exclude_defaults=True),
             }
-            make = partial(parse_cached, card, files)
+            make = partial(parsers.parse, card, [file.path for file in files])
         except DataUnavailableError:
             if on_missing == "error":
                 raise
