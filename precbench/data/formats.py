@@ -1,7 +1,6 @@
-"""Formats of files with rows, and text packed as gz, bz2 or xz: unpacked to a limited size.
+"""Formats of files with rows, and text packed as gz, bz2 or xz.
 
-A format is known from the suffix, packed text from its first bytes. It may be `MOST_TIMES` times
-as large as its file, and up to `ALWAYS` bytes in any case: a few bytes cannot fill the memory.
+A format is known from the suffix, packed text from its first bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -25,9 +24,6 @@ Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
 """Of files that are read whole."""
 StreamFormat = Literal["svmlight", "npy"]
 """Of files that are read block by block in any order."""
-
-MOST_TIMES = 200
-ALWAYS = 1 << 22
 
 SUFFIXES = {
     ".svm": "svmlight",
@@ -73,24 +69,19 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
     Raises
     ------
     InputError
-        If the file cannot be opened; meanwhile, if the packed text is damaged or larger than the
-        limits allow.
+        If the file cannot be opened; meanwhile, if the packed text is damaged.
     """
     name = name_of(source)
     try:
-        if isinstance(source, (str, os.PathLike)):
-            with Path(source).open("rb") as file, _unpacked(file, name) as stream:
-                yield stream
-            return
-        buffered: Any = source
-        if not hasattr(source, "peek"):
-            buffered = io.BufferedReader(cast("Any", source))
-        try:
-            with _unpacked(buffered, name) as stream:
-                yield stream
-        finally:
-            if buffered is not source:
-                buffered.detach()  # or closing it would close the caller's file
+        with ExitStack() as stack:
+            file: Any = source
+            if isinstance(source, (str, os.PathLike)):
+                file = stack.enter_context(Path(source).open("rb"))
+            elif not hasattr(source, "peek"):
+                file = io.BufferedReader(cast("Any", source))
+                stack.callback(file.detach)  # or closing it would close the caller's file
+            opens = opener(file)
+            yield file if opens is None else stack.enter_context(opens(file))
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: the file cannot be read: {reason}") from error
@@ -101,55 +92,3 @@ def name_of(source: Source) -> str:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     return str(getattr(source, "name", "<stream>"))
-
-
-@contextmanager
-def _unpacked(file: Any, name: str) -> Iterator[Any]:
-    open_packed = opener(file)
-    if open_packed is None:
-        yield file
-        return
-    packed = _Counted(file)
-    with open_packed(packed) as text:
-        yield io.BufferedReader(_Limited(text, packed, name))
-
-
-class _Counted:
-    """A file that counts the bytes read from it."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-        self.n_bytes = 0
-
-    def read(self, size: int = -1) -> bytes:
-        piece = self.file.read(size)
-        self.n_bytes += len(piece)
-        return piece
-
-
-class _Limited(io.RawIOBase):
-    """Unpacked text, up to the limits."""
-
-    def __init__(self, text: Any, packed: _Counted, name: str) -> None:
-        self._text = text
-        self._packed = packed
-        self._name = name
-        self._n_bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n_read = self._text.readinto(buffer)
-        self._n_bytes += n_read
-        require_modest(self._n_bytes, self._packed.n_bytes, self._name)
-        return n_read
-
-
-def require_modest(n_bytes: int, n_packed: int, name: str) -> None:
-    """Refuse what is unpacked beyond the limits."""
-    if n_bytes > max(ALWAYS, MOST_TIMES * n_packed):
-        raise InputError(
-            f"{name}: the text is more than {MOST_TIMES} times as large as the packed "
-            "file; unpack it first if you trust it"
-        )

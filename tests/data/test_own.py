@@ -1,10 +1,8 @@
 """Users' own files: formats, errors, and new rows encoded like the training rows."""
 
-import bz2
 import gzip
 import io
 import json
-import lzma
 import tracemalloc
 import warnings
 from dataclasses import replace
@@ -777,12 +775,12 @@ def test_sparse_npz(tmp_path):
         ({"A": [1]}, ""),
         ({"X": np.array([[object()]]), "y": [1]}, ""),
         ({"X": [["a"]], "y": [1]}, ""),
-        ({"X": [[1j], [2]], "y": [0, 1]}, "X.npy"),
+        ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
         ({"X": np.array([["2024"]] * 2, "M8[D]"), "y": [0, 1]}, ""),
-        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X.npy"),
+        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
         (
             {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-            "data.npy",
+            "data",
         ),
         (
             {"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33],
@@ -804,27 +802,6 @@ def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with raises(InputError, f"own.npz {what}"):
         read_own_file(tmp_path / "own.npz")
-
-
-@pytest.mark.promise("R14")
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-@pytest.mark.parametrize("suffix", [".csv", ".svm"])
-def test_packed_text_is_limited(tmp_path, monkeypatch, pack, suffix):
-    monkeypatch.setattr("precbench.data.formats.ALWAYS", 1 << 16)
-    path = tmp_path / f"own{suffix}"
-    path.write_bytes(pack(b"\n" * (1 << 23)))
-    read_own_file(csv(tmp_path, "1 1:1\n0 1:2\n", "small.svm"))  # imports what it needs
-    tracemalloc.start()
-    try:
-        with raises(InputError, "200"):
-            read_own_file(path, **({"label": "y"} if suffix == ".csv" else {}))
-        assert tracemalloc.get_traced_memory()[1] < 1 << 24  # xz alone has a window of 8 MiB
-    finally:
-        tracemalloc.stop()
-    line, option = (b"1 1:1\n0 1:2\n", {}) if suffix == ".svm" else (b"1,0\n2,1\n", {"label": "y"})
-    head = b"" if suffix == ".svm" else b"x,y\n"
-    path.write_bytes(pack(head + line * 5000))
-    assert len(read_own_file(path, **option)[0].y) == 10000
 
 
 def test_a_name_is_no_packed_text(tmp_path):

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from difflib import get_close_matches
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype, Imputed, stored
-from precbench.data.formats import SUFFIXES, Format, find_format, opened, require_modest
+from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
     Categorical,
     Encoding,
@@ -85,9 +84,8 @@ def read_own_file(
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.csv``;
         ``.tsv``; ``.parquet``; ``.xlsx``, of one sheet; ``.npz``. Text may be packed (``.gz``,
-        ``.bz2``, ``.xz``), to no less than 1/200 of its size, except for a file whose text is
-        under 4 MiB. A table has its column names in the first line. An npz file holds ``X`` (or
-        the parts ``data``, ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
+        ``.bz2``, ``.xz``). A table has its column names in the first line. An npz file holds ``X``
+        (or the parts ``data``, ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
     label : str
         Column of the labels, for a table.
     positive : str or number, optional
@@ -567,9 +565,6 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
     import pandas as pd
     from openpyxl import load_workbook
 
-    size, where = path.stat().st_size, str(path)
-    with zipfile.ZipFile(path) as archive:  # which reads no more than it says here
-        require_modest(sum(file.file_size for file in archive.infolist()), size, where)
     with ExitStack() as stack:
         book = stack.enter_context(closing(load_workbook(path, read_only=True, data_only=True)))
         if len(book.sheetnames) > 1:
@@ -588,10 +583,9 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
             if set(line[width:]) - {None}:
                 raise InputError(f"{path}: a row has more values than there are column names")
             rows.append([*line[:width], *[None] * (width - len(line))])
-            require_modest(len(rows) * width, size, where)
     table, names = pd.DataFrame(rows, columns=header), None
     if row_id is not None:
-        column_of(table, row_id, where)
+        column_of(table, row_id, str(path))
         named = (row[header.index(row_id)] for row in rows)
         names = ["" if name is None else str(name) for name in named]
     yield table, names
