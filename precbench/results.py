@@ -3,39 +3,62 @@
 Tables, figures and verdicts are made from these files alone, without data set, solver or kernel.
 """
 
-import itertools
 import os
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from precbench.errors import InputError
-from precbench.files import refuse_links
-from precbench.metrics import METRICS, Metric
 from precbench.strict_json import Count, Fields, Number, checked, load
 
-__all__ = ["Run", "plain_strings", "read_csv", "read_description", "read_run", "read_values"]
+__all__ = [
+    "COLUMNS",
+    "Measure",
+    "Run",
+    "Sizes",
+    "Sweep",
+    "plain_strings",
+    "read_csv",
+    "read_description",
+    "read_run",
+    "read_values",
+]
 
-_TEXT = (
-    *("experiment", "dataset", "title", "solver", "sweep", "part"),
-    *("metric", "status", "reason", "stopped", "timing", "run", "machine", "chosen", "key"),
-)
-_NUMBERS = (
-    *("split", "seed", "checkpoint", "rows_seen"),
-    *("cpu_seconds", "wall_seconds", "tuning_seconds", "value"),
-)
-_FLAGS = ("stand_in", "final")
-_LATER = ("run", "machine", "chosen", "tuning_seconds", "key")
-"""Columns that the first versions did not write."""
+COLUMNS: dict[str, type] = {
+    "experiment": str,
+    "dataset": str,
+    "title": str,
+    "stand_in": bool,
+    "solver": str,
+    "split": float,
+    "seed": float,
+    "sweep": str,
+    "part": str,
+    "checkpoint": float,
+    "rows_seen": float,
+    "cpu_seconds": float,
+    "wall_seconds": float,
+    "metric": str,
+    "value": float,
+    "status": str,
+    "reason": str,
+    "stopped": str,
+    "timing": str,
+    "run": str,
+    "machine": str,
+    "chosen": str,
+    "tuning_seconds": float,
+    "final": bool,
+    "key": str,
+}
+"""Columns of ``results.csv``, with the type as which they are read."""
 
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
 
-_Kind = TypeVar("_Kind", bound=Fields)
 _Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
@@ -44,67 +67,53 @@ plain_strings = pd.option_context("mode.string_storage", "python")
 """For functions that work with small tables, which take a third longer through Arrow."""
 
 
-class _Measure(Fields):
+class Measure(Fields):
+    """A metric of an experiment."""
+
     name: str
     parameters: dict[str, Any]
     written: str
     smaller_is_better: bool
 
 
-class _Sweep(Fields):
+class Sweep(Fields):
+    """A swept parameter.
+
+    Attributes
+    ----------
+    name : str
+    values : list
+    metrics : list of list of str
+        For each value the labels of all metrics.
+    written : list of str
+        The notation of each metric for all values together.
+    """
+
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
-    metrics: list[_Labels] = Field(default_factory=list)
-    written: list[str] = Field(default_factory=list)
+    metrics: list[_Labels]
+    written: list[str]
 
 
-class _Sizes(Fields):
+class Sizes(Fields):
+    """Sizes of a data set.
+
+    Attributes
+    ----------
+    rows, features, positives : int
+    stand_in : bool
+    training_rows : int
+        Of the split that the data set provides, else 0.
+    test_share : float or None
+        Fraction of rows in the test set; None where the same rows are tested in every split.
+    """
+
     rows: _Positive
     features: Count
     positives: Count
     stand_in: bool
-    training_rows: Count = 0  # of the split that the data set provides
-    test_share: Annotated[Number, Field(gt=0, lt=1)] | None = None
-
-
-class _Experiment(Fields):
-    """``experiment.json``; former versions wrote no key that has a default here."""
-
-    name: str
-    title: str
-    source: str | None
-    plots: list[str]
-    metrics: _Labels
-    measures: dict[str, _Measure] = Field(default_factory=dict)
-    solvers: _Labels
-    built_in_solvers: list[str] = Field(default_factory=list)
-    forms: dict[str, Literal["linear", "random features", "nonlinear", "ensemble"]] = Field(
-        default_factory=dict
-    )
-    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]] = Field(
-        default_factory=dict
-    )
-    datasets: _Labels
-    sweep: _Sweep | None
-    protocol: str
-    scaling: str
-    folds: _Positive | None = None
-    data: dict[str, _Sizes] = Field(default_factory=dict)
-    smoke: bool
-    config: str | None = None
-
-    @model_validator(mode="after")
-    def _measures_every_label(self) -> Self:
-        labels, sweep = [self.metrics], self.sweep
-        if sweep is not None and sweep.metrics:
-            labels += sweep.metrics
-            shape = [len(self.metrics)] * (len(sweep.values) + 1)
-            if [*map(len, sweep.metrics), len(sweep.written)] != shape:
-                raise ValueError("the metrics of the sweep are not those of its values")
-        missing = set(itertools.chain(*labels)) - set(self.measures)
-        if missing and self.measures:
-            raise ValueError(f"measures lacks {', '.join(sorted(missing))}")
-        return self
+    training_rows: Count
+    test_share: Annotated[Number, Field(gt=0, lt=1)] | None
 
 
 class _Study(Fields):
@@ -119,8 +128,7 @@ class _Study(Fields):
     smoke: bool
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Fields):
     """The contents of the results folder of an experiment.
 
     Attributes
@@ -134,35 +142,31 @@ class Run:
     plots : list of str
     metrics : list of str
         Labels; the first is the main one.
-    measures : dict
-        For each label in the results the metric's ``name`` and ``parameters``, its notation in
-        text (``written``), and whether ``smaller_is_better``.
+    measures : dict of str to Measure
+        For each label in the results.
     solvers : list of str
         Labels, in the order of the tables.
     built_in_solvers : list of str
         Names of all solvers of precbench; the place of a name determines its style in figures.
     forms : dict
         For each solver "linear", "random features" (linear in them), "nonlinear" or "ensemble" (of
-        several kinds); empty if an older precbench has written the folder.
+        several kinds).
     grids : dict
         For each solver whose parameters are tuned the candidates, by parameter.
     datasets : list of str
-    sweep : dict or None
-        ``name`` of the parameter and its ``values``; ``metrics``, for each value the labels of all
-        metrics; ``written``, the notation of each metric for all values together.
+    sweep : Sweep or None
     protocol, scaling : str
         Phrases for titles and notes.
     folds : int
         Number of successive splits in one repetition of the protocol.
-    data : dict
-        For each data set ``rows``, ``features``, ``positives``, ``stand_in``, ``training_rows``
-        and ``test_share``, the fraction of rows in the test set, None where it is not known or the
-        same rows are tested in every split.
+    data : dict of str to Sizes
     smoke : bool
-    config : str or None
+    config : str
         The config, as the last run was given it, of a file with an absolute path the name alone;
-        "" without one, None in results of former versions.
+        "" without one.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     folder: Path
     results: pd.DataFrame
@@ -170,53 +174,65 @@ class Run:
     title: str
     source: str | None
     plots: list[str]
-    metrics: list[str]
-    measures: dict[str, dict[str, Any]]
-    solvers: list[str]
+    metrics: _Labels
+    measures: dict[str, Measure]
+    solvers: _Labels
     built_in_solvers: list[str]
-    forms: dict[str, str]
-    grids: dict[str, dict[str, list[Any]]]
-    datasets: list[str]
-    sweep: dict[str, Any] | None
+    forms: dict[str, Literal["linear", "random features", "nonlinear", "ensemble"]]
+    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]
+    datasets: _Labels
+    sweep: Sweep | None
     protocol: str
     scaling: str
-    folds: int
-    data: dict[str, dict[str, Any]]
+    folds: _Positive
+    data: dict[str, Sizes]
     smoke: bool
-    config: str | None = None
+    config: str
+
+    @model_validator(mode="after")
+    def _measures_every_label(self) -> Self:
+        labels, sweep = {*self.metrics}, self.sweep
+        if sweep is not None:
+            labels.update(*sweep.metrics)
+            shape = [len(self.metrics)] * (len(sweep.values) + 1)
+            if [*map(len, sweep.metrics), len(sweep.written)] != shape:
+                raise ValueError("the metrics of the sweep are not those of its values")
+        if missing := labels - self.measures.keys():
+            raise ValueError(f"measures lacks {', '.join(sorted(missing))}")
+        return self
 
     @property
     def sweep_points(self) -> list[str]:
         """The column ``sweep`` of the results: ``["k=0.25", ...]``, or ``[""]`` without a sweep."""
         if self.sweep is None:
             return [""]
-        return [f"{self.sweep['name']}={value}" for value in self.sweep["values"]]
+        return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
         """Return the label of a metric at a point of the sweep, which may set a parameter of it."""
         if self.sweep is None:
             return metric
-        return self.sweep["metrics"][self.sweep_points.index(sweep)][self.metrics.index(metric)]
+        return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]
 
     def metric_name(self, metric: str) -> str:
         """Return the notation of a metric, ``prec@k`` where a sweep sets its ``k``."""
         if self.sweep is None:
             return self.written(metric)
-        return self.sweep["written"][self.metrics.index(metric)]
+        return self.sweep.written[self.metrics.index(metric)]
 
     def written(self, label: str) -> str:
         """Return the notation of the metric with a label, for example ``prec@0.25``."""
-        return self.measures[label]["written"]
+        return self.measures[label].written
 
     @property
     def losses(self) -> set[str]:
         """The labels of the metrics for which smaller is better."""
-        return {label for label, measure in self.measures.items() if measure["smaller_is_better"]}
+        return {label for label, measure in self.measures.items() if measure.smaller_is_better}
 
     @property
     def test_shares(self) -> dict[str, float]:
         """The fraction of rows in the test set, if known, by data set with overlapping splits."""
-        known = {dataset: sizes["test_share"] for dataset, sizes in self.data.items()}
+        known = {dataset: sizes.test_share for dataset, sizes in self.data.items()}
         return {dataset: share for dataset, share in known.items() if share is not None}
 
     def dataset_title(self, dataset: str) -> str:
@@ -261,16 +277,15 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         the two files do not belong together.
     """
     folder = Path(folder)
-    description = _completed(_read_json(folder / "experiment.json", _Experiment))
     path = folder / "results.csv"
-    results = read_csv(path, _TEXT, _NUMBERS, _FLAGS, _LATER)
+    results = read_csv(path, COLUMNS)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended yet")
     split = results["split"]
     is_complete = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_complete.all():
         raise InputError(f"{path}: every row needs a split and a seed; {_RUN_AGAIN}")
-    run = Run(folder, results, **description)
+    run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
     return run
 
@@ -300,47 +315,6 @@ def _check_rows(run: Run, path: Path) -> None:
         lacking = [label for label in labels[point] if (dataset, point, label) not in measured]
         if lacking:
             raise InputError(f"{path} has no row of {lacking[0]} on {dataset}; {_RUN_AGAIN}")
-
-
-def _completed(about: _Experiment) -> dict[str, Any]:
-    """Return all keys; those that former versions did not write follow from the others."""
-    metrics, sweep = list(map(_metric, about.metrics)), about.sweep
-    points = [] if sweep is None else [{sweep.name: value} for value in sweep.values]
-    at_points = [[_replaced(metric, point) for metric in metrics] for point in points]
-    completed = about.model_dump()
-    if sweep is not None and not sweep.metrics:
-        labels = [[metric.label for metric in at_point] for at_point in at_points]
-        over_all = [_replaced(metric, {sweep.name: sweep.name}) for metric in metrics]
-        written = [_measure(metric)["written"] for metric in over_all]
-        completed["sweep"] |= {"metrics": labels, "written": written}
-    if not about.measures:
-        everywhere = itertools.chain(metrics, *at_points)
-        completed["measures"] = {metric.label: _measure(metric) for metric in everywhere}
-    if about.folds is None:
-        folds = re.search(r"(\d{1,6})-fold", about.protocol)
-        completed["folds"] = max(int(folds[1]), 1) if folds else 1
-    return completed
-
-
-def _metric(label: str) -> Metric:
-    """Return the metric with a label such as ``precision_at_k(k=0.25)``, its values as text."""
-    name, _, rest = label.partition("(")
-    pairs = (pair.partition("=") for pair in rest.removesuffix(")").split(", ") if pair)
-    return Metric(name, {parameter: value for parameter, _, value in pairs})
-
-
-def _replaced(metric: Metric, point: dict[str, Any]) -> Metric:
-    return metric.replace(**point) if metric.name in METRICS else metric
-
-
-def _measure(metric: Metric) -> dict[str, Any]:
-    known = metric.name in METRICS  # or a package has it that is not installed
-    return {
-        "name": metric.name,
-        "parameters": metric.params,
-        "written": metric.written if known else metric.label,
-        "smaller_is_better": known and metric.smaller_is_better,
-    }
 
 
 def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -393,54 +367,46 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return description.model_dump(by_alias=True)
 
 
-def read_csv(
-    path: Path,
-    text: tuple[str, ...],
-    numbers: tuple[str, ...],
-    flags: tuple[str, ...] = (),
-    later: tuple[str, ...] = (),
-) -> pd.DataFrame:
+def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     """Read a table whose columns are known: empty texts are ``""``, empty flags False.
 
     Parameters
     ----------
     path : pathlib.Path
-    text, numbers, flags : tuple of str
-        The columns.
-    later : tuple of str
-        Those of them that may be missing, and then are empty.
-
-    Returns
-    -------
-    pandas.DataFrame
+    columns : mapping of str to {str, float, bool}
 
     Raises
     ------
     InputError
         If the file or a column is missing, or a number is malformed.
     """
-    known = {*text, *numbers, *flags}
-    table = _read_table(path, dtype=str, usecols=lambda column: column in known)
-    table = table.assign(**{column: "" for column in later if column not in table})
-    missing = [column for column in (*text, *numbers, *flags) if column not in table]
-    if missing:
+    table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
+    if missing := [column for column in columns if column not in table]:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
-    for column in numbers:
+    for column, kind in columns.items():
+        if kind is bool:
+            table[column] = table[column].str.lower() == "true"
+        if kind is not float:
+            continue
         try:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}") from None
         if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
-    for column in flags:
-        table[column] = table[column].str.lower() == "true"
     return table
 
 
-def _read_json(path: Path, kind: type[_Kind]) -> _Kind:
-    refuse_links(path.parent)
+_Kind = TypeVar("_Kind", bound=Fields)
+
+
+def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
+    content = _existing(path).read_bytes()
     try:
-        return checked(load(_existing(path).read_bytes()), kind)
+        described = load(content)
+        if not isinstance(described, dict):
+            raise ValueError("not an object")
+        return checked(described | more, kind)
     except ValueError as error:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 

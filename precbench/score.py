@@ -28,6 +28,7 @@ from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
+from precbench.results import COLUMNS, plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
 from precbench.strict_json import Count, Fields, Number, checked, load
@@ -36,40 +37,13 @@ from precbench.topk import resolve_k, sums_at
 
 __all__ = ["final_scores", "final_values", "not_ok", "write_results"]
 
-COLUMNS = [
-    "experiment",
-    "dataset",
-    "title",
-    "stand_in",
-    "solver",
-    "split",
-    "seed",
-    "sweep",
-    "part",
-    "checkpoint",
-    "rows_seen",
-    "cpu_seconds",
-    "wall_seconds",
-    "metric",
-    "value",
-    "status",
-    "reason",
-    "stopped",
-    "timing",
-    "run",
-    "machine",
-    "chosen",
-    "tuning_seconds",
-    "final",
-    "key",
-]
 _ROC_VERTICES = 400
 _DEPTHS = 150
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
-@pd.option_context("mode.string_storage", "python")  # as for what is read, see results.py
+@plain_strings
 def write_results(
     plan: Plan, store: Store, advance: Callable[[int], None] | None = None, config: str = ""
 ) -> pd.DataFrame:
@@ -122,7 +96,7 @@ def write_results(
                     counts.append(_roc_counts(about_part, y, final))
         if advance is not None:
             advance(len(trials))
-    results = pd.DataFrame(rows, columns=COLUMNS)
+    results = pd.DataFrame(rows, columns=[*COLUMNS])
     tables = {
         "results.csv": results,
         "roc.csv": pd.concat([pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"]), *curves]),

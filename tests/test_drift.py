@@ -357,16 +357,16 @@ def test_damaged_profiles_are_refused(here, tmp_path, change):
         Model.load(tmp_path / "m.npz")
 
 
-def test_a_model_of_a_former_version_scores_without_drift(here, tmp_path):
+def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
     with np.load("trees.npz") as saved:
         arrays = dict(saved)
     described = json.loads(str(arrays["description"]))
-    del described["profile"]
+    described["profile"] = None
     arrays["description"] = np.array(json.dumps(described))
-    np.savez(tmp_path / "former.npz", **arrays)
-    succeed("score", tmp_path / "former.npz", "new.csv", "--top", "1")
+    np.savez(tmp_path / "plain.npz", **arrays)
+    succeed("score", tmp_path / "plain.npz", "new.csv", "--top", "1")
     options = ["--drift", tmp_path / "drift.json"]
-    refused(["score", tmp_path / "former.npz", "new.csv", *options], "precbench fit")
+    refused(["score", tmp_path / "plain.npz", "new.csv", *options], "precbench fit")
     assert not (tmp_path / "drift.json").exists()
 
 

@@ -51,25 +51,6 @@ def drawn_only(draw, *_):
     draw()
 
 
-# Of former versions
-
-
-@pytest.mark.promise("R14")
-@pytest.mark.parametrize("name", ["first", "sweep"])
-def test_results_of_former_versions_stay_readable(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(sheet, "save_figure", drawn_only)
-    folder = shutil.copytree(PAST / name, tmp_path / name)
-    table, *_ = write_report(folder).tables
-    found = read_run(folder)
-    if name == "first":
-        assert table.header[1:4] == ["prec@0.25", "AUC", "p-norm risk, p = 4"]
-        assert found.losses == {"pnorm_risk(p=4)"} and found.folds == 2
-    else:
-        assert found.metric_at("precision_at_k(k=0.25)", "k=1.0") == "precision_at_k(k=1.0)"
-        assert "prec@k" in table.title and "–" not in {c.text for row in table.rows for c in row}
-    assert read_evidence([folder]).outcomes[found.name].run.metrics == found.metrics
-
-
 # Links, devices, memory
 
 

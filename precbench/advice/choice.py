@@ -206,11 +206,11 @@ def choose_method(
     """
     dataset, metric = dataset or run.datasets[0], run.metrics[0]
     measure = run.measures[metric]
-    if run.sweep is not None or measure["name"] != "precision_at_k":
+    if run.sweep is not None or measure.name != "precision_at_k":
         raise InputError(f"{run.name} does not compare methods by one prec@k")
     data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
-    n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
-    k = resolve_k(measure["parameters"]["k"], n_pos, n_rows)
+    n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
+    k = resolve_k(measure.parameters["k"], n_pos, n_rows)
     trials = final_values(run.results[run.results["dataset"] == dataset])
     values = _values(run, trials, metric)
     if values["mean"].isna().all():
@@ -246,7 +246,7 @@ def choose_method(
         "splits": int(values["n"].max()),
         "splits_asked": _n_asked(run, dataset),
         "margin": margin,
-        "needed": None if decided else _needed(rows["undecided"], best["mean"], data["positives"]),
+        "needed": None if decided else _needed(rows["undecided"], best["mean"], data.positives),
         "expected": _expected(run, dataset, trials, recommended, list_rows),
     }
     return Choice(**found, text=_paragraph(Choice(**found, text="")))
@@ -265,25 +265,21 @@ def _expected(
 ) -> Expected | None:
     """Return what a method is expected to find in a list of new rows."""
     data, metric, tested = run.data[dataset], run.metrics[0], run.test_shares.get(dataset)
-    rows = list_rows or data["rows"]
-    k: TopK = run.measures[metric]["parameters"]["k"]
+    rows = list_rows or data.rows
+    k: TopK = run.measures[metric].parameters["k"]
     if tested is None:
         return None
-    n_rows, n_pos = round(data["rows"] * tested), round(data["positives"] * tested)
+    n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
     share = k
     if isinstance(k, int) and rows != n_rows:
         share = share_of_list(k, rows)
-        metric = next(
-            (m for m in run.metrics if run.measures[m]["parameters"].get("k") == share), ""
-        )
+        metric = next((m for m in run.metrics if run.measures[m].parameters.get("k") == share), "")
     of_method = (trials["solver"] == method) & (trials["metric"] == metric)
     values = trials["value"][of_method].dropna()
     if values.empty:
         return None
     of_list = (
-        k
-        if isinstance(k, int)
-        else resolve_k(k, round(data["positives"] * rows / data["rows"]), rows)
+        k if isinstance(k, int) else resolve_k(k, round(data.positives * rows / data.rows), rows)
     )
     found = expected_hits(values, resolve_k(share, n_pos, n_rows), tested, of_list)
     return Expected(rows, of_list, *found)

@@ -33,13 +33,12 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Trees
-from precbench.strict_json import checked
+from precbench.strict_json import Fields, Number, checked, load
 from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
 
-_OF_WEIGHTS, _OF_TREES, _OF_MEMBERS, _CALIBRATED = 1, 2, 3, 4  # schemas: the least that reads it
-_SCHEMA = _CALIBRATED
+_SCHEMA = 1
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
 _ANOTHER = 0.1  # relative difference of spreads that is more than chance
@@ -127,7 +126,7 @@ class Model:
         What the training rows looked like, see `profiled`.
     mean : ndarray of shape (n_features,) or None
         Of the scaled training rows, which `explain` compares with; None where it is 0 by the
-        scaling, for trees, and in models of former versions.
+        scaling, and for trees.
 
     Examples
     --------
@@ -373,8 +372,7 @@ class Model:
         Raises
         ------
         InputError
-            See `decision_function`, and if the model is one of a former version, which does not
-            hold what this takes, or has trees of random features.
+            See `decision_function`, and if the model has trees of random features.
         """
         spans, mean = self.spans, self.mean
         if mean is None:
@@ -584,48 +582,30 @@ class Model:
             If the disk is full.
         """
         own = Member("", self.coef, self.trees, self.random_features)
-        is_simple = own.trees is None and own.random_features is None
-        schema = _OF_MEMBERS if self.members else _OF_WEIGHTS if is_simple else _OF_TREES
-        holds_more = (
-            self.calibration,
-            self.mean,
-            *(m.trees and m.trees.cover for m in self._parts),
-        )
-        schema = schema if all(part is None for part in holds_more) else _CALIBRATED
-        described: dict[str, Any] = {
-            "schema": schema,
+        described = {
+            "schema": _SCHEMA,
             "solver": self.solver,
             "params": self.params,
             "intercept": self.intercept,
             "scaling": self.scaler.kind,
-            "encoding": None if self.encoding is None else self.encoding.to_dict(),
+            "encoding": self.encoding and self.encoding.to_dict(),
             "about": self.about,
-        }
-        if self.profile is not None:  # which earlier versions need not know
-            described["profile"] = self.profile.model_dump()
-        parts = own.to_arrays()
-        if self.trees is not None:
-            described["trees"] = self.trees.described
-        if self.members:
-            described["members"] = [
+            "profile": self.profile and self.profile.model_dump(),
+            "trees": self.trees and self.trees.described,
+            "members": [
                 {
                     **{name: getattr(member, name) for name in ("name", "weight", "share")},
-                    "trees": None if member.trees is None else member.trees.described,
+                    "trees": member.trees and member.trees.described,
                 }
                 for member in self.members
-            ]
-            for i, member in enumerate(self.members):
-                parts |= {f"member{i}_{name}": a for name, a in member.to_arrays().items()}
-        if self.calibration is not None:
-            own_parts = self.calibration.to_arrays()
-            parts |= {f"calibration_{name}": array for name, array in own_parts.items()}
-        if self.mean is not None:
-            parts["mean"] = self.mean
-        arrays: dict[str, Any] = {
-            "description": np.array(json.dumps(described, default=_plain)),
-            **{f"scaler_{name}": array for name, array in self.scaler.to_arrays().items()},
-            **parts,
+            ],
         }
+        parts: dict[str, dict[str, Any]] = {"scaler": self.scaler.to_arrays()}
+        parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(self.members)}
+        parts |= {"calibration": self.calibration.to_arrays()} if self.calibration else {}
+        arrays = own.to_arrays() | ({} if self.mean is None else {"mean": self.mean})
+        arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
+        arrays["description"] = np.array(json.dumps(described, default=_plain))
         with replacing(Path(path)) as unfinished:
             unfinished.write_bytes(pack(arrays))
 
@@ -649,9 +629,10 @@ class Model:
         """
         try:
             arrays = unpack(Path(path), kinds="fiU")
-            described = json.loads(str(arrays.pop("description")))
-            schema = described["schema"]
-            model = None if schema > _SCHEMA else cls._rebuilt(described, arrays)
+            described = load(str(arrays.pop("description")).encode())
+            schema, model = described["schema"], None
+            if schema <= _SCHEMA:
+                model = cls._rebuilt(checked(described, _Description), arrays)
         except FileNotFoundError:
             raise InputError(
                 f"no model {path}: precbench fit FILE --save {path} creates one"
@@ -677,61 +658,69 @@ class Model:
         return model
 
     @classmethod
-    def _rebuilt(cls, described: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        parts: dict[str, dict[str, NDArray]] = {}
-        mean = arrays.pop("mean", None)
-        for name, array in arrays.items():
-            part, _, rest = name.partition("_")
-            if part not in ("scaler", "calibration") and not part.startswith("member"):
-                part, rest = "own", name
-            parts.setdefault(part, {})[rest] = array
-        of_scaler, members = parts.pop("scaler", {}), tuple[Member, ...]()
-        curves = parts.pop("calibration", None)
-        if "members" in described:
-            members = tuple(
-                Member.from_arrays(parts.pop(f"member{i}"), **member)
-                for i, member in enumerate(described["members"])
-            )
-            own = Member("")
-        else:
-            own = Member.from_arrays(parts.pop("own"), name="", trees=described.get("trees"))
+    def _rebuilt(cls, described: "_Description", arrays: dict[str, NDArray]) -> Self:
+        """Rebuild a model of an untrusted file; each part checks its own arrays and bounds."""
+        parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
+        for full, array in arrays.items():
+            part, _, name = full.partition("_")
+            is_own = part not in ("scaler", "mean", "calibration") and not part.startswith("member")
+            parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
+        members = tuple(
+            Member.from_arrays(parts.pop(f"member{i}"), **member)
+            for i, member in enumerate(described.members)
+        )
+        own, of_own = Member(""), parts.pop("own")
+        if not members or of_own or described.trees:
+            own = Member.from_arrays(of_own, name="", trees=described.trees)
         [n_features] = {member.n_features for member in members or (own,)}
-        if parts:
-            raise ValueError("there are further arrays")
-        scaler = Scaler.from_arrays(described["scaling"], of_scaler)
-        encoding = described["encoding"] and Encoding.from_dict(described["encoding"])
-        intercept = float(described.get("intercept", 0.0))  # older files have none
+        of_scaler, mean = parts.pop("scaler"), parts.pop("mean").get("")
+        scaler = Scaler.from_arrays(described.scaling, of_scaler)
+        curves = parts.pop("calibration", None)
+        encoding = Encoding.from_dict(described.encoding) if described.encoding else None
+        vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
         is_whole = (
-            n_features > 0
-            and of_scaler.keys() <= {"shift", "scale"}
-            and all(is_vector(a) and len(a) == n_features for a in of_scaler.values())
+            not parts
+            and n_features > 0
+            and not (members and own.coef is not None)
+            and all(is_vector(a) and len(a) == n_features for a in vectors)
             and (scaler.scale is None or (scaler.scale > 0).all())
-            and np.isfinite(intercept)
             and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
-            and (mean is None or (is_vector(mean) and len(mean) == n_features))
             and (encoding is None or encoding.n_features == n_features)
             and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
         )
         if not is_whole:
             raise ValueError("the parts do not fit together")
-        profile = checked(described["profile"], Profile) if "profile" in described else None
-        if profile is not None:
-            profile.check(encoding)
+        if described.profile is not None:
+            described.profile.check(encoding)
         return cls(
-            solver=_checked(str, described["solver"]),
-            params=_checked(dict, described["params"]),
+            solver=described.solver,
+            params=described.params,
             coef=own.coef,
             scaler=scaler,
             encoding=encoding,
-            about=_checked(dict, described["about"]),
-            intercept=intercept,
+            about=described.about,
+            intercept=described.intercept,
             trees=own.trees,
             random_features=own.random_features,
             members=members,
             calibration=None if curves is None else Calibration.from_arrays(curves),
-            profile=profile,
+            profile=described.profile,
             mean=mean,
         )
+
+
+class _Description(Fields):
+    """What a model file holds beside arrays."""
+
+    solver: str
+    params: dict[str, Any]
+    intercept: Number
+    scaling: Scaling
+    encoding: dict[str, Any] | None
+    about: dict[str, Any]
+    profile: Profile | None
+    trees: dict[str, Any] | None
+    members: list[dict[str, Any]]
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
@@ -803,9 +792,3 @@ def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatur
     if "n_components" not in options:
         raise InputError("random features need n_components, their number")
     return RandomFeatures.fit(X, **options, seed=seed)
-
-
-def _checked(kind: type, value: Any) -> Any:
-    if type(value) is not kind:
-        raise ValueError(f"expected a value of type {kind.__name__}")
-    return value

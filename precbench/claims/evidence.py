@@ -154,9 +154,9 @@ class Outcomes:
         """Return the counts (rows, features, positives) of a data set as it was used."""
         if dataset not in self.run.data:
             raise MissingError(_nothing_of(dataset))
-        if self.run.data[dataset]["stand_in"]:
+        if self.run.data[dataset].stand_in:
             raise MissingError(f"synthetic data stood in for {dataset}")
-        return self.run.data[dataset]
+        return self.run.data[dataset].model_dump()
 
 
 class _Cells:

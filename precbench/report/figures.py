@@ -342,8 +342,7 @@ def _draw_shares(
 
 
 def _roc_pages(run: Run) -> Iterator[_Page]:
-    numbers, text = ("split", "fpr", "tpr"), ("dataset", "title", "solver", "sweep")
-    everything = read_csv(run.folder / "roc.csv", text, numbers)
+    everything = _read_curves(run, "roc.csv", "fpr", "tpr")
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         vertices = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
         left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
@@ -363,15 +362,18 @@ def _roc_pages(run: Run) -> Iterator[_Page]:
         )
 
 
+def _read_curves(run: Run, name: str, *numbers: str, **more: type) -> pd.DataFrame:
+    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | more
+    return read_csv(run.folder / name, columns | dict.fromkeys(("split", *numbers), float))
+
+
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
     """Return the notation and the k of the first precision that the experiment measures."""
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
-        if measure["name"] == "precision_at_k":
-            k = measure["parameters"].get("k")
-            if isinstance(k, str) and re.fullmatch(r"[\d.]{1,9}", k):  # of former versions
-                k = float(k) if "." in k else int(k)
-            return measure["written"], k if isinstance(k, float | int | str) else None
+        if measure.name == "precision_at_k":
+            k = measure.parameters.get("k")
+            return measure.written, k if isinstance(k, float | int | str) else None
     return "", None
 
 
@@ -380,8 +382,8 @@ def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[in
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
-    share = sizes["test_share"] or 1 - sizes["training_rows"] / sizes["rows"]
-    n_pos, n_rows = round(share * sizes["positives"]), round(share * sizes["rows"])
+    share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
+    n_pos, n_rows = round(share * sizes.positives), round(share * sizes.rows)
     try:
         return n_pos, n_rows, resolve_k(k, n_pos, n_rows)
     except InputError:
@@ -430,9 +432,7 @@ def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[flo
 
 
 def _precision_pages(run: Run) -> Iterator[_Page]:
-    numbers = ("split", "k", "share", "precision")
-    text = ("dataset", "title", "solver", "sweep")
-    everything = read_csv(run.folder / "precision-k.csv", text, numbers)
+    everything = _read_curves(run, "precision-k.csv", "k", "share", "precision")
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
         name, k = _measured_k(run, sweep)
@@ -469,9 +469,8 @@ def _draw_precision(
 
 
 def _roc_counts_pages(run: Run) -> Iterator[_Page]:
-    numbers = ("split", "false_positives", "true_positives")
-    text = ("dataset", "title", "solver", "sweep", "part")
-    everything = read_csv(run.folder / "roc-counts.csv", text, numbers)
+    numbers = ("false_positives", "true_positives")
+    everything = _read_curves(run, "roc-counts.csv", *numbers, part=str)
     for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
         curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
         yield _Page(
@@ -511,8 +510,8 @@ def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> 
 def _sweep_pages(run: Run) -> Iterator[_Page]:
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
-    name = run.sweep["name"]
-    values = [*dict(zip(run.sweep_points, run.sweep["values"], strict=True)).values()]
+    name = run.sweep.name
+    values = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
     metric = run.metric_name(run.metrics[0])
     of_k = _K_LABELS.get("".join({type(value).__name__ for value in values}), "k")
     label = of_k if name == "k" else _AXIS_LABELS.get(name, name)

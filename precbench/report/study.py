@@ -143,7 +143,8 @@ def _read(folder: str | os.PathLike[str]) -> Result:
             "precbench, or install the package that adds it"
         )
     kind = STUDIES[description["kind"]]
-    values = read_csv(Path(folder) / "values.csv", kind.text, (*kind.numbers, "value"))
+    columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
+    values = read_csv(Path(folder) / "values.csv", columns)
     if description["smoke"]:
         description["title"] += ", smoke size"
     return Result(values, **{field.name: description[field.name] for field in fields(Result)[1:]})

@@ -453,10 +453,11 @@ def _edges(run: Run, dataset: str) -> list[str]:
     edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
-            if len(values) < 3 or not all(type(value) in (int, float) for value in values):
+            numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+            if len(numbers) < max(3, len(values)):
                 continue
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
-            for edge in (min(values), max(values)):
+            for edge in (min(numbers), max(numbers)):
                 n = int((chosen == f"{edge:g}").sum())
                 if 2 * n > len(group):
                     where = f" at {sweep}" if sweep else ""

@@ -161,7 +161,6 @@ def experiment_page(
         stopped=_stopped(trials),
         trials=by_solver,
         ids={entry["id"] for entry in by_solver},
-        named=run.config is not None or shipped_config(run.name),
         machines=machines(run.folder, trials),
     )
     n = len(run.solvers)
@@ -292,8 +291,8 @@ def _data_table(run: Run) -> Table:
             continue
         sizes = ["–"] * 4
         if counts is not None:
-            share = counts["positives"] / counts["rows"]
-            sizes = [f"{counts[name]:,}" for name in ("rows", "features", "positives")]
+            share = counts.positives / counts.rows
+            sizes = [f"{n:,}" for n in (counts.rows, counts.features, counts.positives)]
             sizes.append(f"{100 * share:.2f} %")
         rows.append([run.dataset_title(dataset), *sizes, str(n_splits)])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
