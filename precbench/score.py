@@ -9,7 +9,7 @@ All are rebuilt from the records whenever a run ends; the curves only if the exp
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
@@ -28,10 +28,10 @@ from precbench.experiment.samples import Sample, sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
-from precbench.results import COLUMNS, plain_strings
+from precbench.results import COLUMNS, Sizes, plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
-from precbench.strict_json import Count, Fields, Number, checked, load
+from precbench.strict_json import Fields, checked, load
 from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
@@ -65,51 +65,43 @@ def write_results(
         are not ok have one row per metric, with the reason in place of a value.
     """
     rows: list[dict[str, Any]] = []
-    curves: list[pd.DataFrame] = []
-    counts: list[pd.DataFrame] = []
-    precisions: list[pd.DataFrame] = []
-    experiment = plan.experiment
-    plots = experiment.plots or ()
+    experiment, plots = plan.experiment, plan.experiment.plots or ()
+    curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
+    if "precision-k" in plots:
+        columns = [*_ROC_COLUMNS, "k", "share", "precision"]
+        curves["precision-k.csv"] = [pd.DataFrame(columns=columns)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
         parts = _Parts(plan, trials[0][0])
         for trial, key, record in trials:
-            columns = _trial_columns(plan, trial, record)
-            columns["machine"] = kinds.get(record.environment, "")
+            about = _trial_columns(plan, trial, record)
+            about["machine"] = kinds.get(record.environment, "")
+            metrics = experiment.metrics_at(trial.sweep)
             if record.status != "ok":
-                for metric in experiment.metrics_at(trial.sweep):
-                    rows.append(columns | {"metric": metric.label})
+                rows += [about | {"metric": metric.label} for metric in metrics]
                 continue
             measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
-            for part, its_rows in measured.items():
-                about_part, y = columns | {"part": part}, its_rows.y
-                scores = _scores(arrays, part, its_rows)
-                of_part, final = _metric_rows(plan, trial, about_part, arrays, y, scores)
-                rows += of_part
+            for part, sample_rows in measured.items():
+                of_part, y = about | {"part": part}, sample_rows.y
+                of_metrics, final = _metric_rows(
+                    metrics, of_part, arrays, y, _scores(arrays, part, sample_rows)
+                )
+                rows += of_metrics
                 if "roc" in plots and part == "test":
-                    curves.append(_roc_vertices(columns, y, final))
+                    curves["roc.csv"].append(_roc_vertices(about, y, final))
                 if "precision-k" in plots and part == "test":
-                    metrics = experiment.metrics_at(trial.sweep)
-                    precisions.append(_precisions(columns, y, final, metrics))
+                    curves["precision-k.csv"].append(_precisions(about, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
-                    counts.append(_roc_counts(about_part, y, final))
+                    counts = curves.setdefault("roc-counts.csv", [])
+                    counts.append(_roc_counts(of_part, y, final))
         if advance is not None:
             advance(len(trials))
     results = pd.DataFrame(rows, columns=[*COLUMNS])
-    tables = {
-        "results.csv": results,
-        "roc.csv": pd.concat([pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"]), *curves]),
-    }
-    if counts:
-        tables["roc-counts.csv"] = pd.concat(counts)
-    if "precision-k" in plots:
-        none = pd.DataFrame(columns=[*_ROC_COLUMNS, "k", "share", "precision"])
-        tables["precision-k.csv"] = pd.concat([none, *precisions])
-    for name, table in tables.items():
-        complete = pd.concat([_rows_of_other_datasets(plan, store.folder / name), table])
-        _write(store, name, complete.to_csv(index=False, lineterminator="\n"))
-    facts = _description(plan) | {"config": _shared_name(config)}
+    for name, tables in {"results.csv": [results], **curves}.items():
+        table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
+        _write(store, name, table.to_csv(index=False, lineterminator="\n"))
+    facts = _description(plan, config)
     facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
     _write(store, "experiment.json", json.dumps(facts, indent=1) + "\n")
     return results
@@ -166,18 +158,15 @@ def _other_datasets(plan: Plan) -> set[str]:
 
 
 class _Former(Fields):
-    data: dict[str, dict[str, bool | Count | Number | None]]
+    data: dict[str, Sizes]
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
     others = _other_datasets(plan)
-    if not others or not path.exists():
-        return {}
-    try:
+    with suppress(FileNotFoundError, ValueError):  # what an edited file says is lost
         former = checked(load(path.read_bytes()), _Former)
-    except ValueError:  # edited; what it said is lost
-        return {}
-    return {name: sizes for name, sizes in former.data.items() if name in others}
+        return {name: sizes.model_dump() for name, sizes in former.data.items() if name in others}
+    return {}
 
 
 class _Parts(dict[str, Sample]):
@@ -276,15 +265,13 @@ def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDA
 
 
 def _metric_rows(
-    plan: Plan,
-    trial: Trial,
+    metrics: Sequence[Metric],
     about: dict[str, Any],
     arrays: dict[str, NDArray],
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
     """Return the rows of ``results.csv``, metric by metric, and the final scores."""
-    metrics = plan.experiment.metrics_at(trial.sweep)
     rows: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
@@ -383,12 +370,7 @@ def _form(entry: SolverEntry) -> str:
     return "random features" if entry.fourier else "linear"
 
 
-def _shared_name(config: str) -> str:
-    """Return the name of a config for a file that others may see, without folders of the user."""
-    return visible(Path(config).name if Path(config).is_absolute() else config)
-
-
-def _description(plan: Plan) -> dict[str, Any]:
+def _description(plan: Plan, config: str) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
     splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}
@@ -427,4 +409,6 @@ def _description(plan: Plan) -> dict[str, Any]:
             for name, dataset in plan.datasets.items()
         },
         "smoke": plan.smoke,
+        # Others may see it: no folder of the user.
+        "config": visible(Path(config).name if Path(config).is_absolute() else config),
     }

@@ -1,12 +1,4 @@
-"""Statistics for overlapping splits and for several data sets.
-
-*Over splits.* Random splits and the folds of a cross-validation share training rows, so that their
-values vary together, and the ordinary t interval is too narrow: it gets narrower with every split,
-although there are no new rows. Intervals and tests use the corrected variance of Nadeau and Bengio.
-
-*Over data sets*, which are independent: mean ranks, the Friedman test, Wilcoxon's signed-rank tests
-of all pairs with Holm's correction, the groups of methods that these find statistically
-indistinguishable, and performance profiles.
+"""Statistics for overlapping splits, whose variance is corrected, and for several data sets.
 
 References
 ----------
@@ -95,44 +87,22 @@ class PairedTest(NamedTuple):
 def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVEL) -> Interval:
     """Return the mean over splits with its corrected confidence interval.
 
-    The variance of the mean of J values with variance s^2 is taken as (1 / J + n_test / n_train)
-    s^2, and Student's t has J - 1 degrees of freedom. Of a k-fold cross-validation that is
-    repeated r times, J = r k and n_test / n_train = 1 / (k - 1).
-
-    The interval is one of the mean performance of models trained on as many rows as here, drawn
-    anew. However many the splits, it never gets narrower than the rows allow. It is far too wide
-    if most rows are in the test set.
+    The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train) s^2, and
+    Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004).
 
     Parameters
     ----------
     values : array-like of shape (n_splits,)
         One value for each split, or for each fold of each repetition.
     test_share : float
-        n_test / (n_test + n_train), in [0, 1): 0.3 for 70/30 splits, 1 / k for k folds. With 0 it
-        is the ordinary interval, for draws that share no rows.
+        n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
     level : float, default=0.05
-        Significance level: the confidence is 1 minus this.
+        1 minus the confidence.
 
     Returns
     -------
     Interval
-        Of one split without ends, of equal values without width: they show no variance.
-
-    Raises
-    ------
-    InputError
-        If there are no values, one is not finite, or `test_share` or `level` is out of range.
-
-    References
-    ----------
-    nadeau2003, "corrected resampled t-test"; bouckaert2004.
-
-    Examples
-    --------
-    >>> from precbench.statistics import resampled_interval
-    >>> mean, low, high = resampled_interval([0.80, 0.84, 0.82, 0.86, 0.78], test_share=0.3)
-    >>> print(f"{mean:.2f}, from {low:.3f} to {high:.3f}")
-    0.82, from 0.750 to 0.890
+        With one split without ends.
     """
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
@@ -160,25 +130,8 @@ def resampled_test(
     Returns
     -------
     PairedTest
-        Of ``first - second``. Where all differences are 0, the methods are tied: p = 1. Where they
-        are equal otherwise, there is no variance to judge them by but their signs are alike:
-        p = 2^(1 - n_splits), that of the sign test.
-
-    Raises
-    ------
-    InputError
-        If the two differ in length, and as `resampled_interval`.
-
-    References
-    ----------
-    nadeau2003, bouckaert2004.
-
-    Examples
-    --------
-    >>> from precbench.statistics import resampled_test
-    >>> found = resampled_test([0.8, 0.7, 0.9, 0.8], [0.7, 0.6, 0.7, 0.7], test_share=0.3)
-    >>> round(found.mean, 3), round(found.p, 3)
-    (0.125, 0.056)
+        Of ``first - second``. Equal differences have no variance: p = 1 if they are 0, else that of
+        the sign test.
     """
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
@@ -206,25 +159,14 @@ def binomial_interval(share: float, n: int, level: float = LEVEL) -> tuple[float
     Parameters
     ----------
     share : float
-        In [0, 1]; ``share * n`` need be no whole number, as of a mean over several lists.
+        In [0, 1]; ``share * n`` need not be a whole number.
     n : int
     level : float, default=0.05
-        Significance level: the confidence is 1 minus this.
+        1 minus the confidence.
 
     Returns
     -------
     low, high : float
-
-    References
-    ----------
-    clopper1934.
-
-    Examples
-    --------
-    >>> from precbench.statistics import binomial_interval
-    >>> low, high = binomial_interval(0.0, 20)
-    >>> print(f"{low:.3f}, {high:.3f}")
-    0.000, 0.168
     """
     hits = share * n
     low = betaincinv(hits, n - hits + 1, level / 2) if hits > 0 else 0.0
@@ -254,10 +196,9 @@ def expected_hits(
 ) -> Interval:
     """Return how many hits to expect among the first `k` rows of a new list.
 
-    The precision of a list is taken as a beta variable with the mean of `precisions` and the sum of
-    two variances: the corrected one of the mean, see `resampled_interval`, but at least that of as
-    many rows as random splits have at the top without repetition, and that of `k` rows drawn with
-    this precision. Its ends are rounded outwards to whole hits.
+    The precision of a list is a beta variable with the mean of `precisions`, whose variance is that
+    of their mean (see `resampled_interval`), but at least that of the distinct rows at the top of
+    all splits, plus that of `k` rows drawn with this precision.
 
     Parameters
     ----------
@@ -268,21 +209,12 @@ def expected_hits(
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
     k : int
-        Number of rows at the top of the new list.
     level : float, default=0.05
-        Significance level: the confidence is 1 minus this.
 
     Returns
     -------
     Interval
-        Of hits; the interval predicts those of one list, of the population of these rows.
-
-    Examples
-    --------
-    >>> from precbench.statistics import expected_hits
-    >>> mean, low, high = expected_hits([0.4, 0.5, 0.45], tested=20, test_share=0.3, k=100)
-    >>> print(f"{mean:.0f}, from {low:.0f} to {high:.0f}")
-    45, from 27 to 63
+        Predicts the hits of one list; its ends are rounded outwards.
     """
     values = _splits(precisions)
     once = tested * _seen(values, test_share)
@@ -305,7 +237,7 @@ def expected_total(
     k: int | None,
     level: float = LEVEL,
 ) -> Interval:
-    """Return what amount to expect of the first `k` rows of a new list, as `expected_hits` does.
+    """Return which total to expect of the first `k` rows of a new list, see `expected_hits`.
 
     Parameters
     ----------
@@ -315,18 +247,6 @@ def expected_total(
         Variance of the amounts of these rows.
     tested, test_share, k, level
         See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
-
-    Returns
-    -------
-    Interval
-        Of the sum, or of the mean, by the normal distribution.
-
-    Examples
-    --------
-    >>> from precbench.statistics import expected_total
-    >>> total = expected_total([40.0, 50.0, 45.0], spread=900.0, tested=20, test_share=0.3, k=100)
-    >>> print(f"{total.mean:.0f}, from {total.low:.0f} to {total.high:.0f}")
-    4500, from 3435 to 5565
     """
     values = _splits(means)
     once = tested * _seen(values, test_share)
@@ -362,23 +282,8 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 def levels(values: ArrayLike) -> NDArray[np.float64]:
     """Return the place of each value in ascending order, one for those equal except for rounding.
 
-    Means of the same numbers in another order may differ in their last bits: these must not decide
-    which method is the best.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        From 0; NaN where the value is.
-
-    Examples
-    --------
-    >>> from precbench.statistics import levels
-    >>> levels([0.1 + 0.2, 0.3, 0.5]).tolist()
-    [0.0, 0.0, 1.0]
+    The last bits of means, which depend on the order of the numbers, do not decide which is best.
+    NaN where the value is.
     """
     numbers = np.asarray(values, dtype=np.float64)
     order = np.argsort(numbers)  # NaN come last
@@ -403,22 +308,6 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_methods,)
         Tied methods share the mean of their ranks.
-
-    Raises
-    ------
-    InputError
-        If the shape is another, or a method has no finite value on a data set.
-
-    References
-    ----------
-    demsar2006, Section 3.2.2.
-
-    Examples
-    --------
-    >>> from precbench.statistics import mean_ranks
-    >>> values = [[0.9, 0.8, 0.5], [0.7, 0.7, 0.6], [0.8, 0.6, 0.6], [0.9, 0.5, 0.4]]
-    >>> mean_ranks(values).tolist()
-    [1.125, 2.0, 2.875]
     """
     return _ranks(values).mean(axis=0)
 
@@ -472,30 +361,12 @@ def friedman_test(values: ArrayLike, correct_ties: bool = True) -> Friedman:
     values : array-like of shape (n_datasets, n_methods)
         Larger is better.
     correct_ties : bool, default=True
-        Whether the variance of the ranks is that of the tied ranks, as SciPy and R have it. Papers
-        often leave the correction out, which makes ties count against a difference.
+        Whether the variance is that of the tied ranks, as in SciPy and R.
 
     Returns
     -------
     Friedman
         Where all methods are tied everywhere, statistics of 0 and p-values of 1.
-
-    Raises
-    ------
-    InputError
-        As `mean_ranks`.
-
-    References
-    ----------
-    demsar2006, Section 3.2.2; Iman, Davenport, "Approximations of the critical region of the
-    Friedman statistic", Communications in Statistics 9, 1980.
-
-    Examples
-    --------
-    >>> from precbench.statistics import friedman_test
-    >>> values = [[0.9, 0.8, 0.5], [0.7, 0.7, 0.6], [0.8, 0.6, 0.6], [0.9, 0.5, 0.4]]
-    >>> round(friedman_test(values).p, 3)
-    0.03
     """
     ranks = _ranks(values)
     n, k = ranks.shape
@@ -531,10 +402,8 @@ class SignedRank(NamedTuple):
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     """Test whether two methods differ over data sets, by Wilcoxon's signed ranks.
 
-    Ties share the mean of their ranks. Differences of 0 are ranked and then count for neither side
-    (Pratt), or, which is the same, for both by half (Demsar). The p-value is exact for ties and
-    zeros too: the fraction of all ways to set the signs of the other differences whose sums differ
-    as much.
+    Differences of 0 are ranked and count for both sides by half. The p-value is exact, with ties
+    and zeros, too.
 
     Parameters
     ----------
@@ -544,22 +413,6 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     -------
     SignedRank
         With p = 1 if all differences are 0.
-
-    Raises
-    ------
-    InputError
-        As `mean_ranks`.
-
-    References
-    ----------
-    demsar2006, Section 3.1.3; Pratt, "Remarks on zeros and ties in the Wilcoxon signed rank
-    procedures", JASA 54, 1959.
-
-    Examples
-    --------
-    >>> from precbench.statistics import signed_rank_test
-    >>> signed_rank_test([0.9, 0.8, 0.7, 0.9, 0.6], [0.8, 0.6, 0.4, 0.5, 0.1]).p  # 2 / 2⁵
-    0.0625
     """
     if np.shape(first) != np.shape(second):
         raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
@@ -581,30 +434,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Adjust p-values for the number of tests, by Holm's step-down method.
-
-    Whatever else differs, some adjusted value of methods that do not differ is at most the level
-    with a probability of at most the level.
-
-    Parameters
-    ----------
-    p : array-like of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
-
-    References
-    ----------
-    Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
-    Statistics 6, 1979.
-
-    Examples
-    --------
-    >>> from precbench.statistics import holm
-    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()  # times 3, 2 and 1, never falling
-    [0.03, 0.06, 0.06]
-    """
+    """Adjust p-values for the number of tests, by Holm's step-down method."""
     raw = np.asarray(p, dtype=np.float64)
     order = np.argsort(raw, kind="stable")
     steps = raw[order] * np.arange(len(raw), 0, -1)
@@ -616,9 +446,6 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     """Compare each two methods over the data sets: Wilcoxon's tests, adjusted by Holm.
 
-    Unlike tests of mean ranks, none depends on which other methods are compared, except for the
-    number of tests.
-
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
@@ -626,24 +453,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_methods, n_methods)
-        Symmetric, with ones on the diagonal. With N data sets no p-value is below 2^(1 - N) times
-        the number of pairs, at the first step: few data sets separate hardly any methods.
-
-    Raises
-    ------
-    InputError
-        As `mean_ranks`.
-
-    References
-    ----------
-    demsar2006, Section 3.2.2; benavoli2016.
-
-    Examples
-    --------
-    >>> from precbench.statistics import pairwise_signed_rank
-    >>> values = [[0.9 - 0.01 * i, 0.8, 0.8 + 0.001 * (-1) ** i] for i in range(6)]
-    >>> pairwise_signed_rank(values).round(3).tolist()  # 2 / 2**6, times 3
-    [[1.0, 0.094, 0.094], [0.094, 1.0, 1.0], [0.094, 1.0, 1.0]]
+        Symmetric, with ones on the diagonal.
     """
     table = _table(values)
     rows, columns = np.triu_indices(table.shape[1], 1)
@@ -663,22 +473,12 @@ def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[
     p : array-like of shape (n_methods, n_methods)
         Of each two methods, for example from `pairwise_signed_rank`.
     level : float, default=0.05
-        Significance level: two methods are different if their p-value is at most this.
+        Methods are different if their p-value is at most this.
 
     Returns
     -------
     list of tuple of int
-        The groups of two or more to which no other method can be added, best ranks first, each in
-        the order of the ranks. A method may be in several, and one may lie between two of a group
-        without belonging to it: pairwise tests need not follow the ranks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from precbench.statistics import cliques
-    >>> p = np.array([[1, 0.4, 0.01], [0.4, 1, 0.2], [0.01, 0.2, 1]])
-    >>> cliques([1.2, 1.9, 2.9], p)
-    [(0, 1), (1, 2)]
+        The groups of two or more to which no other method can be added, in the order of the ranks.
     """
     order = np.argsort(np.asarray(ranks, dtype=np.float64), kind="stable")
     alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > level
@@ -723,34 +523,10 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
-        NaN where a method has no result: it is then within no tau. A data set on which none has
-        any counts nowhere.
+        NaN where a method has no result; data sets without any result are left out.
     of : {"value", "time"}
-        ``value``, of which larger is better: at most tau below the best, as a difference, which has
-        one meaning for all metrics in [0, 1]. The ratio of 1 - value would be infinite for all
-        others wherever the best is perfect. ``time``, of which smaller is better: at most tau times
-        the smallest, as Dolan and More define it.
-
-    Returns
-    -------
-    Profile
-
-    Raises
-    ------
-    InputError
-        If the shape is another, no data set has a result, a time is not above 0, or `of` is another
-        word.
-
-    References
-    ----------
-    dolan2002.
-
-    Examples
-    --------
-    >>> from precbench.statistics import performance_profile
-    >>> profile = performance_profile([[0.9, 0.8], [0.5, 0.6]], "value")
-    >>> profile.tau.round(2).tolist(), profile.share.tolist()  # each is the best on one, 0.1 behind
-    ([0.0, 0.1], [[0.5, 1.0], [0.5, 1.0]])
+        Values, of which larger is better: at most tau below the best. Times: at most tau times the
+        shortest (dolan2002).
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).any():
@@ -793,34 +569,9 @@ def bayesian_signed_rank(
     ----------
     first, second : array-like of shape (n_datasets,)
     rope : float
-        Half the width of the region of practical equivalence, in units of the values.
+        Half the width of the region of practical equivalence.
     draws : int, default=20,000
-        Of the posterior; the generator always has the same seed.
-
-    Returns
-    -------
-    Posterior
-
-    Raises
-    ------
-    InputError
-        As `mean_ranks`.
-
-    References
-    ----------
-    Benavoli, Corani, Demsar & Zaffalon, "Time for a change: a tutorial for comparing multiple
-    classifiers through Bayesian analysis", JMLR 18, 2017, Section 4.2.1; as theirs the prior is
-    half an observation of no difference.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from precbench.statistics import bayesian_signed_rank
-    >>> rng = np.random.default_rng(0)
-    >>> one = rng.random(30)
-    >>> found = bayesian_signed_rank(one + 0.1, one, rope=0.01)
-    >>> round(found.first, 2), round(found.equivalent, 2)
-    (1.0, 0.0)
+        Of the posterior, with a fixed seed.
     """
     table = _table(np.column_stack([first, second]))
     differences = np.append(0.0, table[:, 0] - table[:, 1])

@@ -74,6 +74,7 @@ def chosen(tmp_path):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
         metrics = [prec, *([Metric("dcg", {})] if dcg else [])]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
+        data |= {"training_rows": 0, "test_share": None}
         about = {
             **ABOUT,
             "metrics": [metric.label for metric in metrics],

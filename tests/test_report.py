@@ -109,6 +109,7 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
         "timing": "sequential",
         "run": "1a",
         "machine": "",
+        "key": "",
         **other,
     }
     rows = [
@@ -694,6 +695,7 @@ def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):
     about["metrics"] = [PREC]
     about["title"], about["protocol"] = "A title of many words, " * 8, "as its protocol, " * 20
     sizes = {"rows": 300, "features": 2, "positives": 50, "stand_in": False, "test_share": 0.3}
+    sizes["training_rows"] = 0
     about["data"] = {"letter": sizes}
     rows, curves = [], []
     for i, solver in enumerate(labels):

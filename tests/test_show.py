@@ -185,9 +185,6 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, mo
     about = json.loads((results / "experiment.json").read_text())
     (results / "experiment.json").write_text(json.dumps(about | {"config": ""}))
     assert "repeat:" not in shown_trial("mine/perceptron-avg/0", results)
-    del about["config"]  # of a former version
-    (results / "experiment.json").write_text(json.dumps(about))
-    tells(shown_trial("mine/perceptron-avg/0", results), "small.yaml")
 
 
 def test_a_trial_of_another_version_says_that_it_would_run_again(results, monkeypatch):

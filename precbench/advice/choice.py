@@ -377,7 +377,7 @@ def _against(
 
 
 def _paragraph(choice: Choice) -> str:
-    methods = choice.methods
+    methods, new = choice.methods, choice.expected
     taken, best, reference = methods[choice.recommended], methods[choice.best], None
     if choice.recommended != REFERENCE and methods.get(REFERENCE, {}).get("n") == choice.splits:
         reference = methods[REFERENCE]
@@ -391,51 +391,41 @@ def _paragraph(choice: Choice) -> str:
         if reference["verdict"] == "worse":
             ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
             hits += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
-    if choice.decided:
-        sentences = [f"Recommended: {hits}"]
-    else:
-        sentences = [
-            f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
-            f"list, {_undecided_because(choice)}",
-            f"If you have to take one: {hits}; {_why(choice)}",
-        ]
-        if choice.needed:
-            share = f"{_WANTED:.0%}".replace("%", " %")
-            sentences.append(
-                f"A difference of {share} would show with about {choice.needed:,} positives in the "
-                "file"
-            )
-    if choice.expected is not None:
-        new = choice.expected
-        sentences.append(
-            f"Among the first {new.k:,} of {count(new.rows, 'new row')} expect about "
-            f"{new.hits:,.0f} hits, {new.low:,.0f} to {new.high:,.0f} in 95 % of such lists"
-        )
-    if choice.splits < choice.splits_asked:
-        sentences.append(f"{choice.best} has results on {_splits(choice)} only")
-    if choice.recommended != choice.best:
-        near = "as good as the best"
-        if choice.recommended not in choice.equivalent:
-            near = "within one standard error of the best"
-        more = f"{choice.best} has found {_hits(choice, best['mean'])}"
-        sentences.append(f"It is the simplest that is {near}; {more}")
+    near = "as good as the best"
+    if choice.recommended not in choice.equivalent:
+        near = "within one standard error of the best"
     margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
     others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
-    if choice.equivalent:
-        sentences.append(f"Equivalent, within {margin}: {', '.join(others)}")
-        sentences.append(f"The fastest of these is {choice.fastest}")
-    if choice.undecided and choice.splits > 1:
-        losses = (
-            f"{name} (may be up to {_hits(choice, methods[name]['behind_high'], False)} hits worse)"
-            for name in choice.undecided
-        )
-        sentences.append(f"Undecided: {', '.join(losses)}")
-    if choice.worse:
-        sentences.append(f"Worse: {', '.join(choice.worse)}")
-    if choice.incomplete:
-        names = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
-        sentences.append(f"Not compared, with results on some splits only: {', '.join(names)}")
-    return ". ".join([*sentences, ""]).rstrip()
+    losses = (
+        f"{name} (may be up to {_hits(choice, methods[name]['behind_high'], False)} hits worse)"
+        for name in choice.undecided
+    )
+    incomplete = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
+    sentences = [
+        choice.decided and f"Recommended: {hits}",
+        not choice.decided
+        and f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
+        f"list, {_undecided_because(choice)}. If you have to take one: {hits}; {_why(choice)}",
+        choice.needed
+        and f"A difference of {100 * _WANTED:.0f} % would show with about {choice.needed:,} "
+        "positives in the file",
+        new
+        and f"Among the first {new.k:,} of {count(new.rows, 'new row')} expect about "
+        f"{new.hits:,.0f} hits, {new.low:,.0f} to {new.high:,.0f} in 95 % of such lists",
+        choice.splits < choice.splits_asked
+        and f"{choice.best} has results on {_splits(choice)} only",
+        choice.recommended != choice.best
+        and f"It is the simplest that is {near}; {choice.best} has found "
+        f"{_hits(choice, best['mean'])}",
+        choice.equivalent
+        and f"Equivalent, within {margin}: {', '.join(others)}. The fastest of these is "
+        f"{choice.fastest}",
+        choice.undecided and choice.splits > 1 and f"Undecided: {', '.join(losses)}",
+        choice.worse and f"Worse: {', '.join(choice.worse)}",
+        choice.incomplete
+        and f"Not compared, with results on some splits only: {', '.join(incomplete)}",
+    ]
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
 def _why(choice: Choice) -> str:

@@ -49,9 +49,6 @@ class LedgerRow:
         Fraction of our repetitions below the printed value, in percent.
     smallest_error : float or None
         The smallest relative error of the printed value that would have been detected.
-    predicted : {"inside", "outside", ""}
-        Where a printed mean lies of the 95 % prediction interval of our repetitions, the rule of
-        CORE-Bench. It does not decide; empty where the value is no draw.
     """
 
     id: str
@@ -68,7 +65,6 @@ class LedgerRow:
     spread: str = ""
     percentile: float | None = None
     smallest_error: float | None = None
-    predicted: str = ""
 
     @property
     def place(self) -> str:

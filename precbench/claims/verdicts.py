@@ -26,7 +26,6 @@ __all__ = [
     "Slope",
     "Verdict",
     "agrees",
-    "beyond_all_others",
     "fitted_slope",
     "has_spread",
     "mean_test",
@@ -147,9 +146,6 @@ class Placement(NamedTuple):
     p_of_all : float
         Fraction of them of which any row lies so far out; at most `LEVEL`, the row is a different
         one.
-    p_shift : float
-        Fraction of them of which any row is shifted as a whole as far as the printed row, by the
-        mean of its standardised values. It does not decide.
     smallest_error : ndarray of shape (n_cells,)
         The smallest error of one value of the row that is detected where all others are our means.
     """
@@ -158,7 +154,6 @@ class Placement(NamedTuple):
     percentile: NDArray[np.float64]
     p: float
     p_of_all: float
-    p_shift: float
     smallest_error: NDArray[np.float64]
 
 
@@ -168,9 +163,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     How far out a row lies is its Mahalanobis distance from the others: differences between columns
     that were measured on the same split vary less than the values, and count for more. The scale of
     each row is that of its own repetitions, whose tails may be heavy, and one threshold for all
-    rows keeps the fraction of false alarms at 5 %, however many they are. Where columns rise and
-    fall together, that distance hardly sees a row whose values all lie on one side: the mean of
-    the standardised values does, and is told beside it.
+    rows keeps the fraction of false alarms at 5 %, however many they are.
 
     Parameters
     ----------
@@ -192,15 +185,12 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
     relative = (ours - middle) / (high - middle)
-    shifts = [_how_shifted(printed, samples) for printed, samples in rows]
-    most_shifted = np.max([each / np.quantile(each, 1 - LEVEL) for each, _ in shifts], axis=0)
     return [
         Placement(
             distance=_distance(printed, samples),
             percentile=100 * ((samples < printed) + 0.5 * (samples == printed)).mean(axis=0),
             p=_share(each[i] >= ours[i]),
             p_of_all=_share(farthest >= relative[i]),
-            p_shift=_share(most_shifted >= shifts[i][1] / np.quantile(shifts[i][0], 1 - LEVEL)),
             smallest_error=np.sqrt(limits[i]) * distances[i].unit,
         )
         for i, (printed, samples) in enumerate(rows)
@@ -246,28 +236,8 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
     )
 
 
-def _how_shifted(
-    printed: NDArray[np.float64], samples: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
-    """Return how far the mean of the standardised values is from 0, of each and of the printed."""
-    n = len(samples)
-    away = samples - samples.mean(axis=0)
-    squares = (away**2).sum(axis=0)
-    # Each repetition against the n - 1 others, in closed form.
-    spread = np.sqrt((squares - away**2 * n / (n - 1)) / (n - 2))
-    each = np.abs((away * n / (n - 1) / spread).mean(axis=1))
-    standard = (printed - samples.mean(axis=0)) / np.sqrt(squares / (n - 1))
-    return each, float(np.abs(standard.mean()))
-
-
 def _share(as_far: NDArray[np.bool_]) -> float:
     return float(1 + as_far.sum()) / (1 + as_far.size)
-
-
-def beyond_all_others(samples: NDArray[np.float64]) -> int:
-    """Return how many repetitions have a value that is the largest or the smallest of its cell."""
-    extreme = [f(samples, axis=0) for f in (np.argmin, np.argmax)]
-    return np.unique(extreme).size
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:

@@ -7,9 +7,9 @@ any other label in those of an experiment; of more than eight the best have a co
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,7 @@ _MOST_NAMES = 30  # at the ends of curves
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _DOTS = (0, (1, 1.5))
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
+_FIRST_SPLIT = "The curves of the first split."
 
 
 def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
@@ -95,28 +96,38 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
     files: list[Path] = []
-    for page in (page for kind in run.plots for page in _KINDS[kind](run)):
-        parts = [p.replace("%", "percent") for p in (page.kind, page.dataset, page.sweep) if p]
-        name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
-        stem = run.folder / "figures" / name
-        if page.data.empty:
-            for suffix in ("csv", "pdf", "png", "svg"):  # left by earlier results
-                stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
-        else:
-            files += _sheet(page, run, summary).save(stem, page.data, sources)
+    curves = cache(partial(_read_curves, run.folder))
+    for kind in run.plots:
+        datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
+        points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
+        for dataset, sweep in itertools.product(datasets, points):
+            page = _KINDS[kind](run, dataset, sweep, curves)
+            files += _written(kind, page, run, summary, sources)
     return files
+
+
+def _written(
+    kind: str, page: "_Page", run: Run, summary: pd.DataFrame, sources: Sequence[Path]
+) -> list[Path]:
+    parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
+    name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
+    stem = run.folder / "figures" / name
+    if not page.data.empty:
+        return _sheet(page, run, summary).save(stem, page.data, sources)
+    for suffix in ("csv", "pdf", "png", "svg"):  # left by earlier results
+        stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
+    return []
 
 
 @dataclass(frozen=True)
 class _Page:
     """One figure before it is drawn."""
 
-    kind: str
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the second half of the title
     data: pd.DataFrame  # solver, x, and the statistics
-    draw: Callable[..., None]  # of a part of a figure, the lines and the data
+    draw: Callable[["SubFigure", "_Lines"], None]
     sentences: Sequence[str] = ()
     spread: str = "Median and quartiles over {} splits."  # "" if it shows none
     height: float = _HEIGHT
@@ -222,35 +233,39 @@ class _Lines:
         name_ends(axes, ends, self.room)
 
 
-def _time_pages(run: Run) -> Iterator[_Page]:
-    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        label = run.metric_at(run.metrics[0], sweep)
-        metric = run.written(label)
-        rows, n = _ok(run, dataset, sweep, label), run.n_splits(dataset)
-        alone = bool((rows["timing"] == "sequential").all())
-        clock = "wall_seconds" if alone else "cpu_seconds"
-        data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
-        sentences = []
-        if (data["reached"] < n)[data["solver"].duplicated()].any():
-            sentences.append(
-                f"Dotted: fewer than all {n} splits train so long; the others count with their "
-                "last value."
-            )
-        if (data["tuning_seconds"] > 0).any():
-            sentences.append(
-                "Hollow marker: the end with the time to choose the parameters added (median wall "
-                "seconds)."
-            )
-        yield _Page(
-            kind="accuracy-time",
-            dataset=dataset,
-            sweep=sweep,
-            what=f"{metric} against training time",
-            data=data,
-            draw=partial(_draw_time, metric=metric, alone=alone, n_splits=n),
-            sentences=sentences,
-            timed=True,
-        )
+def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+    metric, rows = _main_metric(run, dataset, sweep)
+    n, alone = run.n_splits(dataset), bool((rows["timing"] == "sequential").all())
+    clock = "wall_seconds" if alone else "cpu_seconds"
+    data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
+    sentences = {
+        f"Dotted: fewer than all {n} splits train so long; the others count with their last "
+        "value.": (data["reached"] < n)[data["solver"].duplicated()].any(),
+        "Hollow marker: the end with the time to choose the parameters added (median wall "
+        "seconds).": (data["tuning_seconds"] > 0).any(),
+    }
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        axes = figure.add_subplot()
+        lines.draw(axes, data, "seconds", step=True, few="reached", n_splits=n)
+        ends = data.groupby("solver", sort=False).last().query("tuning_seconds > 0")
+        for solver, end in ends.iterrows():
+            hollow = {**lines.look(str(solver)), "markerfacecolor": "white"}
+            axes.plot(end["seconds"] + end["tuning_seconds"], end["median"], **hollow)
+        log_scale(axes, "x")
+        lines.name(axes, data, "seconds")
+        what = "wall seconds of trials that ran alone" if alone else "CPU seconds"
+        _label(axes, f"training time ({what}, log scale)", metric)
+
+    return _Page(
+        dataset,
+        sweep,
+        f"{metric} against training time",
+        data,
+        draw,
+        sentences=[sentence for sentence, holds in sentences.items() if holds],
+        timed=True,
+    )
 
 
 def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
@@ -258,113 +273,42 @@ def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
     return value_against_time(rows, clock).assign(tuning_seconds=tuning.median())
 
 
-def _draw_time(
-    figure: "SubFigure",
-    lines: _Lines,
-    data: pd.DataFrame,
-    metric: str,
-    alone: bool,
-    n_splits: int,
-) -> None:
-    axes = figure.add_subplot()
-    lines.draw(axes, data, "seconds", step=True, few="reached", n_splits=n_splits)
-    ends = data.groupby("solver", sort=False).last().query("tuning_seconds > 0")
-    for solver, end in ends.iterrows():
-        hollow = {**lines.look(str(solver)), "markerfacecolor": "white"}
-        axes.plot(end["seconds"] + end["tuning_seconds"], end["median"], **hollow)
-    log_scale(axes, "x")
-    lines.name(axes, data, "seconds")
-    clock = "wall seconds of trials that ran alone" if alone else "CPU seconds"
-    axes.set_xlabel(f"training time ({clock}, log scale)")
-    axes.set_ylabel(f"{metric} on the test set", parse_math=False)
+def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+    """Show every checkpoint of one split, since medians would hide a zig-zag."""
+    metric, rows = _main_metric(run, dataset, sweep)
+    first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
+    data = _per_solver(run, first, lambda rows: rows[["rows_seen", "value"]])
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        axes = figure.add_subplot()
+        lines.draw(axes, data, "rows_seen", "value", marker=".")
+        log_scale(axes, "x")
+        lines.name(axes, data, "rows_seen", "value")
+        _label(axes, "rows visited (each time counted, log scale)", metric)
+
+    return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
 
 
-def _rows_pages(run: Run) -> Iterator[_Page]:
-    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        label = run.metric_at(run.metrics[0], sweep)
-        metric = run.written(label)
-        curves = _ok(run, dataset, sweep, label)
-        first = curves[(curves["split"] == curves["split"].min()) & (curves["rows_seen"] > 0)]
-        yield _Page(
-            kind="accuracy-rows",
-            dataset=dataset,
-            sweep=sweep,
-            what=f"{metric} of the iterates",
-            data=_per_solver(run, first, lambda rows: rows[["rows_seen", "value"]]),
-            draw=partial(_draw_rows, metric=metric),
-            spread="The curves of the first split.",
-        )
-
-
-def _draw_rows(figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str) -> None:
-    """Draw every checkpoint of one split, since medians would hide a zig-zag."""
-    axes = figure.add_subplot()
-    lines.draw(axes, data, "rows_seen", "value", marker=".")
-    log_scale(axes, "x")
-    lines.name(axes, data, "rows_seen", "value")
-    axes.set_xlabel("rows visited (each time counted, log scale)")
-    axes.set_ylabel(f"{metric} on the test set", parse_math=False)
-
-
-def _share_pages(run: Run) -> Iterator[_Page]:
+def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
     """Place the data sets side by side."""
-    for sweep in run.sweep_points:
-        label = run.metric_at(run.metrics[0], sweep)
-        metric = run.written(label)
-        parts = [
-            _per_solver(run, _ok(run, dataset, sweep, label), value_against_share).assign(
-                dataset=dataset
-            )
-            for dataset in run.datasets
-        ]
-        yield _Page(
-            kind="accuracy-share",
-            dataset="",
-            sweep=sweep,
-            what=f"{metric} against the fraction of the rows",
-            data=pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True),
-            draw=partial(_draw_shares, metric=metric, run=run),
-        )
+    parts = {}
+    for dataset in run.datasets:
+        metric, rows = _main_metric(run, dataset, sweep)
+        parts[dataset] = _per_solver(run, rows, value_against_share).assign(dataset=dataset)
+    shown = [dataset for dataset, part in parts.items() if len(part)]
+    data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        panels = figure.subplots(1, len(shown), squeeze=False)[0]
+        for axes, dataset in zip(panels, shown, strict=True):
+            lines.draw(axes, parts[dataset], "share")
+            title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
+            axes.set_title("\n".join(title), parse_math=False)
+            axes.set_xlabel("rows visited (%)")
+        lines.name(panels[-1], parts[shown[-1]], "share")
+        panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
-def _draw_shares(
-    figure: "SubFigure", lines: _Lines, data: pd.DataFrame, metric: str, run: Run
-) -> None:
-    shown = [dataset for dataset in run.datasets if (data["dataset"] == dataset).any()]
-    panels = figure.subplots(1, len(shown), squeeze=False)
-    for axes, dataset in zip(panels[0], shown, strict=True):
-        lines.draw(axes, data[data["dataset"] == dataset], "share")
-        title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
-        axes.set_title("\n".join(title), parse_math=False)
-        axes.set_xlabel("rows visited (%)")
-    lines.name(axes, data[data["dataset"] == shown[-1]], "share")
-    panels[0, 0].set_ylabel(f"{metric} on the test set", parse_math=False)
-
-
-def _roc_pages(run: Run) -> Iterator[_Page]:
-    everything = _read_curves(run, "roc.csv", "fpr", "tpr")
-    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        vertices = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
-        left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
-        grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
-        name, k = _measured_k(run, sweep)
-        sizes = _test_sizes(run, dataset, k)
-        yield _Page(
-            kind="roc",
-            dataset=dataset,
-            sweep=sweep,
-            what="ROC curves",
-            data=_per_solver(run, vertices, partial(roc, fpr=grid)),
-            draw=partial(_draw_roc, left=left, k=k, sizes=sizes),
-            sentences=[f"Markers: {name}, the precision of the rows up to that point."]
-            if sizes
-            else [],
-        )
-
-
-def _read_curves(run: Run, name: str, *numbers: str, **more: type) -> pd.DataFrame:
-    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | more
-    return read_csv(run.folder / name, columns | dict.fromkeys(("split", *numbers), float))
+    return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
 
 
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
@@ -372,8 +316,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
-            k = measure.parameters.get("k")
-            return measure.written, k if isinstance(k, float | int | str) else None
+            return measure.written, measure.parameters.get("k")
     return "", None
 
 
@@ -394,34 +337,39 @@ def _decade_below(fpr: float) -> float:
     return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
 
 
-def _draw_roc(
-    figure: "SubFigure",
-    lines: _Lines,
-    data: pd.DataFrame,
-    left: float,
-    k: float | int | str | None,
-    sizes: tuple[int, int, int] | None,
-) -> None:
-    """Draw full curves, and on a log scale their start, where half of the positives are found."""
-    full, top = figure.subplots(1, 2, sharey=True)
-    right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
-    chance = np.append(0, np.geomspace(left, 1, 101))
-    for axes in (full, top):
-        axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
-    shown = data[data["fpr"].between(left, right)]
-    lines.draw(full, data, "fpr", marker="")
-    lines.draw(top, shown, "fpr", marker="")
-    if sizes:
-        points = pd.DataFrame(
-            [(solver, *_where_k_rows(curve, sizes)) for solver, curve in data.groupby("solver")],
-            columns=["solver", "fpr", "median"],
-        )
+def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+    """Show full curves, and on a log scale their start, where half of the positives are found."""
+    vertices = _at(curves("roc.csv"), dataset, sweep)
+    left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
+    name, k = _measured_k(run, sweep)
+    sizes = _test_sizes(run, dataset, k)
+    data = _per_solver(run, vertices, partial(roc, fpr=grid))
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        full, top = figure.subplots(1, 2, sharey=True)
+        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
+        chance = np.append(0, np.geomspace(left, 1, 101))
         for axes in (full, top):
-            lines.mark(axes, points, "fpr")
-    full.set(title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate")
-    top.set(title="top of the list", xlabel="false positive rate (log scale)")
-    top.set(xscale="log", xlim=(left, right))
-    lines.name(top, shown, "fpr")
+            axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
+        shown = data[data["fpr"].between(left, right)]
+        lines.draw(full, data, "fpr", marker="")
+        lines.draw(top, shown, "fpr", marker="")
+        if sizes:
+            points = pd.DataFrame(
+                [(solver, *_where_k_rows(its, sizes)) for solver, its in data.groupby("solver")],
+                columns=["solver", "fpr", "median"],
+            )
+            for axes in (full, top):
+                lines.mark(axes, points, "fpr")
+        rates = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
+        full.set(title="full (grey: chance)", **rates)
+        top.set(title="top of the list", xlabel="false positive rate (log scale)")
+        top.set(xscale="log", xlim=(left, right))
+        lines.name(top, shown, "fpr")
+
+    sentence = f"Markers: {name}, the precision of the rows up to that point."
+    return _Page(dataset, sweep, "ROC curves", data, draw, sentences=[sentence] if sizes else [])
 
 
 def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[float, float]:
@@ -431,160 +379,148 @@ def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[flo
     return tuple(np.interp(k, taken, curve[rate]) for rate in ("fpr", "median"))
 
 
-def _precision_pages(run: Run) -> Iterator[_Page]:
-    everything = _read_curves(run, "precision-k.csv", "k", "share", "precision")
-    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
-        name, k = _measured_k(run, sweep)
-        sizes = _test_sizes(run, dataset, k)
-        x = "share" if isinstance(k, float) else "k"
-        at = sizes and (k if isinstance(k, float) else sizes[2])
-        curves = curves[np.isfinite(curves["precision"]) & curves[x].between(0, 1e15, "right")]
-        yield _Page(
-            kind="precision-k",
-            dataset=dataset,
-            sweep=sweep,
-            what="prec@k against k",
-            data=_per_solver(run, curves, partial(precision_against_k, x=x, at=at)),
-            draw=partial(_draw_precision, x=x, at=at),
-            sentences=[f"Markers, and the order of the names: {name}."] if at else [],
-            spread="Medians over {} splits.",
-        )
+def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+    name, k = _measured_k(run, sweep)
+    sizes = _test_sizes(run, dataset, k)
+    x = "share" if isinstance(k, float) else "k"
+    at = sizes and (k if isinstance(k, float) else sizes[2])
+    points = _at(curves("precision-k.csv"), dataset, sweep)
+    points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
+    data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        axes = figure.add_subplot()
+        lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
+        axes.set_xlim(data[x].min(), data[x].max())
+        log_scale(axes, "x")
+        if at:
+            axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
+            lines.mark(axes, data[data[x] == at], x)
+        lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
+        unit = _K_LABELS["float"] if x == "share" else _K_LABELS["int"]
+        _label(axes, f"{unit}, log scale", "prec@k")
+
+    return _Page(
+        dataset,
+        sweep,
+        "prec@k against k",
+        data,
+        draw,
+        sentences=[f"Markers, and the order of the names: {name}."] if at else [],
+        spread="Medians over {} splits.",
+    )
 
 
-def _draw_precision(
-    figure: "SubFigure", lines: _Lines, data: pd.DataFrame, x: str, at: float | None
-) -> None:
-    axes = figure.add_subplot()
-    lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
-    axes.set_xlim(data[x].min(), data[x].max())
-    log_scale(axes, "x")
-    if at:
-        axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
-        lines.mark(axes, data[data[x] == at], x)
-    lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
-    unit = _K_LABELS["float"] if x == "share" else _K_LABELS["int"]
-    axes.set_xlabel(f"{unit}, log scale")
-    axes.set_ylabel("prec@k on the test set")
+def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+    """Show the training set above the test set; on the right the top of the list."""
+    x, y = "false_positives", "true_positives"
+    points = _at(curves("roc-counts.csv"), dataset, sweep)
+    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        parts = [part for part in ("training", "test") if (data["part"] == part).any()]
+        for i, part in enumerate(parts):
+            rows = data[data["part"] == part]
+            right = _TOP_SHARE * rows[x].max()
+            for j, what in enumerate(("full", "top of the list")):
+                axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
+                lines.draw(axes, rows, x, y, marker="")
+                axes.locator_params(integer=True)
+                axes.set(title=f"{part} set, {what}", ylabel="true positives")
+                if i == len(parts) - 1:
+                    axes.set_xlabel("false positives")
+            shown = rows[rows[x] <= right]
+            axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
+            lines.name(axes, shown, x, y)
+
+    what = "ROC curves in counts of rows"
+    look: dict[str, Any] = {"spread": _FIRST_SPLIT, "height": 1.6 * _HEIGHT, "rows": 2}
+    return _Page(dataset, sweep, what, data, draw, **look)
 
 
-def _roc_counts_pages(run: Run) -> Iterator[_Page]:
-    numbers = ("false_positives", "true_positives")
-    everything = _read_curves(run, "roc-counts.csv", *numbers, part=str)
-    for dataset, sweep in itertools.product(run.datasets, run.sweep_points):
-        curves = everything[(everything["dataset"] == dataset) & (everything["sweep"] == sweep)]
-        yield _Page(
-            kind="roc-counts",
-            dataset=dataset,
-            sweep=sweep,
-            what="ROC curves in counts of rows",
-            data=_per_solver(run, curves, lambda rows: rows.drop(columns="solver")),
-            draw=_draw_roc_counts,
-            spread="The curves of the first split.",
-            height=1.6 * _HEIGHT,
-            rows=2,
-        )
-
-
-def _draw_roc_counts(figure: "SubFigure", lines: _Lines, data: pd.DataFrame) -> None:
-    """Draw the training set above the test set; on the right the top of the list."""
-    parts = [part for part in ("training", "test") if (data["part"] == part).any()]
-    for i, part in enumerate(parts):
-        curves = data[data["part"] == part]
-        right = _TOP_SHARE * curves["false_positives"].max()
-        for j, what in enumerate(("full", "top of the list")):
-            axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
-            lines.draw(axes, curves, "false_positives", "true_positives", marker="")
-            axes.locator_params(integer=True)
-            axes.set_title(f"{part} set, {what}")
-            axes.set_ylabel("true positives")
-            if i == len(parts) - 1:
-                axes.set_xlabel("false positives")
-            if j == 1:
-                axes.set_xlim(0, right)
-                shown = curves[curves["false_positives"] <= right]
-                axes.set_ylim(0, 1.03 * shown["true_positives"].max())
-                lines.name(axes, shown, "false_positives", "true_positives")
-
-
-def _sweep_pages(run: Run) -> Iterator[_Page]:
+def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
-    name = run.sweep.name
-    values = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    metric = run.metric_name(run.metrics[0])
+    name, metric = run.sweep.name, run.metric_name(run.metrics[0])
+    values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
     of_k = _K_LABELS.get("".join({type(value).__name__ for value in values}), "k")
     label = of_k if name == "k" else _AXIS_LABELS.get(name, name)
     if len({*values}) < len(values):  # 1 and 1.0 are two values of k
         values = [str(value) for value in values]
-    for dataset in run.datasets:
-        points = [
-            _ok(run, dataset, sweep, run.metric_at(run.metrics[0], sweep)).assign(**{name: value})
-            for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
-        ]
-        finals = pd.concat(points)
-        data = _per_solver(
-            run, finals[finals["final"]], partial(value_against_sweep, parameter=name)
-        )
-        n = run.n_splits(dataset)
-        few = (data["n_splits"] < n).any()
-        yield _Page(
-            kind="accuracy-sweep",
-            dataset=dataset,
-            sweep="",
-            what=f"{metric} against {label.partition(' (')[0]}",
-            data=data,
-            draw=partial(
-                _draw_sweep, name=name, values=values, label=label, metric=metric, n_splits=n
-            ),
-            sentences=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
-        )
+    finals = pd.concat(
+        _main_metric(run, dataset, sweep)[1].assign(**{name: value})
+        for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
+    )
+    statistics = partial(value_against_sweep, parameter=name)
+    data = _per_solver(run, finals[finals["final"]], statistics)
+    n = run.n_splits(dataset)
+
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        axes, unit = figure.add_subplot(), label
+        numbers = all(isinstance(value, int | float) for value in values)
+        if name == "k":  # a count and a share are not on one scale
+            numbers &= len({type(value) for value in values}) == 1
+        places = dict(zip(values, values if numbers else range(len(values)), strict=True))
+        placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
+        lines.draw(axes, placed, name, few="n_splits", n_splits=n)
+        if numbers and min(values) > 0 and max(values) > 10 * min(values):
+            axes.set_xscale("log")
+            axes.minorticks_off()
+            unit += ", log scale"
+        axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
+        lines.name(axes, placed, name)
+        _label(axes, unit, metric)
+
+    few = (data["n_splits"] < n).any()
+    return _Page(
+        dataset,
+        "",
+        f"{metric} against {label.partition(' (')[0]}",
+        data,
+        draw,
+        sentences=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
+    )
 
 
-def _draw_sweep(
-    figure: "SubFigure",
-    lines: _Lines,
-    data: pd.DataFrame,
-    name: str,
-    values: Sequence[Any],
-    label: str,
-    metric: str,
-    n_splits: int,
-) -> None:
-    axes = figure.add_subplot()
-    numbers = all(isinstance(value, int | float) for value in values)
-    if name == "k":  # a count and a share are not on one scale
-        numbers &= len({type(value) for value in values}) == 1
-    places = dict(zip(values, values if numbers else range(len(values)), strict=True))
-    placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
-    lines.draw(axes, placed, name, few="n_splits", n_splits=n_splits)
-    if numbers and min(values) > 0 and max(values) > 10 * min(values):
-        axes.set_xscale("log")
-        axes.minorticks_off()
-        label += ", log scale"
-    axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
-    lines.name(axes, placed, name)
-    axes.set_xlabel(label, parse_math=False)
+_Curves = Callable[[str], pd.DataFrame]  # reads a file
+_CURVES: dict[str, dict[str, type]] = {
+    "roc.csv": {"fpr": float, "tpr": float},
+    "precision-k.csv": {"k": float, "share": float, "precision": float},
+    "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
+}
+_KINDS: dict[str, Callable[[Run, str, str, _Curves], _Page]] = {
+    "accuracy-time": _time_page,
+    "accuracy-rows": _rows_page,
+    "accuracy-share": _share_page,
+    "precision-k": _precision_page,
+    "roc": _roc_page,
+    "roc-counts": _roc_counts_page,
+    "accuracy-sweep": _sweep_page,
+}
+_OF_ALL_DATASETS, _OF_ALL_POINTS = ("accuracy-share",), ("accuracy-sweep",)
+
+
+def _label(axes: "Axes", x: str, metric: str) -> None:
+    axes.set_xlabel(x, parse_math=False)
     axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
-_KINDS: dict[str, Callable[[Run], Iterator[_Page]]] = {
-    "accuracy-time": _time_pages,
-    "accuracy-rows": _rows_pages,
-    "accuracy-share": _share_pages,
-    "precision-k": _precision_pages,
-    "roc": _roc_pages,
-    "roc-counts": _roc_counts_pages,
-    "accuracy-sweep": _sweep_pages,
-}
+def _read_curves(folder: Path, name: str) -> pd.DataFrame:
+    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
+    return read_csv(folder / name, columns | _CURVES[name])
 
 
-def _ok(run: Run, dataset: str, sweep: str, metric: str) -> pd.DataFrame:
-    rows = run.results
-    wanted = {"dataset": dataset, "sweep": sweep, "metric": metric, "status": "ok", "part": "test"}
+def _at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
+    return curves[(curves["dataset"] == dataset) & (curves["sweep"] == sweep)]
+
+
+def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
+    """Return the notation of the main metric at a point, and its rows of trials that are ok."""
+    label, rows = run.metric_at(run.metrics[0], sweep), run.results
+    wanted = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
     for column, value in wanted.items():
         rows = rows[rows[column] == value]
-    return rows
+    return run.written(label), rows
 
 
 def _per_solver(
@@ -620,7 +556,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     lines = _Lines(styles, names, strong, room)
     return Sheet(
         f"{subject}{smoke}: {page.what}{at}",
-        partial(page.draw, lines=lines, data=page.data),
+        lambda figure: page.draw(figure, lines),
         _WIDTH,
         page.rows * (room + _AROUND),
         above=f"{run.protocol_sentence} {spread}",

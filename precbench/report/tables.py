@@ -43,7 +43,7 @@ _TIES = (
 
 
 _TOLD = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
-_TRIAL_COLUMNS = [*_TOLD, "tuning_seconds"]
+_TRIAL_COLUMNS = [*_TOLD, "tuning_seconds", "key"]
 _MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
 
 
@@ -399,22 +399,18 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
-    sentences = []
-    if stopped:
-        sentences.append(
-            f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}."
-        )
-    if failed:
-        sentences.append(f"Without a result: {failed}.")
-    if times and (summary["timing"] == "parallel").any():
-        sentences.append(
-            "† Timed while other trials ran in parallel: not comparable with sequential times."
-        )
-    machines = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
-    if times and len(machines) > 1:
-        how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-        sentences.append(f"Timed on different machines, {how}: {'; '.join(machines)}.")
-    return sentences
+    kinds = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
+    how = "each split on one" if summary["same_machine"].all() else "so not comparable"
+    in_parallel = (summary["timing"] == "parallel").any()
+    sentences = {
+        f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
+        f"Without a result: {failed}.": failed,
+        "† Timed while other trials ran in parallel: not comparable with sequential times.": (
+            times and in_parallel
+        ),
+        f"Timed on different machines, {how}: {'; '.join(kinds)}.": times and len(kinds) > 1,
+    }
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 def tuned(summary: pd.DataFrame) -> list[str]:
@@ -462,9 +458,8 @@ def _edges(run: Run, dataset: str) -> list[str]:
                 if 2 * n > len(group):
                     where = f" at {sweep}" if sweep else ""
                     edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
-    if not edges:
-        return []
-    return [f"At the edge of the grid, beyond which the best may lie: {'; '.join(edges)}."]
+    sentence = f"At the edge of the grid, beyond which the best may lie: {'; '.join(edges)}."
+    return [sentence] if edges else []
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:

@@ -55,11 +55,14 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
         "protocol": "",
         "scaling": "",
         "folds": 1,
+        "forms": {},
+        "grids": {},
         "smoke": False,
+        "config": "",
     }
     stand_in = changes.get("stand_in", False)
     shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
-    shape["training_rows"] = 400
+    shape |= {"training_rows": 400, "test_share": None}
     about["data"] = dict.fromkeys(about["datasets"], shape)
     about |= {key: value for key, value in changes.items() if key in about}
     (folder / "experiment.json").write_text(json.dumps(about))
@@ -85,6 +88,7 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             "timing": "sequential",
             "run": "1a",
             "machine": "",
+            "key": "",
             "chosen": "",
             "tuning_seconds": 0.0,
             "final": True,

@@ -18,7 +18,6 @@ from precbench.claims.verdicts import (
     Placement,
     Verdict,
     agrees,
-    beyond_all_others,
     has_spread,
     parse_printed,
     place,
@@ -130,18 +129,10 @@ class _Draws(NamedTuple):
         """Return the row of the claim with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
-            if not self.claim.averaged and fields["runs"] > 1:
-                fields["predicted"] = self._predicted()
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
-
-    def _predicted(self) -> str:
-        """Say where the printed value lies of the prediction interval of so many more draws."""
-        error = prediction_error(self.draws.to_numpy(), self.claim.runs or 1)
-        away = abs(self.claim.scaled(self.claim.printed) - float(self.draws.mean()))
-        return "inside" if away <= error else "outside"
 
 
 def _judge_average(cell: _Draws) -> LedgerRow:
@@ -204,22 +195,18 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
             for row in by_row.values()
         ]
     )
-    beyond = beyond_all_others(together.to_numpy())
     for row, placement in zip(by_row.values(), placements, strict=True):
         for i, cell in enumerate(row):
-            yield _judge_cell(cell, placement, i, beyond, evidence)
+            yield _judge_cell(cell, placement, i, evidence)
 
 
-def _judge_cell(
-    cell: _Draws, placement: Placement, i: int, beyond: int, evidence: Evidence
-) -> LedgerRow:
+def _judge_cell(cell: _Draws, placement: Placement, i: int, evidence: Evidence) -> LedgerRow:
     """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
     claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
         "distance": float(placement.distance[i]),
         "percentile": float(placement.percentile[i]),
-        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}, "
-        f"as a common shift {placement.p_shift:.2g}",
+        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
         fields["smallest_error"] = float(np.expm1(error))
@@ -227,7 +214,7 @@ def _judge_cell(
         fields["smallest_error"] = error / abs(mean)
     if fields["percentile"] in (0, 100):
         side = "below" if fields["percentile"] == 0 else "above"
-        fields["reason"] += f"; {side} all draws, as {beyond} of them are in some cell"
+        fields["reason"] += f"; {side} all draws"
     if placement.p_of_all <= LEVEL:
         trend, side = _trend(cell, evidence)
         fields["reason"] += f"; {side}"

@@ -133,6 +133,7 @@ def experiment_page(
     advised : Advised
     """
     trials = trials_of(run)
+    failed = [trial for trial in trials if trial.status != "ok"]
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
@@ -157,8 +158,16 @@ def experiment_page(
         decided=_counted(ledger),
         data=[_data_table(run), *advised.data],
         tuning=_tuning_tables(run, summary),
-        failures=_failures(trials),
-        stopped=_stopped(trials),
+        failures=_cases(
+            "Without a result",
+            ["status", "because"],
+            ((t.dataset, t.solver, t.sweep, t.status, t.reason) for t in failed),
+        ),
+        stopped=_cases(
+            "Stopped by a limit; the last iterate counts",
+            ["stopped by"],
+            ((t.dataset, t.solver, t.sweep, t.stopped) for t in trials if t.stopped),
+        ),
         trials=by_solver,
         ids={entry["id"] for entry in by_solver},
         machines=machines(run.folder, trials),
@@ -325,26 +334,10 @@ def _plain(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _failures(trials: list[Trial]) -> Table:
-    counts = Counter(
-        (trial.dataset, trial.solver, trial.sweep, trial.status, trial.reason)
-        for trial in trials
-        if trial.status != "ok"
-    )
-    header = ["data set", "solver", "at", "trials", "status", "because"]
-    rows = [[*case[:3], str(n), *case[3:]] for case, n in counts.items()]
-    return _without_empty("Without a result", header, rows)
-
-
-def _stopped(trials: list[Trial]) -> Table:
-    counts = Counter(
-        (trial.dataset, trial.solver, trial.sweep, trial.stopped)
-        for trial in trials
-        if trial.stopped
-    )
-    header = ["data set", "solver", "at", "trials", "stopped by"]
-    rows = [[*case[:3], str(n), case[3]] for case, n in counts.items()]
-    return _without_empty("Stopped by a limit; the last iterate counts", header, rows)
+def _cases(title: str, more: list[str], cases: Iterable[tuple[str, ...]]) -> Table:
+    """Count trials by data set, solver, point of the sweep and what else is told."""
+    rows = [[*case[:3], str(n), *case[3:]] for case, n in Counter(cases).items()]
+    return _without_empty(title, ["data set", "solver", "at", "trials", *more], rows)
 
 
 def _without_empty(title: str, header: list[str], rows: list[list[str]]) -> Table:

@@ -1,22 +1,20 @@
 """The trials behind the cells of the tables, and the machines on which they ran."""
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from precbench.report.table import Table, text_table
 from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
-from precbench.store import Record, Store
+from precbench.store import Store
 
 __all__ = ["Trial", "machines", "trials_of"]
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """A trial, as the page shows it."""
 
     dataset: str
@@ -31,7 +29,7 @@ class Trial:
     timing: str
     machine: str
     chosen: str
-    values: tuple[float, ...]  # in the order of the metrics
+    values: list[float]  # in the order of the metrics
     seconds: float
     seconds_to_99: float
     key: str
@@ -63,79 +61,27 @@ class Trial:
         return f"ok, stopped by a {self.stopped}" if self.stopped else "ok"
 
 
-_TEXTS = (
-    *("dataset", "solver", "sweep", "status", "reason", "stopped"),
-    *("timing", "machine", "chosen"),
-)
-
-
 def trials_of(run: Run) -> list[Trial]:
-    """Return the trials of a run, in the order of its tables.
-
-    Returns
-    -------
-    list of Trial
-        Without the key of a record where it is not known.
-    """
-    by_key, by_place = _records(run.folder)
-    keys = _keys(run)
+    """Return the trials of a run, in the order of its tables."""
+    environments = {record.key: record.environment for record in Store(run.folder).records()}
     places = {sweep: i for i, sweep in enumerate(run.sweep_points)}
     numbers = {
         (sweep, run.metric_at(metric, sweep)): i
         for sweep in places
         for i, metric in enumerate(run.metrics)
     }
-    by_trial: dict[tuple[Any, ...], dict[str, Any]] = {}
+    trials: dict[tuple[Any, ...], Trial] = {}
     finals: list[dict[Any, Any]] = final_values(run.results, run.losses).to_dict("records")
     for row in finals:
-        number = numbers.get((row["sweep"], row["metric"]))
-        if number is None:
-            continue
         at = tuple(row[name] for name in ("dataset", "solver", "sweep", "split", "seed"))
-        trial = by_trial.setdefault(at, row | {"values": [np.nan] * len(run.metrics)})
-        trial["values"][number] = row["value"]
-    trials = []
-    for fields in by_trial.values():
-        place = (fields["dataset"], fields["solver"], int(fields["split"]), fields["sweep"])
-        key = keys.get(place, "") or by_place.get(place, "")
-        record = by_key.get(key)
-        trials.append(
-            Trial(
-                **{name: fields[name] for name in _TEXTS},
-                split=int(fields["split"]),
-                seed=int(fields["seed"]),
-                place=places[fields["sweep"]],
-                values=tuple(fields["values"]),
-                seconds=fields["seconds"],
-                seconds_to_99=fields["seconds_to_99"],
-                key=key,
-                environment=record.environment if record else "",
-            )
-        )
+        if at not in trials:
+            row |= {"split": int(row["split"]), "seed": int(row["seed"])}
+            row |= {"place": places[row["sweep"]], "values": [np.nan] * len(run.metrics)}
+            row["environment"] = environments.get(row["key"], "")
+            trials[at] = Trial(**{name: row[name] for name in Trial._fields})
+        trials[at].values[numbers[row["sweep"], row["metric"]]] = row["value"]
     order = {solver: i for i, solver in enumerate(run.solvers)}
-    trials = [t for t in trials if t.solver in order and t.dataset in run.datasets]
-    return sorted(trials, key=lambda t: (order[t.solver], t.place, t.split))
-
-
-def _keys(run: Run) -> dict[tuple[Any, ...], str]:
-    """Return the keys of the records that the results name."""
-    rows = run.results.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    places = zip(rows["dataset"], rows["solver"], rows["split"], rows["sweep"], strict=True)
-    return {
-        (dataset, solver, int(split), sweep): key
-        for (dataset, solver, split, sweep), key in zip(places, rows["key"], strict=True)
-    }
-
-
-def _records(folder: Path) -> tuple[dict[str, Record], dict[tuple[Any, ...], str]]:
-    """Return the records of a folder by key, and the keys by place where only one record has it."""
-    by_key: dict[str, Record] = {}
-    places: dict[tuple[Any, ...], list[str]] = {}
-    for record in Store(folder).records():
-        by_key[record.key] = record
-        place = (record.dataset, record.label, record.split, record.sweep_point)
-        places.setdefault(place, []).append(record.key)
-    return by_key, {place: keys[0] for place, keys in places.items() if len(keys) == 1}
+    return sorted(trials.values(), key=lambda t: (order[t.solver], t.place, t.split))
 
 
 def machines(folder: Path, trials: list[Trial]) -> Table:
