@@ -24,7 +24,7 @@ from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
-from precbench.experiment.samples import Sample, sample
+from precbench.experiment.samples import Rows, Sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
 from precbench.metrics import Metric, roc_curve
@@ -72,7 +72,8 @@ def write_results(
         curves["precision-k.csv"] = [pd.DataFrame(columns=columns)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
-        parts = _Parts(plan, trials[0][0])
+        trial = trials[0][0]
+        parts = Rows(trial, plan.datasets[trial.dataset.name])
         for trial, key, record in trials:
             about = _trial_columns(plan, trial, record)
             about["machine"] = kinds.get(record.environment, "")
@@ -80,7 +81,7 @@ def write_results(
             if record.status != "ok":
                 rows += [about | {"metric": metric.label} for metric in metrics]
                 continue
-            measured: dict[str, Sample] = {part: parts[part] for part in experiment.parts}
+            measured: dict[str, Sample] = {part: parts.part(part) for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, sample_rows in measured.items():
                 of_part, y = about | {"part": part}, sample_rows.y
@@ -121,8 +122,8 @@ def final_scores(
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
-                rows = sample(trial, plan.datasets[trial.dataset.name], "test")
-                *_, scores = _scores(_checkpoints(store, key, {"test": rows}), "test", rows)
+                test = Rows(trial, plan.datasets[trial.dataset.name]).test
+                *_, scores = _scores(_checkpoints(store, key, {"test": test}), "test", test)
                 yield trial, scores
 
 
@@ -167,18 +168,6 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
         former = checked(load(path.read_bytes()), _Former)
         return {name: sizes.model_dump() for name, sizes in former.data.items() if name in others}
     return {}
-
-
-class _Parts(dict[str, Sample]):
-    """The samples of each part of one split, loaded on first access."""
-
-    def __init__(self, plan: Plan, trial: Trial):
-        super().__init__()
-        self._trial, self._dataset = trial, plan.datasets[trial.dataset.name]
-
-    def __missing__(self, part: str) -> Sample:
-        self[part] = sample(self._trial, self._dataset, part)
-        return self[part]
 
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:

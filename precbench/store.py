@@ -454,7 +454,7 @@ class Store:
         return name
 
     def _sweep_temporaries(self) -> None:
-        stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*.json")]
+        stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
         # Without its JSON, the commit mark, a record was never written.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:

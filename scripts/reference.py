@@ -33,7 +33,7 @@ from precbench.data.splits import split_rows
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import InMemory, Sample, sample, training
+from precbench.experiment.samples import InMemory, Rows, Sample
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
@@ -159,16 +159,16 @@ def _hash(rows: NDArray[np.intp]) -> str:
 
 
 def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, float, str]]:
-    whole = training(trial, dataset)
+    whole = Rows(trial, dataset)
     rows = {
         f"{name} {fold}".removesuffix(" 1"): part
         for fold, division in enumerate(whole.divisions, start=1)
         for name, part in zip(("fitting", "validation"), division, strict=True)
     }
-    parts = {name: whole.whole.part(part) for name, part in rows.items()}
-    parts["test"] = sample(trial, dataset, "test")
+    parts = {name: whole.training.part(part) for name, part in rows.items()}
+    parts["test"] = Rows(trial, dataset).test
     hashes = dict.fromkeys(parts, "")
-    if isinstance(whole.whole, InMemory):
+    if isinstance(whole.training, InMemory):
         train, test = divide_rows(trial, dataset)[0]
         hashes = {name: _hash(train[part]) for name, part in rows.items()} | {"test": _hash(test)}
     for name, part in parts.items():

@@ -1,6 +1,5 @@
 """Contestants without weights: trees, classifiers of other libraries, and their stored scores."""
 
-import importlib
 import re
 import sys
 
@@ -45,6 +44,7 @@ from precbench.store import Store
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
 from tests.sentences import raises, refused, tells
+from tests.test_faults import run_in_this_process
 
 TREES = "{sgd-avg: {epochs: 2}, hist-gradient-boosting: {max_iter: 6}, lightgbm: {n_estimators: 6}}"
 
@@ -334,11 +334,8 @@ def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkey
     def absent():
         raise MissingPackageError("lightgbm cannot be imported: install it")
 
-    def here(jobs, _):
-        return ((job.key, run_job(job)) for job in jobs)
-
     monkeypatch.setattr("precbench.solvers.lightgbm._lightgbm", absent)
-    monkeypatch.setattr(importlib.import_module("precbench.runner.dispatch"), "_pool", here)
+    run_in_this_process(monkeypatch)
     result = succeed(
         "run", small(solvers=TREES, common="{k: 0.5}", checkpoints="1"), "--out", tmp_path / "out"
     )

@@ -2,7 +2,6 @@
 
 import builtins
 import errno
-import importlib
 import io
 import os
 import random
@@ -11,7 +10,7 @@ import time
 import pandas as pd
 import pytest
 
-from precbench import processes
+from precbench import workers
 from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
@@ -33,9 +32,9 @@ def tiny(small):
 
 def run_in_this_process(monkeypatch):
     """Run trials where they meet the faults too."""
-    dispatch = importlib.import_module("precbench.runner.dispatch")
     monkeypatch.setattr(
-        dispatch, "_pool", lambda jobs, _: ((job.key, run_job(job)) for job in jobs)
+        "precbench.runner.dispatch.run_here",
+        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
     )
     monkeypatch.setattr("precbench.runner.environment", lambda: {"os": "none"})
 
@@ -187,7 +186,7 @@ class Finder:
         spec.loader.exec_module = exec_module
         return spec
 
-if any("_fork_when_asked" in argument for argument in sys.orig_argv):
+if any("popen_loky" in argument for argument in sys.orig_argv):
     module, function, n = os.environ["KILL_AT"].split(":")
     n, origin = int(n), os.getpid()
     sys.meta_path.insert(0, Finder()) if module else die()
@@ -195,7 +194,7 @@ if any("_fork_when_asked" in argument for argument in sys.orig_argv):
 PHASES = {
     "start": "::0",
     "import": "precbench.runner.worker::0",
-    "data": "precbench.experiment.samples:training:1",
+    "data": "precbench.experiment.samples:Rows._fitted:1",
     "training": "precbench.runner.recorder:Recorder.__call__:2",
     "writing": "precbench.files:_sync:1",
     "between arrays and mark": "precbench.files:os.replace:2",
@@ -212,7 +211,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         run_in_this_process(patch)
         assert run(tiny, tmp_path / "undisturbed").exit_code == 0
     cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
-    request.addfinalizer(processes.end)
+    request.addfinalizer(workers.end)
     for phase, n_kills in cases:
         out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
         killer.mkdir(parents=True)
@@ -220,7 +219,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         monkeypatch.syspath_prepend(killer)
         monkeypatch.setenv("KILL_AT", PHASES[phase])
         monkeypatch.setenv("KILLS", str(n_kills))
-        processes.end()
+        workers.end()
         result = run(tiny, out)
         assert not isinstance(result.exception, Exception), (phase, result.output)
         assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase

@@ -18,12 +18,11 @@ from PIL import Image
 
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
-from precbench.runner import dispatch, run_plan, to_do
+from precbench.runner import run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
 from tests import laws, promises
-from tests.helpers import ROOT, numbers, records, run
-from tests.test_processes import session, wait_until
+from tests.helpers import ROOT, numbers, records, run, session, wait_until
 from tests.test_run import shared_memory_of
 
 PRECBENCH = [sys.executable, "-m", "precbench"]
@@ -81,7 +80,6 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         assert run(config, out).exit_code == 0
         assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
         pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
-        dispatch.claim_shared_memory()  # as the next run that trains, if anything was left
         assert not shared_memory_of(process.pid)
         kept_in_all += len(kept)
     figure(f"{kills} kills at random moments")
@@ -264,8 +262,7 @@ def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
 
 @pytest.mark.promise("R13")
 def test_the_package_reads_no_pickle():
-    runner = ROOT / "precbench" / "runner"  # where processes of one run exchange pickles
-    exchange = {runner / "remote.py", runner / "dispatch.py"}
+    exchange = {ROOT / "precbench" / "runner" / "dispatch.py"}  # of processes of one run
     for path in {*(ROOT / "precbench").rglob("*.py")} - exchange:
         text = path.read_text()
         assert not re.search(r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text), (

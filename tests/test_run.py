@@ -1,6 +1,5 @@
 """Runs from config to figure: resumed, interrupted, killed, failing, in parallel."""
 
-import fcntl
 import itertools
 import json
 import os
@@ -9,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
@@ -23,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import precbench
-from precbench import processes
+from precbench import workers
 from precbench.cli.run import Kept, RunOptions
 from precbench.cli.screen import Progress
 from precbench.cli.status import _DONE
@@ -31,11 +30,11 @@ from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import InMemory, training
+from precbench.experiment.samples import InMemory, Rows
 from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
-from precbench.runner import _limits, dispatch, run_plan, to_do, worker
+from precbench.runner import _limits, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.score import _sizes, _test_share
@@ -520,8 +519,8 @@ def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
     chosen = {r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()}
     plan = make_plan(load_config(config))
     for trial, _ in plan.trials:
-        rows = training(trial, plan.datasets["mine"])
-        X, y = rows.whole.X, rows.whole.y
+        rows = Rows(trial, plan.datasets["mine"])
+        X, y = rows.training.X, rows.training.y
         means = [
             np.mean(
                 [
@@ -581,7 +580,7 @@ def test_all_candidates_together_have_the_limit_of_one_training(
     place = str(Store(tmp_path / "small").folder)
     job = Job(trial, key, place, dataset, 60.0, 6.0, "parallel", "e", "r")
     assert run_job(job) == "ok"
-    n_fits, rows = 3 * (folds or 1), training(trial, dataset).whole.n_rows
+    n_fits, rows = 3 * (folds or 1), Rows(trial, dataset).training.n_rows
     share = 1 - 1 / folds if folds else 0.8
     assert len(given) == n_fits
     assert sum(most for _, most in given) == pytest.approx(6 * share * rows, rel=0.01)
@@ -617,55 +616,38 @@ def test_tuning_minimises_a_loss(small, tmp_path):
 
 
 @pytest.mark.promise("R3")
-def test_one_worker_lost_at_its_start_is_replaced(small, tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_losses", [1, 2])
+def test_workers_lost_at_their_start_are_replaced_once(small, tmp_path, monkeypatch, n_losses):
     plan = make_plan(load_config(small()))
     store = Store(tmp_path / "out")
-    lost = []
+    run, calls = workers.run, []
 
-    class Lost(processes.Process):
-        def __init__(self, *args, **options):
-            super().__init__(*args, **options)
-            if len(lost) < limit:
-                lost.append(self.pid)
-                os.kill(self.pid, signal.SIGKILL)
+    def losing(*arguments):
+        calls.append(arguments)
+        if len(calls) <= n_losses:
+            raise BrokenProcessPool
+        return run(*arguments)
 
-    monkeypatch.setattr(processes, "Process", Lost)
-    limit = 1
-    done = {job.key: s for job, s in run_plan(plan, store, to_do(plan, store), n_workers=2)}
-    assert set(done.values()) == {"ok"} and len(done) == 6
-    lost.clear()
-    limit = 9
-    with raises(PrecbenchError):
-        list(run_plan(plan, store, to_do(plan, store, force=True), n_workers=2))
-    assert len(lost) == 4  # two at a time, twice
+    monkeypatch.setattr(workers, "run", losing)
+    ends = run_plan(plan, store, to_do(plan, store), n_workers=2)
+    if n_losses > 1:
+        with raises(PrecbenchError):
+            list(ends)
+        return
+    assert [status for _, status in ends] == ["ok"] * 6
 
 
-@pytest.mark.promise("R3")
-def test_workers_may_be_lost_at_their_start_as_long_as_trials_end(small, tmp_path, monkeypatch):
-    plan = make_plan(load_config(small()))
-    store = Store(tmp_path / "out")
-    module, calls = import_module("precbench.runner.dispatch"), []
-    pool = module._pool
-
-    def broken(jobs, n_workers):
-        calls.append(len(jobs))
-        if len(calls) % 2 == 0:
-            yield from pool(jobs[:2], n_workers)
-        else:
-            yield jobs[0].key, None
-
-    monkeypatch.setattr(module, "_pool", broken)
-    done = {job.key: s for job, s in run_plan(plan, store, to_do(plan, store), n_workers=2)}
-    assert set(done.values()) == {"ok"} and len(done) == 6
-    assert calls == [6, 6, 4, 4, 2, 2]
+def is_a_worker():
+    return any("popen_loky" in argument for argument in sys.orig_argv)
 
 
 class Deadly:
-    """Stands for a data set; whoever looks at it dies."""
+    """Stands for a data set; a worker that looks at it dies."""
 
     @property
     def X(self):  # noqa: N802 (as in a data set)
-        os.kill(os.getpid(), signal.SIGKILL)
+        if is_a_worker():
+            os.kill(os.getpid(), signal.SIGKILL)
 
     y = X
     n_train = groups = None
@@ -674,11 +656,11 @@ class Deadly:
 
 
 class Hungry(Deadly):
-    """Stands for a data set; whoever looks at it wants more memory than there is."""
+    """Stands for a data set; a worker that looks at it wants more memory than there is."""
 
     @property
     def X(self):  # noqa: N802 (as in a data set)
-        return np.empty(2**50)
+        return np.empty(2**50) if is_a_worker() else None
 
     y = X
 
@@ -786,28 +768,7 @@ def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):
 
 
 def shared_memory_of(process):
-    names = (path.stem for path in Path("/dev/shm").glob("*"))
-    return [name for name in names if str(process) in re.split("[-_]", name)]
-
-
-@pytest.mark.promise("R2")
-def test_shared_memory_is_that_of_a_killed_run_only_if_its_mark_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(dispatch, "_SHARED", tmp_path)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    marked, locked, alive = ended.pid, 2**22 + 1, os.getppid()  # no number exceeds 2**22
-    for number in (marked, locked, alive):
-        (tmp_path / f"precbench-{number}.lock").touch()
-    for number in (marked, locked, alive, 2**22 + 2):
-        (tmp_path / f"precbench-{number}-x").mkdir()
-        (tmp_path / f"precbench-{number}-x" / "1").touch()
-    (tmp_path / "precbench-x.lock").touch()
-    before = {path.name for path in tmp_path.iterdir()}
-    with (tmp_path / f"precbench-{locked}.lock").open() as other_container:
-        fcntl.flock(other_container, fcntl.LOCK_EX)
-        dispatch.claim_shared_memory()
-    left = {path.name for path in tmp_path.iterdir()} - {f"precbench-{os.getpid()}.lock"}
-    assert before - left == {f"precbench-{marked}.lock", f"precbench-{marked}-x"}
+    return list(Path("/dev/shm").glob(f"*_{process}_*"))
 
 
 @pytest.mark.promise("R5", "R7")
@@ -1144,13 +1105,13 @@ def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
     """They are prepared once unless they are many, and nobody can change them."""
     solvers = "{perceptron-avg: , linear-svm: , sgd-max: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
     plan = make_plan(load_config(small(protocol="{n_splits: 2}", solvers=solvers)))
-    prepare, prepared = worker.training, []
+    prepare, prepared = worker.Rows, []
 
     def counted(trial, dataset):
         prepared.append(prepare(trial, dataset))
         return prepared[-1]
 
-    monkeypatch.setattr(worker, "training", counted)
+    monkeypatch.setattr(worker, "Rows", counted)
     monkeypatch.setattr(worker, "_prepared", [])  # of no other test
     data, found = plan.datasets["mine"], {}
     for place, n_prepared in (("shared", 4), ("alone", 4 + 8)):  # with and without tuning, 2 splits
@@ -1162,7 +1123,7 @@ def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
         assert len(prepared) == n_prepared
         monkeypatch.setattr(worker, "_MOST_KEPT", 0)
     assert found["shared"] == found["alone"]
-    wholes = [rows.whole for rows in prepared]
+    wholes = [rows.training for rows in prepared]
     assert not any(rows.X.flags.writeable or rows.y.flags.writeable for rows in wholes)
 
 

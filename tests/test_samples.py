@@ -19,7 +19,7 @@ from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import _at_most, sample, training
+from precbench.experiment.samples import Rows, _at_most
 from precbench.experiment.sections import Fourier
 from tests.sentences import raises
 
@@ -52,7 +52,7 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
     before = X.copy()
     plain, scaled = (trials(scaling=how, scaling_fitted_on=fitted_on)[0] for how in ("none", kind))
     raw, part = (
-        [sample(trial, dataset(X), name) for name in ("training", "test")]
+        [Rows(trial, dataset(X)).part(name) for name in ("training", "test")]
         for trial in (plain, scaled)
     )
     scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
@@ -63,12 +63,12 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
-    parts = [training(trial, dataset(DENSE)) for trial in trials()]
+    parts = [Rows(trial, dataset(DENSE)) for trial in trials()]
     assert {bool(trial.candidates) for trial in trials()} == {True, False}
     for part in parts[1:]:
-        assert_array_equal(part.whole.X, parts[0].whole.X)
+        assert_array_equal(part.training.X, parts[0].training.X)
         assert part.divisions == parts[0].divisions
-        assert part.divisions[0][0] == slice(round(0.8 * part.whole.n_rows))
+        assert part.divisions[0][0] == slice(round(0.8 * part.training.n_rows))
 
 
 @pytest.mark.parametrize("gamma", [0.3, None])
@@ -76,16 +76,16 @@ def test_random_features_follow_the_scaling(trials, gamma):
     [plain, *_] = trials(scaling="none")
     fourier = Fourier(n_components=20, gamma=gamma)
     mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
-    raw, raw_test = (sample(plain, dataset(DENSE), name) for name in ("training", "test"))
+    raw, raw_test = (Rows(plain, dataset(DENSE)).part(name) for name in ("training", "test"))
     sampler = RBFSampler(gamma=gamma or "scale", n_components=20, random_state=plain.seed)
     twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
     for trial in mapped:  # the same features for every solver
         for name, rows in (("training", raw), ("test", raw_test)):
-            part = sample(trial, dataset(DENSE), name)
+            part = Rows(trial, dataset(DENSE)).part(name)
             assert_allclose(part.X, twin.transform(rows.X), atol=1e-12)
             assert_array_equal(part.y, rows.y)
-    sparse = sample(replace(plain, fourier=fourier), dataset(SPARSE), "training").X
-    filled = sample(replace(plain, fourier=fourier), dataset(SPARSE.toarray()), "training").X
+    sparse = Rows(replace(plain, fourier=fourier), dataset(SPARSE)).training.X
+    filled = Rows(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).training.X
     assert_allclose(sparse, filled, atol=1e-12)
 
 
@@ -93,9 +93,9 @@ def test_random_features_follow_the_scaling(trials, gamma):
 def test_one_copy_of_each_part(trials, dtype):
     X = RNG.standard_normal((100_000, 20)).astype(dtype)
     trial = trials(scaling="standardise")[0]
-    training(trial, dataset(X[:500]))  # imports
+    assert Rows(trial, dataset(X[:500])).training  # imports
     tracemalloc.start()
-    training(trial, dataset(X))
+    assert Rows(trial, dataset(X)).training
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.7 * X.nbytes + 40 * len(X)  # the training set, labels and row numbers
@@ -105,9 +105,7 @@ def test_random_features_of_float32_rows(trials):
     [trial, *_] = trials(scaling="standardise")
     trial = replace(trial, fourier=Fourier(n_components=20))
     single = DENSE.astype(np.float32)
-    found, expected = (
-        sample(trial, dataset(X), "test").X for X in (single, single.astype(np.float64))
-    )
+    found, expected = (Rows(trial, dataset(X)).test.X for X in (single, single.astype(np.float64)))
     assert found.dtype == np.float32
     assert_allclose(found, expected, atol=1e-6)
 
@@ -149,7 +147,7 @@ def test_gaps_are_filled_in_from_the_training_rows(trials):
     scaler = StandardScaler().fit(known[split.train])
     for part, rows in (("train", split.train), ("test", split.test)):
         assert np.isin(rows, gaps).any()
-        assert_allclose(sample(trial, mine, part).X, scaler.transform(known[rows]), atol=1e-12)
+        assert_allclose(Rows(trial, mine).part(part).X, scaler.transform(known[rows]), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -165,26 +163,26 @@ def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kep
 
 def test_folds_hold_every_training_row_once_in_the_proportions_of_the_classes(trials):
     trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
-    assert len(training(replace(trial, folds=None), dataset(DENSE)).divisions) == 1
-    rows = training(trial, dataset(DENSE))
+    assert len(Rows(replace(trial, folds=None), dataset(DENSE)).divisions) == 1
+    rows = Rows(trial, dataset(DENSE))
     held = [part for _, part in rows.divisions]
-    assert_array_equal(np.sort(np.concatenate(held)), np.arange(rows.whole.n_rows))
+    assert_array_equal(np.sort(np.concatenate(held)), np.arange(rows.training.n_rows))
     for fitted, part in rows.divisions:
-        assert len(np.union1d(fitted, part)) == len(fitted) + len(part) == rows.whole.n_rows
-        assert abs(np.sum(rows.whole.y[part] > 0) - np.sum(rows.whole.y > 0) / 4) < 1
-    again = training(trial, dataset(DENSE)).divisions
+        assert len(np.union1d(fitted, part)) == len(fitted) + len(part) == rows.training.n_rows
+        assert abs(np.sum(rows.training.y[part] > 0) - np.sum(rows.training.y > 0) / 4) < 1
+    again = Rows(trial, dataset(DENSE)).divisions
     assert all(map(np.array_equal, held, (part for _, part in again)))
 
 
 @pytest.mark.parametrize("rows", [50, 10**6])
 def test_candidates_are_compared_on_so_many_rows_in_the_proportion_of_all(trials, rows):
     trial = next(t for t in trials(tuning=f"{{rows: {rows}}}") if t.candidates)
-    all_rows = training(replace(trial, tuning_rows=None), dataset(DENSE))
-    part = training(trial, dataset(DENSE))
-    assert_array_equal(part.whole.X, all_rows.whole.X)
+    all_rows = Rows(replace(trial, tuning_rows=None), dataset(DENSE))
+    part = Rows(trial, dataset(DENSE))
+    assert_array_equal(part.training.X, all_rows.training.X)
     [(fitting, held)], [(most, _)] = part.divisions, all_rows.divisions
-    sizes = [len(range(*of.indices(part.whole.n_rows))) for of in (fitting, held)]
-    n = min(rows, part.whole.n_rows)
+    sizes = [len(range(*of.indices(part.training.n_rows))) for of in (fitting, held)]
+    n = min(rows, part.training.n_rows)
     assert sizes == [round(0.8 * n), n - round(0.8 * n)]
     assert (fitting.start or 0, held.start) == (0, most.stop)
 
@@ -195,15 +193,15 @@ def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
     for ids in (grouped.groups, None):
         both = replace(grouped, groups=ids)
         train = divide_rows(trial, both)[0].train
-        parts = training(trial, both).divisions
+        parts = Rows(trial, both).divisions
         for fitted, part in parts:
             shared = np.intersect1d(grouped.groups[train[fitted]], grouped.groups[train[part]])
             assert (len(shared) == 0) == (ids is not None)
         assert len(parts) == 4
     y = np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0)
     few = replace(dataset(DENSE), y=y)
-    n_pos = int(np.sum(training(trial, few).whole.y > 0))
-    assert len(training(trial, few).divisions) == n_pos < 4
+    n_pos = int(np.sum(Rows(trial, few).training.y > 0))
+    assert len(Rows(trial, few).divisions) == n_pos < 4
     whole = replace(trial, split=replace(trial.split, kind="none"))
     with raises(InputError, "toy 0"):
-        training(whole, replace(few, groups=np.arange(len(DENSE)) // 50))
+        assert Rows(whole, replace(few, groups=np.arange(len(DENSE)) // 50)).divisions

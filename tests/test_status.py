@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 
 import pandas as pd
 import pytest
@@ -133,17 +134,22 @@ def test_a_run_at_work_says_how_far_it_is(results):
     store.write({**record.to_dict(), "status": "failed", "reason": "no"})
     with store.lock():
         store.running.mkdir(exist_ok=True)
-        mark = {"label": "sgd-avg", "dataset": "mine", "split": 1, "rows_seen": 30, "total": 120}
-        (store.running / "1.json").write_text(json.dumps({**mark, "seconds": 2.0}))
-        (store.running / "2.json").write_text('{"half')
+        mark = store.running / first
+        mark.write_text("mine split 1 sgd-avg")
+        os.utime(mark, (time.time() - 200, time.time() - 200))
         found = status(results / "small")
         said = invoke("status", results).stdout
     assert (found["done"], found["left"], found["outcomes"]["failed"]) == (2, 2, 1)
-    assert found["running"] == [
-        {"trial": "mine/sgd-avg/1", "share": 0.25, "seconds": 2.0, "tuning": False}
-    ]
+    [running] = found["running"]
+    assert running["trial"] == "mine split 1 sgd-avg" and 200 <= running["seconds"] < 300
     assert found["seconds_left"] > 0 and found["process"] > 0
-    for text in ("2 of 4", "1 failed", "running (process", " left", "mine/sgd-avg/1: 2.0 s, 25%"):
+    for text in (
+        "2 of 4",
+        "1 failed",
+        "running (process",
+        " left",
+        "mine split 1 sgd-avg, for 3 min",
+    ):
         assert text in said
 
 

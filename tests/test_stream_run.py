@@ -13,7 +13,7 @@ from precbench.data import open_stream
 from precbench.errors import InputError
 from precbench.experiment import load_config, samples
 from precbench.experiment.division import check_division
-from precbench.experiment.samples import read_data, sample, training
+from precbench.experiment.samples import Rows, read_data
 from precbench.store import Store
 from tests.helpers import numbers, printed_numbers, records, run, succeed
 from tests.sentences import done_already, raises
@@ -96,10 +96,10 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
         if trial.dataset.name != "npy" or trial.label != "sgd-avg":
             continue
         data = read_data(trial.dataset)
-        parts = training(trial, data)
-        whole, test = sample(trial, data, "training"), sample(trial, data, "test")
+        parts = Rows(trial, data)
+        whole, test = Rows(trial, data).training, Rows(trial, data).test
         [(fitting, validation)] = parts.divisions
-        sizes = [parts.whole.part(rows).n_rows for rows in (fitting, validation)]
+        sizes = [parts.training.part(rows).n_rows for rows in (fitting, validation)]
         assert sum(sizes) == whole.n_rows and min(sizes) > 0
         assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
         rows = np.concatenate([block for block, _ in whole.stream])
@@ -118,7 +118,7 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
 
 def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch):
     trial = load_config(streamed()).trials()[0]
-    test = sample(trial, read_data(trial.dataset), "test")
+    test = Rows(trial, read_data(trial.dataset)).test
     weights = np.random.default_rng(0).standard_normal((7, 4))
     together = list(test.scores(weights))
     monkeypatch.setattr(samples, "_SCORES_AT_ONCE", 2 * test.n_rows)
@@ -151,8 +151,8 @@ def test_a_provided_split_and_groups(streamed):
         check_division(trial.split, data)
     data = replace(data, n_train=400)
     check_division(trial.split, data)
-    assert training(trial, data).whole.n_rows == 400
-    assert sample(trial, data, "test").n_rows == 200
+    assert Rows(trial, data).training.n_rows == 400
+    assert Rows(trial, data).test.n_rows == 200
     with raises(InputError, "mine groups"):
         check_division(trial.split, replace(data, groups=np.zeros(600)))
 

@@ -11,7 +11,7 @@ import pytest
 from precbench import sources
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import sample, training
+from precbench.experiment.samples import Rows
 from precbench.experiment.trial import NO_NUMBERS, PREPARATION_VERSION, TUNING_VERSION
 from precbench.solvers import CuttingPlane
 from precbench.sources import code_of
@@ -67,9 +67,9 @@ def test_no_prepared_row_moves_without_the_version_of_preparation(name, small):
     plan = make_plan(load_config(small(**PREPARED[name])))
     found = 0.0
     for trial, _ in plan.trials[:: len(plan.trials) // 2]:
-        rows = training(trial, plan.datasets["mine"])
-        fitting = rows.whole.part(rows.divisions[0][0])
-        for part in (rows.whole, fitting, sample(trial, plan.datasets["mine"], "test")):
+        rows = Rows(trial, plan.datasets["mine"])
+        fitting = rows.training.part(rows.divisions[0][0])
+        for part in (rows.training, fitting, Rows(trial, plan.datasets["mine"]).test):
             found += digest(part.X) + digest(part.y)
     assert [PREPARATION_VERSION, pytest.approx(found)] == GOLDEN["preparation"][name], MORE
 

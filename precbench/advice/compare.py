@@ -217,7 +217,9 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             parts[trial.split.index] = trial
     for trial in parts.values():
         try:
-            (divide_into_folds if trial.candidates and trial.folds else divide_rows)(trial, dataset)
+            split, _ = divide_rows(trial, dataset)
+            if trial.candidates and trial.folds:
+                divide_into_folds(trial, dataset, split.train)
             return
         except InputError:
             continue

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from scipy import sparse
 
 from precbench.cli.screen import expected_seconds
 from precbench.data import find_card
@@ -61,17 +62,14 @@ def show_outlook(
         judged = "judged by the sizes or by earlier trials"
         console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
     if cluster is not None:
-        _tell_moves(plan, trials, cluster, console)
+        used = {trial.dataset.name for trial in trials}
+        size = sum(_n_bytes(plan.datasets[name].X) for name in used)
+        workers = count(cluster.n_workers, "worker")
+        console.print(f"on {workers}, each of which gets the rows it needs of {size / 1e6:.3g} MB")
     return round(seconds, 1)
 
 
-def _tell_moves(
-    plan: Plan, trials: Collection[Trial], cluster: "Cluster", console: Console
-) -> None:
-    """Print what data would go to the workers of a cluster."""
-    found = [f"{count(len(trials), 'trial')} would run on {count(cluster.n_workers, 'worker')}"]
-    for name, trial in {trial.dataset.name: trial for trial in trials}.items():
-        n_lacking, size = cluster.outlook(trial, plan.datasets[name])
-        if n_lacking:
-            found.append(f"{name}: {size / 1e6:.3g} MB would go to {n_lacking}")
-    console.print("; ".join(found if len(found) > 1 else [*found, "they have all data"]))
+def _n_bytes(X: Any) -> int:
+    if sparse.issparse(X):
+        return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    return getattr(X, "nbytes", 0)  # a stream is read where it lies

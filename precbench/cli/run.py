@@ -18,6 +18,7 @@ import typer
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
 from precbench.cli.screen import Progress, Screen, expected_seconds, measuring, screen
@@ -28,7 +29,6 @@ from precbench.experiment.config import read_config
 from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
 from precbench.files import writing
 from precbench.locations import shipped
-from precbench.processes import OF_TRIALS, begin
 from precbench.sources import digest, plugged_in, state
 from precbench.store import RETRIED, Store, package_versions
 from precbench.strict_json import Fields, checked, load
@@ -351,7 +351,7 @@ def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
         if (shown := kept.shown()) is not None:
             return partial(_show_again, kept.store, options, **shown)
         if kept.has_trials and options.cluster is None and not options.dry_run:
-            begin(OF_TRIALS)
+            workers.begin(1 if options.timing else options.jobs, _import)
     return prepared(load_config(name), options, kept, name)
 
 
@@ -600,15 +600,12 @@ def _train(
     from precbench.runner import run_plan
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
-    engine = None if cluster is None else cluster.dispatch
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
-    workers = None if cluster is None else lambda: cluster.n_workers
+    elsewhere = None if cluster is None else cluster.run
     n_workers = 1 if options.timing else n_workers
     expected = expected_seconds(plan, store, trials.values())
-    with (
-        Progress(trials, expected, store.running, workers=workers, **verbosity) as progress,
-        closing(run_plan(plan, store, trials, n_workers=n_workers, engine=engine)) as finished,
-    ):
+    ends = run_plan(plan, store, trials, n_workers=n_workers, elsewhere=elsewhere)
+    with Progress(trials, expected, **verbosity) as progress, closing(ends) as finished:
         try:
             for job, _ in finished:
                 store.require_lock()
@@ -703,9 +700,19 @@ def _present(
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
     """Run configs, and return what is known of each run; mistakes are reported before any work."""
-    runs = [_planned(name, options) for name in configs]
-    with _cluster(options) as cluster:
-        return [run(cluster) for run in runs]
+    try:
+        runs = [_planned(name, options) for name in configs]
+        with _cluster(options) as cluster:
+            return [run(cluster) for run in runs]
+    finally:
+        workers.end()
+
+
+def _import() -> None:
+    """Import what a trial needs."""
+    from precbench.runner.worker import warm_up
+
+    warm_up("perceptron-avg")
 
 
 @takes(RunOptions)

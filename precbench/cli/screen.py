@@ -1,14 +1,11 @@
 """What a command shows: text on standard output, the progress of a run on standard error."""
 
-import json
 import math
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from precbench.text import count, duration, one_line, visible
+from precbench.text import duration, one_line, visible
 
 if TYPE_CHECKING:
     from precbench.experiment import Trial
@@ -29,7 +26,6 @@ _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 _SECONDS_PER_TRIAL = 0.2  # to begin and to measure it
 _ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
-_REFRESH_SECONDS = 0.25
 _MOST_LINES = 200  # roughly, in a pipe; trials that are not ok always have a line
 
 
@@ -143,25 +139,19 @@ class Progress:
         Those to run, by their keys.
     expected : sequence of float
         About how many seconds each of them will take.
-    running : Path
-        Folder of the marks, which workers write.
     quiet : bool, default=False
         Only lines of trials that are not ok.
     verbose : bool, default=False
-        A line for each trial, and a bar for each that is running.
-    workers : callable, optional
-        Returns the number of workers of a cluster.
+        A line for each trial.
     """
 
     def __init__(
         self,
         trials: "Mapping[str, Trial]",
         expected: Sequence[float],
-        running: Path,
         *,
         quiet: bool = False,
         verbose: bool = False,
-        workers: Callable[[], int] | None = None,
     ):
         self._total, self._failed = len(trials), 0
         kinds = ((trial.label, trial.dataset.name) for trial in trials.values())
@@ -170,9 +160,6 @@ class Progress:
         self._foreseen = self._spent = 0.0
         self._started = time.monotonic()
         self._quiet, self._verbose = quiet, verbose
-        self._running = running
-        self._workers = workers
-        self._closed = threading.Event()
         self._console = Screen(stderr=True)
         self._bars: Bars | None = None
 
@@ -187,20 +174,11 @@ class Progress:
                 console=self._console,
             )
             self._overall = self._bars.add_task("all trials", total=self._total, note="")
-            self._lines: dict[str, Any] = {}
             self._bars.start()
-            if self._verbose:
-                self._follower = threading.Thread(target=self._follow, daemon=True)
-                self._follower.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
         if self._bars is not None:
-            if self._verbose:
-                self._follower.join()
-            for line in self._lines.values():
-                self._bars.remove_task(line)
             self._bars.stop()
 
     def finished(self, job: "Job", record: "Record") -> None:
@@ -224,36 +202,11 @@ class Progress:
             print(f"[{place}] {name}: {status}: {outcome}", file=sys.stderr, flush=True)
 
     def _outlook(self) -> str:
-        """Return how many workers there are and trials failed, and how long the others take."""
+        """Return how many trials failed, and how long the others take."""
         slower = self._spent / self._foreseen
         work = sum(self._known.get(kind, slower * of) for kind, of in self._waiting.values())
         left = (time.monotonic() - self._started) * work / self._spent  # as many at a time
-        parts = [count(self._workers(), "worker")] if self._workers else []
-        if self._failed:
-            parts.append(f"{self._failed} failed")
+        parts = [f"{self._failed} failed"] if self._failed else []
         if left > 1:
             parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
-
-    def _follow(self) -> None:
-        assert self._bars is not None
-        while not self._closed.wait(_REFRESH_SECONDS):
-            marks = {path.stem: _read(path) for path in self._running.glob("*.json")}
-            for gone in self._lines.keys() - marks.keys():
-                self._bars.remove_task(self._lines.pop(gone))
-            for key, mark in marks.items():
-                if not mark:
-                    continue
-                name = f"{mark['dataset']} split {mark['split']} {mark['label']}"
-                if key not in self._lines:
-                    self._lines[key] = self._bars.add_task(name, total=mark["total"], note="")
-                note = "tuning" if mark.get("tuning") else f"{mark['seconds']:.1f} s"
-                self._bars.update(self._lines[key], completed=mark["rows_seen"], note=note)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return a mark; an empty one while it is being written."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,20 +15,9 @@ from precbench.cli.screen import screen
 from precbench.cli.tables import OnScreen
 from precbench.report.table import Cell, Table
 from precbench.store import RETRIED, STATUSES, Asked, Store, stores
-from precbench.strict_json import Count, Fields, Number, checked, load
 from precbench.text import duration
 
 _DONE = {*STATUSES} - {*RETRIED}
-
-
-class _Mark(Fields):
-    label: str
-    dataset: str
-    split: Count
-    rows_seen: Count = 0
-    total: Count | None = None
-    seconds: Number = 0.0
-    tuning: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,8 +37,7 @@ class Status:
     outcomes : dict of str to int
         Those with a record, by status.
     running : list of dict
-        What workers are at: ``trial``, ``share`` of its rows (None if unknown), ``seconds``, and
-        whether it is ``tuning``.
+        Trials that workers run: ``trial`` and ``seconds``.
     seconds_left : float or None
         Estimate from the trials that this run has finished; None before the first, and when the
         clock was set back to before the run.
@@ -92,9 +81,7 @@ def show_status(
             left = "" if of.seconds_left is None else f", about {duration(of.seconds_left)} left"
             console.say(f"{of.experiment} is running (process {of.process}){left}")
         for running in of.running:
-            share = "" if running["share"] is None else f", {running['share']:.0%} of its rows"
-            state = "tuning" if running["tuning"] else f"{running['seconds']:.1f} s{share}"
-            console.say(f"running: {running['trial']}: {state}")
+            console.say(f"running: {running['trial']}, for {duration(running['seconds'])}")
 
 
 def _status(store: Store) -> Status:
@@ -121,17 +108,12 @@ def _status(store: Store) -> Status:
 
 
 def _running(store: Store) -> list[dict[str, Any]]:
-    found = []
-    for path in sorted(store.running.glob("*.json")):
-        try:
-            mark = checked(load(path.read_bytes()), _Mark)
-        except (OSError, ValueError):  # while it is being written, or has just ended
-            continue
-        share = min(1.0, mark.rows_seen / mark.total) if mark.total else None
-        trial = f"{mark.dataset}/{mark.label}/{mark.split}"
-        state = {"share": share, "seconds": mark.seconds, "tuning": mark.tuning}
-        found.append({"trial": trial, **state})
-    return found
+    running = []
+    for mark in sorted(store.running.glob("[0-9a-f]*")):
+        with suppress(OSError):  # it has just ended
+            seconds = max(0.0, time.time() - mark.stat().st_mtime)
+            running.append({"trial": mark.read_text(), "seconds": seconds})
+    return running
 
 
 def _seconds_left(store: Store, asked: Asked | None, left: int) -> float | None:

@@ -74,7 +74,7 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     (train, test), n_fit = divide_rows(trial, dataset)
     rows = {"training": train, "test": test}
     if trial.candidates and trial.folds:
-        folds = divide_into_folds(trial, dataset)
+        folds = divide_into_folds(trial, dataset, train)
         rows["validation"] = train[min((held for _, held in folds), key=len)]
     elif trial.candidates:
         rows["validation"] = train[n_fit:]
@@ -125,7 +125,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 
 
 def divide_into_folds(
-    trial: Trial, dataset: Dataset
+    trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Divide the training rows of a trial into folds, stratified, with groups kept together.
 
@@ -134,12 +134,13 @@ def divide_into_folds(
     trial : Trial
         With `folds`; there are at most as many as a class has rows, or groups.
     dataset : Dataset
+    rows : ndarray
+        Numbers of the training rows, from `divide_rows`.
 
     Returns
     -------
     list of (ndarray, ndarray)
-        For each fold the numbers of the other training rows, in the order of `divide_rows`, and
-        its own.
+        For each fold the places in `rows` of the other training rows, and of its own.
 
     Raises
     ------
@@ -149,7 +150,6 @@ def divide_into_folds(
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
-    rows = divide_rows(trial, dataset)[0].train
     y, groups = dataset.y[rows], None
     if dataset.groups is not None and trial.split.groups == "keep":
         groups = np.unique(dataset.groups[rows], return_inverse=True)[1]

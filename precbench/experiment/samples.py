@@ -1,18 +1,20 @@
 """The rows that a trial trains and is measured on, in memory or streamed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.preprocess import Scaler
+from precbench.data.splits import RowSplit
 from precbench.data.stream.row_stream import Keep, RowStream
 from precbench.errors import InputError
 from precbench.experiment.division import (
+    StreamDivision,
     all_but,
     divide_into_folds,
     divide_rows,
@@ -23,14 +25,14 @@ from precbench.experiment.sections import (
     Data,
     Dtype,
     FileData,
-    Fourier,
     StreamedCard,
     StreamedFile,
 )
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
-from precbench.solvers.rows import Rows, as_rows, linear_scores
+from precbench.solvers.rows import Rows as SolverRows
+from precbench.solvers.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
@@ -137,7 +139,7 @@ class InMemory:
             yield linear_scores(self._rows, w) + intercept
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> SolverRows:
         return as_rows(self.X)
 
 
@@ -231,109 +233,109 @@ def _with_intercepts(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The training rows of a trial, and how tuning divides them.
-
-    Attributes
-    ----------
-    whole : InMemory or Streamed
-        All training rows, scaled.
-    divisions : sequence of (rows, rows)
-        Those that candidates are fitted to, and those that they are compared on: as `part` of the
-        samples takes them.
-    """
-
-    whole: "Sample"
-    divisions: Sequence[tuple[Any, Any]]
-
-
 Sample: TypeAlias = InMemory | Streamed
 """Rows that solvers learn from or are measured on."""
 
 
-def training(trial: Trial, dataset: Dataset) -> Training:
-    """Gather and scale the training rows of a trial, or prepare to stream them."""
-    if isinstance(dataset, StreamedDataset):
-        division = divide_stream(trial, dataset)
-        train = _streamed(trial, dataset, "training")
-        return Training(train, [(all_but(division.validation), division.validation)])
-    whole, n_fit = training_rows(trial, dataset)
-    if trial.folds and trial.candidates:
-        return Training(whole, divide_into_folds(trial, dataset))
-    n_all = whole.n_rows
-    kept = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
-    n_held = round(kept * (n_all - n_fit))  # the rows are in random order
-    return Training(whole, [(slice(round(kept * n_fit)), slice(n_fit, n_fit + n_held))])
+class Rows:
+    """The rows of a trial, scaled; each part is prepared once, when it is first asked for.
 
-
-def sample(trial: Trial, dataset: Dataset, part: str) -> Sample:
-    """Return the rows that a trial is measured on.
-
-    Returns
-    -------
-    InMemory or Streamed
-        Scaled as the training rows are.
+    Parameters
+    ----------
+    trial : Trial
+    dataset : Dataset
     """
-    if isinstance(dataset, StreamedDataset):
-        return _streamed(trial, dataset, part)
-    return test_rows(trial, dataset) if part == "test" else training_rows(trial, dataset)[0]
 
+    def __init__(self, trial: Trial, dataset: Dataset):
+        self._trial, self._dataset = trial, dataset
 
-def training_rows(trial: Trial, dataset: Dataset) -> tuple[InMemory, int]:
-    """Gather and scale the training rows: the one copy that a trial makes of them.
+    @cached_property
+    def split(self) -> tuple[RowSplit, int]:
+        """Numbers of the training and test rows, see `divide_rows`."""
+        return divide_rows(self._trial, self._dataset)
 
-    Returns
-    -------
-    rows : InMemory
-        Random features, where the trial asks for them, in place of the features. Read-only, for
-        they serve several trials.
-    n_fit : int
-        Number of rows before the validation set.
-    """
-    split, n_fit = divide_rows(trial, dataset)
-    X = dataset.gathered(split.train, split.train)
-    _scaler(trial, dataset, X).transform_in_place(X)
-    if trial.fourier is not None:
-        X = _mapped(trial.fourier, trial.seed, X, X)
-    rows = InMemory(X, dataset.y[split.train])
-    for array in (rows.y, *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr])):
-        array.flags.writeable = False
-    return rows, n_fit
+    @cached_property
+    def training(self) -> Sample:
+        """All training rows; read-only, for they may serve several trials."""
+        if isinstance(self._dataset, StreamedDataset):
+            return self._streamed("training", self._streams.train)
+        train = self.split[0].train
+        X = self._dataset.gathered(train, train)
+        self._prepare = self._fitted(X)
+        X = self._prepare(X)
+        rows = InMemory(X, self._dataset.y[train])
+        for array in (
+            rows.y,
+            *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]),
+        ):
+            array.flags.writeable = False
+        return rows
 
+    @cached_property
+    def test(self) -> Sample:
+        """The test rows, scaled as the training rows are."""
+        if isinstance(self._dataset, StreamedDataset):
+            return self._streamed("test", self._streams.test)
+        train, test = self.split[0]
+        X = self._dataset.gathered(test, train)
+        if self._trial.scaling != "none" or self._trial.fourier is not None:
+            assert self.training  # which fits what prepares them
+            X = self._prepare(X)
+        return InMemory(X, self._dataset.y[test])
 
-def test_rows(trial: Trial, dataset: Dataset) -> InMemory:
-    """Gather the test rows, scaled as the training rows are."""
-    split, _ = divide_rows(trial, dataset)
-    X = dataset.gathered(split.test, split.train)
-    if trial.scaling != "none" or trial.fourier is not None:
-        X_train = dataset.gathered(split.train, split.train)
-        scaler = _scaler(trial, dataset, X_train)
-        scaler.transform_in_place(X)
-        if trial.fourier is not None:
-            scaler.transform_in_place(X_train)
-            X = _mapped(trial.fourier, trial.seed, X_train, X)
-    return InMemory(X, dataset.y[split.test])
+    def part(self, name: str) -> Sample:
+        """Return the part "training" or "test"."""
+        return self.test if name == "test" else self.training
 
+    @cached_property
+    def divisions(self) -> Sequence[tuple[Any, Any]]:
+        """How tuning divides the training rows, as `part` of the samples takes them.
 
-def _streamed(trial: Trial, dataset: StreamedDataset, part: str) -> Streamed:
-    division = divide_stream(trial, dataset)
-    rows = division.test if part == "test" else division.train
-    fitted_on = division.train if trial.scaling_fitted_on == "train" else dataset.X
-    name = f"the {part} set of {dataset.name}"
-    return Streamed(rows.scaled(trial.scaling, fitted_on), name)
+        Pairs of the rows that candidates are fitted to, and those that they are compared on.
+        """
+        trial = self._trial
+        if isinstance(self._dataset, StreamedDataset):
+            validation = self._streams.validation
+            return [(all_but(validation), validation)]
+        split, n_fit = self.split
+        if trial.folds and trial.candidates:
+            return divide_into_folds(trial, self._dataset, split.train)
+        n_all = len(split.train)
+        kept = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
+        n_held = round(kept * (n_all - n_fit))  # the rows are in random order
+        return [(slice(round(kept * n_fit)), slice(n_fit, n_fit + n_held))]
 
+    @cached_property
+    def _streams(self) -> StreamDivision:
+        assert isinstance(self._dataset, StreamedDataset)
+        return divide_stream(self._trial, self._dataset)
 
-def _scaler(trial: Trial, dataset: Dataset, X_train: Any) -> Scaler:
-    return Scaler(trial.scaling).fit(X_train if trial.scaling_fitted_on == "train" else dataset.X)
+    def _streamed(self, part: str, rows: RowStream) -> Streamed:
+        trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
+        fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
+        name = f"the {part} set of {self._dataset.name}"
+        return Streamed(rows.scaled(trial.scaling, fitted_on), name)
 
+    def _fitted(self, X_train: Any) -> Callable[[Any], Any]:
+        """Return a function that scales rows in place, and maps them to random features."""
+        trial = self._trial
+        fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
+        scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
+        if trial.fourier is None:
+            return scale
+        from precbench.solvers.random_features import fitted_sampler, mapped
 
-def _mapped(kind: Fourier, seed: int, X_train: Any, X: Any) -> Any:
-    """Map scaled rows to random features, drawn for training rows."""
-    from precbench.solvers.random_features import fitted_sampler, mapped
+        kind, sampler = trial.fourier, list[Any]()
 
-    sampler = fitted_sampler(X_train, kind.n_components, kind.gamma, kind.bandwidth, seed)
-    return mapped(sampler, X)
+        def prepare(X: Any) -> Any:
+            X = scale(X)
+            if not sampler:  # the first rows are those of the training
+                sampler.append(
+                    fitted_sampler(X, kind.n_components, kind.gamma, kind.bandwidth, trial.seed)
+                )
+            return mapped(sampler[0], X)
+
+        return prepare
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

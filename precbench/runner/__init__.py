@@ -1,7 +1,8 @@
 """Runs trials; the only part of the package that measures time."""
 
 import secrets
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
+from functools import partial
 from math import inf, isinf
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,8 @@ from precbench.store import RETRIED, Machine, Record, Store, environment, key_of
 from precbench.strict_json import checked
 
 if TYPE_CHECKING:
+    from precbench.runner.dispatch import Run
     from precbench.runner.worker import Job
-
-    Engine = Callable[[Sequence[Job]], Iterable[tuple[Job, str]]]
 
 __all__ = ["of_other_code", "run_plan", "take_over", "to_do"]
 
@@ -148,7 +148,7 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
-    engine: "Engine | None" = None,
+    elsewhere: "Run | None" = None,
 ) -> "Generator[tuple[Job, str]]":
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
@@ -160,14 +160,14 @@ def run_plan(
         By key, see `to_do`.
     n_workers : int, default=1
         Number of trials to run at a time. With more than one, times are marked as not comparable.
-    engine : callable, optional
-        What runs them and notes on which machine, as `precbench.runner.cluster.Cluster.dispatch`;
-        by default processes of this one.
+    elsewhere : callable, optional
+        Runs them and notes on which machine, as `precbench.runner.cluster.Cluster.run`; by default
+        they run in processes of this one.
     """
-    from precbench.runner.dispatch import dispatch
+    from precbench.runner.dispatch import dispatch, run_here
     from precbench.runner.worker import Job, base_record
 
-    machine = "" if engine else store.add_environment(environment())
+    machine = "" if elsewhere else store.add_environment(environment())
     run = secrets.token_hex(8)
     jobs = []
     for key, trial in trials.items():
@@ -187,7 +187,7 @@ def run_plan(
             )
         )
     try:
-        yield from engine(jobs) if engine else dispatch(jobs, n_workers)
+        yield from dispatch(jobs, elsewhere or partial(run_here, n_workers=n_workers))
     except (KeyboardInterrupt, GeneratorExit):
         for job in jobs:
             if job.mark.exists() and not _is_done(store, job.key):

@@ -3,15 +3,13 @@
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.solvers import LinearRanker, Ranker
-
-_BEAT_SECONDS = 0.2
 
 
 class Recorder:
@@ -34,8 +32,6 @@ class Recorder:
         Training time in seconds after which the solver is stopped.
     most_rows : float, default=inf
         Number of rows after which the solver is stopped.
-    beat : callable, optional
-        Called a few times a second with the solver and the training time so far in seconds.
 
     Attributes
     ----------
@@ -53,7 +49,6 @@ class Recorder:
         places: Sequence[int] = (),
         limit: float = np.inf,
         most_rows: float = np.inf,
-        beat: Callable[[Ranker, float], None] | None = None,
     ):
         self._places = places
         self._factor = factor
@@ -64,8 +59,6 @@ class Recorder:
         self.stopped = ""
         self._limit = limit
         self._most_rows = most_rows
-        self._beat = beat
-        self._next_beat = _BEAT_SECONDS
         self._cpu_seconds = 0.0
         self._marks: list[tuple[int, float, float, int]] = []
         self._states: dict[str, list[Any]] = defaultdict(list)
@@ -84,9 +77,6 @@ class Recorder:
             self._note(solver)
             if solver.n_rows_seen_:
                 self.next_rows = self._after(solver.n_rows_seen_)
-        if self._beat is not None and self.seconds >= self._next_beat:
-            self._beat(solver, self.seconds)
-            self._next_beat = self.seconds + _BEAT_SECONDS
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
         # Last, so that the work above is not counted.

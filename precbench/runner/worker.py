@@ -1,19 +1,19 @@
 """One trial in a worker process, from the data to the record."""
 
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import gc
-import json
 import os
-import signal
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from precbench.data import Dataset
 from precbench.errors import MissingPackageError, PrecbenchError
 from precbench.experiment import Trial
-from precbench.experiment.samples import InMemory, Sample, Training, sample, training
+from precbench.experiment.samples import InMemory, Rows, Sample
 from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
 from precbench.runner.recorder import Recorder
@@ -75,8 +75,8 @@ class Job:
 
     @property
     def mark(self) -> Path:
-        """File that exists while the trial runs, with its progress."""
-        return Store(self.folder).running / f"{self.key}.json"
+        """File that exists while the trial runs, with its title."""
+        return Store(self.folder).running / self.key
 
 
 class TrialTimeoutError(Exception):
@@ -109,24 +109,32 @@ def run_job(job: Job) -> str:
 
     After an interruption (Ctrl-C) or the death of the process there is a mark and no record.
     """
-    _write_mark(job, tuning=bool(job.trial.candidates))
+    with contextlib.suppress(OSError):  # a full disk is reported with the record
+        job.mark.parent.mkdir(parents=True, exist_ok=True)
+        job.mark.write_text(job.trial.title)
+    record, arrays = outcome(job)
+    Store(job.folder).write(record, arrays)
+    # Only now: without a record, the mark tells the parent which trial the process died of.
+    job.mark.unlink(missing_ok=True)
+    return str(record["status"])
+
+
+def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
+    """Run a trial and return its record and arrays, whatever the outcome."""
     record, arrays = base_record(job), None
     try:
         with _hard_limit(job.trial.timeout):
-            outcome, arrays = _trained(job)
-        record |= outcome
+            trained, arrays = _trained(job)
+        record |= trained
     except MissingPackageError as error:
         record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
         record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
     except (Exception, MemoryError) as error:
         record |= {"status": "failed", "reason": _reason(error)}
-    Store(job.folder).write(record, arrays)
-    # Only now: without a record, the mark tells the parent which trial the process died of.
-    job.mark.unlink(missing_ok=True)
-    if any(rows.whole.n_rows * rows.whole.n_features > _MOST_KEPT for _, rows in _prepared):
+    if any(rows.training.n_rows * rows.training.n_features > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()
-    return str(record["status"])
+    return record, arrays
 
 
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -136,17 +144,13 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     tuning = _tune(job, rows_of)
     params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
     rows = rows_of(trial.fourier)
-    whole = rows.whole
+    whole = rows.training
     solver = _solver(trial, params)
-    total = params["epochs"] * whole.n_rows if "epochs" in params else None
     recorder = Recorder(
         **_checkpoint_schedule(trial, params, whole.n_rows),
         limit=job.limit,
         most_rows=job.passes * whole.n_rows,
-        beat=lambda solver, seconds: _write_mark(job, solver.n_rows_seen_, seconds, total),
     )
-    if tuning.chosen:
-        _write_mark(job, total=total)
     gc.collect()
     # A collection in the middle of a training would count as its time.
     gc.disable()
@@ -158,7 +162,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         gc.enable()
     arrays = recorder.finish(solver)
     if isinstance(solver, NonlinearRanker):
-        measured = {part: _measured(trial, job.dataset, rows, part) for part in trial.parts}
+        measured = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
         arrays = _with_scores(arrays, solver, measured)
     finite = all(np.isfinite(array).all() for array in arrays.values())
     return {
@@ -177,12 +181,6 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "fitted": _scalars(solver),
         "warnings": sorted({str(warning.message) for warning in caught}),
     }, arrays
-
-
-def _measured(trial: Trial, dataset: Dataset, rows: Training, part: str) -> InMemory:
-    measured = rows.whole if part == "training" else sample(trial, dataset, part)
-    assert isinstance(measured, InMemory)  # no such solver learns from a stream
-    return measured
 
 
 def _with_scores(
@@ -236,34 +234,34 @@ class _Tuning(NamedTuple):
 
 
 _OF_ROWS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-_prepared: list[tuple[dict[str, Any], Training]] = []
+_prepared: list[tuple[dict[str, Any], Rows]] = []
 """The training rows that were prepared last, maybe for another trial, with what they depend on."""
 
 
-def _rows_of(job: Job) -> Callable[[Fourier | None], Training]:
+def _rows_of(job: Job) -> Callable[[Fourier | None], Rows]:
     """Return a function that prepares the training rows, unless they are those prepared last."""
 
-    def rows_of(fourier: Fourier | None) -> Training:
+    def rows_of(fourier: Fourier | None) -> Rows:
         trial = replace(job.trial, fourier=fourier)
         description = trial.description(job.dataset.sha256)
         key = {name: description[name] for name in _OF_ROWS}
         key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
-            _prepared.append((key, training(trial, job.dataset)))
+            _prepared.append((key, Rows(trial, job.dataset)))
         return _prepared[0][1]
 
     return rows_of
 
 
-def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
+def _tune(job: Job, rows_of: Callable[[Fourier | None], Rows]) -> _Tuning:
     """Choose parameters; all candidates together have the limit of one training."""
     trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
-    rows_of(trial.with_features(first).fourier)
+    assert rows_of(trial.with_features(first).fourier).training
     start, stopped = time.perf_counter(), ""
 
     def trained(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
@@ -271,7 +269,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
         for fourier, numbers in _groups(trial, candidates):
             rows = rows_of(fourier)
             for fitting_rows, validation_rows in rows.divisions:
-                fitting = rows.whole.part(fitting_rows)
+                fitting = rows.training.part(fitting_rows)
                 share = len(numbers) / (len(candidates) * len(rows.divisions))
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
@@ -282,7 +280,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Training]) -> _Tuning:
                     fitting.train(*solvers, *deadlines)
                 if any(deadline.passed for deadline in deadlines):
                     stopped = "tuning limit"
-                validation = rows.whole.part(validation_rows)
+                validation = rows.training.part(validation_rows)
                 for number, solver in zip(numbers, solvers, strict=True):
                     yield number, solver, validation
 
@@ -350,44 +348,25 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     If compiled code does not return by then, the process ends a little later, and the parent finds
     a mark without a record.
     """
+    thread = ctypes.c_ulong(threading.get_ident())
 
-    def ring(*_: Any) -> None:
-        raise TrialTimeoutError
+    def end(error: Any) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error and ctypes.py_object(error))
 
-    previous = signal.signal(signal.SIGALRM, ring)
+    # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
+    timer = threading.Timer(seconds, end, [TrialTimeoutError])
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    # A signal handler waits for compiled code to return; this thread does not.
+    timer.start()
+    # The exception waits for compiled code to return; this thread does not.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        timer.cancel()
+        timer.join()
+        end(None)  # it may have been set at the last moment
         faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, previous)
         silent.close()
-
-
-def _write_mark(
-    job: Job,
-    rows_seen: int = 0,
-    seconds: float = 0.0,
-    total: int | None = None,
-    *,
-    tuning: bool = False,
-) -> None:
-    state = {
-        "label": job.trial.label,
-        "dataset": job.trial.dataset.name,
-        "split": job.trial.split.index,
-        "rows_seen": rows_seen,
-        "total": total,
-        "seconds": seconds,
-        "tuning": tuning,
-    }
-    with contextlib.suppress(OSError):  # a full disk is reported with the record
-        job.mark.parent.mkdir(parents=True, exist_ok=True)
-        job.mark.write_text(json.dumps(state), encoding="utf-8")
 
 
 def _reason(error: BaseException) -> str:

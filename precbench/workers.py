@@ -1,0 +1,121 @@
+"""Worker processes of joblib (loky), which start early and are used again.
+
+This imports nothing heavy: workers start while the rest of a command is imported.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from precbench.interrupts import end_with_parent
+
+_Result = TypeVar("_Result")
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+_ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+_executor: Any = None
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Keep the processes that are started meanwhile from importing files of the current folder."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_SAFE_PATH, None)
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
+@contextmanager
+def no_interrupt() -> Iterator[None]:
+    """Block Ctrl-C in this thread; threads and processes started meanwhile never receive it."""
+    from joblib.externals.loky.backend import resource_tracker
+
+    with safe_path():
+        resource_tracker.ensure_running()  # starting it would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begin(n_workers: int, function: Callable[[], Any] | None = None) -> Any:
+    """Start workers, each with one BLAS thread, unless as many run; this does not wait.
+
+    Parameters
+    ----------
+    n_workers : int
+    function : callable, optional
+        Called in each worker first; for example it imports.
+
+    Returns
+    -------
+    concurrent.futures.Executor
+    """
+    global _executor
+    from joblib.executor import get_memmapping_executor
+
+    with safe_path(), no_interrupt():
+        _executor = get_memmapping_executor(
+            n_workers,
+            initializer=end_with_parent,
+            initargs=(os.getpid(),),
+            env=_ENVIRONMENT,
+            max_nbytes=None,
+        )
+        for _ in range(n_workers if function else 0):
+            _executor.submit(function)
+    return _executor
+
+
+def end() -> None:
+    """Kill the workers."""
+    global _executor
+    if _executor is not None:
+        _executor.shutdown(kill_workers=True)
+        _executor = None
+
+
+def run(
+    function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
+) -> Generator[_Result]:
+    """Call a function in worker processes and yield the results as they come.
+
+    Parameters
+    ----------
+    function : callable
+    calls : iterable of sequence
+        Arguments; taken when a worker is free. Memory maps are passed by reference.
+    n_workers : int
+        Number of calls at a time.
+
+    Raises
+    ------
+    concurrent.futures.process.BrokenProcessPool
+        If a worker dies; all others are killed.
+    """
+    executor, waiting = begin(n_workers), iter(calls)
+    running: set[Future[_Result]] = set()
+    try:
+        while True:
+            for arguments in islice(waiting, n_workers - len(running)):
+                running.add(executor.submit(function, *arguments))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        if running:  # after an error, or an interruption
+            end()

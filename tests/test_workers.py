@@ -1,0 +1,112 @@
+"""Worker processes: none outlives a run, none imports a file of the current folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precbench import workers
+from tests.helpers import session, wait_until
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+
+@pytest.fixture(autouse=True)
+def end():
+    yield
+    workers.end()
+
+
+def is_worker(line):
+    return b"popen_loky" in line
+
+
+@linux
+@pytest.mark.promise("R2")
+@pytest.mark.parametrize("delay", [0.0, 1.0])
+def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path, delay):
+    command = [sys.executable, "-m", "precbench", "run", str(small()), "--jobs", "2"]
+    parent = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: any(map(is_worker, session(parent.pid).values())), 60)
+    time.sleep(delay)
+    os.kill(parent.pid, signal.SIGKILL)
+    assert parent.wait() == -signal.SIGKILL
+    wait_until(lambda: not session(parent.pid), 60)
+
+
+PLANTED = """
+import os
+open(os.path.join(os.path.dirname(__file__), "executed"), "w").close()
+"""
+
+
+@pytest.mark.parametrize("where", [["--jobs", "2"], ["--cluster", "local:1"]])
+def test_no_process_imports_a_file_of_the_current_folder(small, tmp_path, where):
+    config, folder = small(), tmp_path / "here"
+    for name in ("precbench/__init__.py", "joblib.py", "numpy.py", "distributed.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(PLANTED)
+    command = [Path(sys.executable).with_name("precbench"), "run", config, *where]
+    environment = {name: v for name, v in os.environ.items() if name != "PYTHONSAFEPATH"}
+    subprocess.run([*command, "--out", tmp_path / "out"], check=True, cwd=folder, env=environment)
+    assert not list(folder.rglob("executed"))
+
+
+def place(number):
+    return number, os.getpid(), os.environ["OPENBLAS_NUM_THREADS"], sys.path
+
+
+def test_workers_that_began_early_are_used_with_the_path_of_their_parent():
+    workers.begin(2, os.getpid)
+    first = list(workers.run(place, [(n,) for n in range(5)], 2))
+    again = list(workers.run(place, [(n,) for n in range(5)], 2))
+    assert sorted(number for number, *_ in first) == [0, 1, 2, 3, 4]
+    pids = {pid for _, pid, *_ in first + again}
+    assert len(pids) <= 2 and os.getpid() not in pids
+    assert all(rest == ["1", sys.path] for _, _, *rest in first)
+
+
+def killed(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
+    with pytest.raises(BrokenProcessPool):
+        list(workers.run(killed, [(n,) for n in range(4)], 2))
+    assert list(workers.run(killed, [(7,)], 1)) == [7]
+
+
+def test_an_error_of_a_function_is_raised_and_ends_the_others():
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        list(workers.run(divide, [(60, 1), (0, 0)], 2))
+    assert time.monotonic() - started < 50
+
+
+def divide(seconds, number):
+    time.sleep(seconds)
+    return 1 / number
+
+
+def is_mapped(array):
+    return isinstance(array, np.memmap) and array.filename
+
+
+def test_memory_maps_are_passed_by_reference(tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((1000, 100)))
+    rows = np.asarray(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    [name] = workers.run(is_mapped, [(rows,)], 1)
+    assert Path(name) == tmp_path / "rows.npy"
