@@ -937,15 +937,8 @@ def test_files_that_the_card_does_not_describe(cache, files):
     result = succeed("data", "add", "kdd08", "Features.txt", "--json")
     statuses = {f["name"]: f["status"] for f in json.loads(result.stdout)["kdd08"]}
     assert statuses == {"Features.txt": "as added", "Info.txt": "missing"}
-    (files / "Features.txt").write_text("1 2\n3 5\n")
-    sentence = refused(["data", "add", "kdd08", "Features.txt"])
-    assert len(set(re.findall("[0-9a-f]{64}", sentence))) == 2
-    assert (cache / "kdd08" / "Features.txt").read_text() == "1 2\n3 4\n"
     refused(["data", "add", "kdd08", "Info.txt"], "kdd08 2 1 102,294 117 623")
-    assert {p.name for p in (cache / "kdd08").glob("[A-Z]*")} == {
-        "Features.txt.rejected",
-        "Info.txt.rejected",
-    }
+    assert [path.name for path in (cache / "kdd08").iterdir()] == ["Features.txt"]
 
 
 def test_data_info(cache):

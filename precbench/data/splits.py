@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,51 +219,51 @@ def _parts(
         return _provided(dataset, rows)
     if kind == "time":
         return _by_time(dataset, index, n_splits, test_size)
-    from sklearn import model_selection as ms
-
-    key = dataset.split_key or dataset.name
+    if kind not in ("random", "kfold"):
+        raise InputError(
+            f"split must be 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}"
+        )
     if stratified and min(dataset.n_pos, len(rows) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {dataset.n_pos} positives in {len(rows)} rows; a stratified split "
             "needs at least 2 rows of each class"
         )
-    if kind == "random":
-        random_state = legacy_generator(seed, key, index, "random")
-        if dataset.groups is not None and stratified:
-            try:
-                return _random_stratified_groups(
-                    dataset.y > 0, dataset.groups, test_size, random_state
-                )
-            except ValueError as error:
-                raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
-        shuffles = {
-            (False, False): ms.ShuffleSplit,
-            (False, True): ms.StratifiedShuffleSplit,
-            (True, False): ms.GroupShuffleSplit,
-        }[dataset.groups is not None, stratified]
-        splitter = shuffles(1, test_size=test_size, random_state=random_state)
-        return _folds(dataset, splitter)[0]
-    if kind == "kfold":
-        # The same folds for every index.
-        random_state = legacy_generator(seed, key, "kfold")
-        if dataset.groups is not None and stratified:
-            n_groups = len(np.unique(dataset.groups))
-            if not 2 <= n_splits <= n_groups:
-                raise InputError(
-                    f"{dataset.name} cannot be split like this: {n_splits} folds of its "
-                    f"{n_groups} groups"
-                )
-            fold = stratified_group_folds(dataset.y > 0, dataset.groups, n_splits, random_state)
-            return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        folds = {
-            (False, False): ms.KFold,
-            (False, True): ms.StratifiedKFold,
-            (True, False): ms.GroupKFold,
-        }[dataset.groups is not None, stratified]
-        return _folds(dataset, folds(n_splits, shuffle=True, random_state=random_state))[index]
-    raise InputError(
-        f"split must be 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}"
-    )
+    try:
+        return _drawn(dataset, kind, index, n_splits, test_size, stratified, seed)
+    except ValueError as error:
+        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
+
+
+def _drawn(
+    dataset: Dataset,
+    kind: Kind,
+    index: int,
+    n_splits: int,
+    test_size: float | int,
+    stratified: bool,
+    seed: int,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Draw a random split, or one of the folds, which are the same for every index."""
+    from sklearn import model_selection as ms
+
+    y, groups, is_drawn_anew = dataset.y, dataset.groups, kind == "random"
+    draw = (index, "random") if is_drawn_anew else ("kfold",)
+    random_state = legacy_generator(seed, dataset.split_key or dataset.name, *draw)
+    if groups is not None and stratified:
+        if is_drawn_anew:
+            return _random_stratified_groups(y > 0, groups, test_size, random_state)
+        n_groups = len(np.unique(groups))
+        if not 2 <= n_splits <= n_groups:
+            raise ValueError(f"{n_splits} folds of its {n_groups} groups")
+        fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
+        return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
+    name = "Group" if groups is not None else "Stratified" if stratified else ""
+    if is_drawn_anew:
+        shuffle = getattr(ms, f"{name}ShuffleSplit")
+        splitter, index = shuffle(1, test_size=test_size, random_state=random_state), 0
+    else:
+        splitter = getattr(ms, f"{name}KFold")(n_splits, shuffle=True, random_state=random_state)
+    return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
 
 
 def _provided(
@@ -355,10 +355,3 @@ def _random_stratified_groups(
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
     aside = fold < min(nearest.numerator, n_folds - 1)
     return np.flatnonzero(~aside), np.flatnonzero(aside)
-
-
-def _folds(dataset: Dataset, splitter: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    try:
-        return list(splitter.split(np.empty((len(dataset.y), 0)), dataset.y, dataset.groups))
-    except ValueError as error:
-        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error

@@ -1,8 +1,7 @@
 """Removing from the cache what can be made again."""
 
 import shutil
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 from precbench.data.cards.registry import find_card
 from precbench.locations import cache_folder
@@ -25,8 +24,12 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         What is removed, relative to the cache, with its size in bytes.
     """
     root = cache_folder()
+    found = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    for card in map(find_card, names):
+        paths = [root / "files" / card.folder / file.name for file in card.files]
+        found |= {path for path in paths if path.is_file()}
     removed = {}
-    for path in sorted({*_made_again(root), *_files_of(names, root)}):
+    for path in sorted(found):
         parts = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
         removed[path.relative_to(root).as_posix()] = sum(part.stat().st_size for part in parts)
         if not dry_run and path.is_dir() and not path.is_symlink():
@@ -34,16 +37,3 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         elif not dry_run:
             path.unlink()
     return removed
-
-
-def _made_again(root: Path) -> Iterator[Path]:
-    yield from (root / "prepared").glob("*")
-    yield from (root / "files").rglob(".*.tmp")
-
-
-def _files_of(names: Iterable[str], root: Path) -> Iterator[Path]:
-    for card in map(find_card, names):
-        for file in card.files:
-            path = root / "files" / card.folder / file.name
-            if path.is_file():
-                yield path

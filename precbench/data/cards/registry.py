@@ -58,9 +58,6 @@ class _Cards(Mapping[str, "Card"]):
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])
 
-    def __contains__(self, name: object) -> bool:
-        return name in _paths()
-
     def __iter__(self) -> Iterator[str]:
         return iter(_paths())
 

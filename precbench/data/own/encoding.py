@@ -292,36 +292,17 @@ class Encoding:
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
         """Rebuild an encoding from the result of `to_dict`, which is untrusted."""
-        columns = tuple(
-            Column(
-                name=column["name"],
-                categories=None if column["categories"] is None else tuple(column["categories"]),
-                fill=column["fill"],
-                origin=_day(column.get("origin")),  # older models know no dates
-            )
-            for column in description["columns"]
-        )
-        encoding = cls(**{**description, "columns": columns})
-        kinds = (encoding.format, str), (encoding.n_features, int), (encoding.dense, bool)
-        if not all(type(value) is kind for value, kind in kinds):
-            raise ValueError("the encoding is not as it was written")
-        if columns and len(encoding.feature_names or ()) != encoding.n_features:
+        from pydantic import TypeAdapter
+
+        encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
+        if encoding.columns and len(encoding.feature_names or ()) != encoding.n_features:
             raise ValueError("the columns do not make up the features")
-        for column in columns:
-            is_text = column.categories is not None
-            fills = (str,) if is_text else (int, float)
-            is_whole = (
-                all(isinstance(text, str) for text in (column.name, *(column.categories or ())))
-                and isinstance(column.fill, (*fills, type(None)))
-                and (is_text or column.fill is None or np.isfinite(column.fill))
-            )
-            if not is_whole:
+        for column in encoding.columns:
+            date.fromisoformat(column.origin or "1970-01-01")
+            fits = isinstance(column.fill, str) == (column.categories is not None)
+            if not (column.fill is None or (fits and column.fill not in (np.inf, -np.inf))):
                 raise ValueError("a column is not as it was written")
         return encoding
-
-
-def _day(text: str | None) -> str | None:
-    return None if text is None else date.fromisoformat(text).isoformat()
 
 
 # --- columns ---

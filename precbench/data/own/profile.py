@@ -84,37 +84,26 @@ def profile_table(path: Path, reading: Mapping[str, Any], allow: Sequence[str] =
         read_own_file(path, **reading, allow=allow)
     except TableError as error:
         refusal = error
-    y = _labels(path, table, reading)
-    return Profile(
-        rows=len(table),
-        duplicates=int(table.duplicated().sum()),
-        positives=None if y is None else int(np.sum(y > 0)),
-        columns=_columns(table, reading, y),
-        refusal=refusal,
-    )
+    positives, columns = _columns(path, table, reading)
+    duplicates = int(table.duplicated().sum())
+    return Profile(len(table), duplicates, positives, columns, refusal)
 
 
 def profile_columns(path: Path, reading: Mapping[str, Any]) -> list[ColumnProfile]:
     """Describe the columns of a table that these options are known to read, see `profile_table`."""
-    table = read_table(path, reading.get("format"))
-    return _columns(table, reading, _labels(path, table, reading))
-
-
-def _labels(
-    path: Path, table: pd.DataFrame, reading: Mapping[str, Any]
-) -> NDArray[np.float64] | None:
-    label = reading.get("label")
-    with suppress(InputError):  # the refusal says so
-        if label in table:
-            return signs(path, table[label].tolist(), reading.get("positive"))
-    return None
+    return _columns(path, read_table(path, reading.get("format")), reading)[1]
 
 
 def _columns(
-    table: pd.DataFrame, reading: Mapping[str, Any], y: NDArray[np.float64] | None
-) -> list[ColumnProfile]:
-    label = reading.get("label")
-    return [_column(str(name), table[name], y) for name in table if name != label]
+    path: Path, table: pd.DataFrame, reading: Mapping[str, Any]
+) -> tuple[int | None, list[ColumnProfile]]:
+    """Return the number of positives, if the labels are known, and the other columns."""
+    label, y = reading.get("label"), None
+    with suppress(InputError):  # the refusal says so
+        if label in table:
+            y = signs(path, table[label].tolist(), reading.get("positive"))
+    columns = [_column(str(name), table[name], y) for name in table if name != label]
+    return None if y is None else int(np.sum(y > 0)), columns
 
 
 def _column(name: str, values: pd.Series, y: NDArray[np.float64] | None) -> ColumnProfile:

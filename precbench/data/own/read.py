@@ -140,42 +140,34 @@ def read_own_file(
     X: Matrix
     imputed: Imputed | None = None
     if kind in _TABLES:
-        named = [categorical] if isinstance(categorical, str) else list(categorical)
-        kept = [*named, *(part.strip() for text in named for part in text.split(","))]
-        [(table, _)] = _tables(path, kind, kept)
+        named = _several([categorical] if isinstance(categorical, str) else categorical)
+        [(table, _)] = _tables(path, kind, named)
         problems = Problems(where)
-        roles = _Roles(problems, table, label, positive)
-        roles.set(groups, time, drop, id)
+        y, numbered, order, features = _roles(
+            problems, table, label, positive, groups, time, drop, id
+        )
         with problems.collected():
-            encoding = Encoding.learn(
-                table, roles.features, categorical, missing, where, kind, numeric
-            )
+            encoding = Encoding.learn(table, features, categorical, missing, where, kind, numeric)
         if allow is not None:
             columns = [str(name) for name in table.columns]
             with problems.collected():
                 allowed = named_columns(allow, columns, f"{where}: allow")
-                categories = _known(named, columns)
-                numbers = _known(numeric, columns)
-                looked_at = [name for name in roles.features if name not in allowed]
-                unnamed = [n for n in looked_at if n not in {*categories, *numbers}]
-                padded = {
-                    n for n in unnamed if table[n].dtype.kind in "OT" and _has_zeros(table[n])
-                }
-                padded |= _padded(path, kind, [n for n in unnamed if _may_be_padded(table[n])])
+                numbers = _several(numeric)
+                looked_at = [name for name in features if name not in allowed]
+                unnamed = [name for name in looked_at if name not in {*named, *numbers}]
                 look_for_suspects(
                     table,
                     looked_at,
-                    roles.y,
+                    y,
                     problems,
-                    categorical=categories,
+                    categorical=named,
                     numeric=numbers,
-                    padded=padded,
+                    padded=_padded(path, kind, table, unnamed),
                 )
         problems.tell()
-        y, numbered, order = roles.y, roles.groups, roles.time
         X = encoding.encode(table, where)
         imputed = encoding.imputed(table, missing)
-        del table, roles  # or they would be in memory beside a float32 copy of X, too
+        del table  # or it would be in memory beside a float32 copy of X, too
     else:
         only_tables = {
             "label": label is not None,
@@ -205,8 +197,7 @@ def read_own_file(
     options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
     digest = hashlib.sha256(json.dumps(options).encode())
     with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
+        hashlib.file_digest(file, lambda: digest)
     name = path.name.split(".")[0]
     dataset = Dataset(
         name=name,
@@ -223,70 +214,57 @@ def read_own_file(
     return dataset, encoding
 
 
-class _Roles:
-    """What the columns of a table are for, beside problems that were found."""
-
-    def __init__(
-        self,
-        problems: Problems,
-        table: pd.DataFrame,
-        label: str | None,
-        positive: str | float | None,
-    ) -> None:
-        self.problems, self.table, self.where = problems, table, problems.where
-        if label is None or label not in table.columns:
-            likely = _likely_label(table, label)
-            remedy = None if likely is None else ("label", likely)
-            with problems.collected():
-                if label is not None:
-                    column_of(table, label, self.where, remedy)
-                text = f"name the label column, one of {listed(table.columns)}"
-                raise TableError(self.where, text, remedy=remedy)
-            label = likely
-        self.label = label
-        self.y: Any = None
-        if label is not None:
-            with problems.collected():
-                self.y = signs(Path(self.where), table[label].tolist(), positive)
-
-    def set(
-        self, groups: str | None, time: str | None, drop: Sequence[str], ids: Sequence[str]
-    ) -> None:
-        """Read groups and times, and note which columns are features."""
-        self.groups: Any = None
-        self.time: Any = None
-        column = partial(column_of, self.table, where=self.where)
-        path, names = Path(self.where), list[str]()
-        if groups is not None:
-            with self.problems.collected():
-                self.groups = number_groups(path, column(groups).tolist())
-        if time is not None:
-            with self.problems.collected():
-                self.time = order_in_time(column(time), self.where)
-        for name in drop:
-            with self.problems.collected():
-                column(name)
-        with self.problems.collected():
-            names = named_columns(ids, self.table.columns, f"{self.where}: id")
-        for name in names:
-            with self.problems.collected():
-                _check_id(column(name), self.where)
-        others = {self.label, groups, time, *drop, *names}
-        self.features = [name for name in self.table.columns if name not in others]
-        if not self.features:
-            with self.problems.collected():
-                raise InputError(f"{self.where}: no column is left as a feature")
+def _roles(
+    problems: Problems,
+    table: pd.DataFrame,
+    label: str | None,
+    positive: str | float | None,
+    groups: str | None,
+    time: str | None,
+    drop: Sequence[str],
+    ids: Sequence[str],
+) -> tuple[Any, Any, Any, list[str]]:
+    """Return labels, groups, times and the columns of features, beside problems."""
+    where, path = problems.where, Path(problems.where)
+    column = partial(column_of, table, where=where)
+    if label is None or label not in table.columns:
+        likely = _likely_label(table, label)
+        remedy = None if likely is None else ("label", likely)
+        with problems.collected():
+            if label is not None:
+                column(label, remedy=remedy)
+            text = f"name the label column, one of {listed(table.columns)}"
+            raise TableError(where, text, remedy=remedy)
+        label = likely
+    y = numbered = order = None
+    if label is not None:
+        with problems.collected():
+            y = signs(path, table[label].tolist(), positive)
+    if groups is not None:
+        with problems.collected():
+            numbered = number_groups(path, column(groups).tolist())
+    if time is not None:
+        with problems.collected():
+            order = order_in_time(column(time), where)
+    for name in drop:
+        with problems.collected():
+            column(name)
+    named = list[str]()
+    with problems.collected():
+        named = named_columns(ids, table.columns, f"{where}: id")
+    for name in named:
+        with problems.collected():
+            _check_id(column(name), where)
+    others = {label, groups, time, *drop, *named}
+    features = [name for name in table.columns if name not in others]
+    if not features:
+        problems.add(InputError(f"{where}: no column is left as a feature"))
+    return y, numbered, order, features
 
 
-def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return the columns that an option names, without names of none."""
-    parts = [*given, *(part.strip() for text in given for part in text.split(","))]
-    return [name for name in parts if name in columns]
-
-
-def _may_be_padded(values: pd.Series) -> bool:
-    kind = values.dtype.kind
-    return kind in "iu" or (kind == "f" and bool((values.dropna() % 1 == 0).all()))
+def _several(given: Sequence[str]) -> list[str]:
+    """Return names that may be joined by commas, beside the texts as they were given."""
+    return [*given, *(part.strip() for text in given for part in text.split(","))]
 
 
 def _has_zeros(texts: pd.Series) -> bool:
@@ -294,21 +272,23 @@ def _has_zeros(texts: pd.Series) -> bool:
     return bool(texts.dropna().astype(str).str.match(r"[+-]?0\d").any())
 
 
-def _padded(path: Path, kind: Format, names: list[str]) -> set[str]:
-    """Return the columns of numbers that have zeros before some of them in the file."""
+def _padded(path: Path, kind: Format, table: pd.DataFrame, names: list[str]) -> set[str]:
+    """Return which of the columns have zeros before some of their numbers in the file."""
     import pandas as pd
 
-    found: set[str] = set()
-    if kind not in _SEPARATORS or not names:
+    found = {name for name in names if table[name].dtype.kind in "OT" and _has_zeros(table[name])}
+    whole = [
+        name
+        for name in names
+        if table[name].dtype.kind in "iuf" and (table[name].dropna() % 1 == 0).all()
+    ]
+    if kind not in _SEPARATORS or not whole:
         return found
-    options: dict[str, Any] = {"sep": _SEPARATORS[kind], "index_col": False, "usecols": names}
+    options: dict[str, Any] = {"sep": _SEPARATORS[kind], "index_col": False, "usecols": whole}
+    options |= {"dtype": "str", "na_filter": False, "chunksize": _MOST_ROWS}
     with opened(path) as text:
-        for table in pd.read_csv(
-            text, dtype="str", na_filter=False, chunksize=_MOST_ROWS, **options
-        ):
-            for name in set(names) - found:
-                if _has_zeros(table[name]):
-                    found.add(name)
+        for block in pd.read_csv(text, **options):
+            found |= {name for name in whole if name not in found and _has_zeros(block[name])}
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -262,29 +263,29 @@ class RowStream:
         """At most one shuffle buffer that no pass is using."""
         return []
 
-    @property
-    def _n_blocks(self) -> int:
-        return len(self.source.starts) - 1
-
     def _in_turn(self) -> Iterator[range]:
-        for first in range(0, self._n_blocks, self.source.run):
-            yield range(first, min(first + self.source.run, self._n_blocks))
+        n_blocks = len(self.source.starts) - 1
+        for first in range(0, n_blocks, self.source.run):
+            yield range(first, min(first + self.source.run, n_blocks))
 
     def _blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         for first, X, y in self.source.read(runs):
             kept = self._kept(first, first + len(y))
-            visit = _whole(X, y) if kept is None else (X, y, _numbers(kept))
-            if len(visit[2]) and self.scaler is not None:
+            order = np.arange(len(y)) if kept is None else np.flatnonzero(kept)
+            visit: Visit = X, y, order.astype(np.int32)
+            if len(order) and self.scaler is not None:
                 X, y = _gathered(*visit)
-                visit = _whole(self.scaler.transform_in_place(_writeable(X)), y)
+                visit = _whole(self.scaler.transform_in_place(X), y)
             if len(visit[2]):
                 yield visit
 
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield the full buffers, each in random order."""
-        blocks = rng.permutation(self._n_blocks).tolist()
+        blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         mapped = self.source.mapped if self._may_be_mapped else None
-        for X, y, rows in self._in_place(blocks, mapped) if mapped else self._copied(blocks):
+        runs = (range(block, block + 1) for block in blocks)
+        copied = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
+        for X, y, rows in self._in_place(blocks, mapped) if mapped else starmap(_whole, copied):
             yield X, y, rng.permutation(rows)
 
     @property
@@ -330,11 +331,6 @@ class RowStream:
                 runs, kept_rows, n = [], [], 0
         if n:
             yield runs, np.concatenate(kept_rows)
-
-    def _copied(self, blocks: list[int]) -> Iterator[Visit]:
-        runs = (range(block, block + 1) for block in blocks)
-        for X, y in self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs):
-            yield _whole(X, y)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Fill the same room again and again, also in later passes: new memory is slow.
@@ -526,10 +522,6 @@ def _n_bytes(X: Matrix) -> int:
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
 
 
-def _numbers(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
-    return np.flatnonzero(kept).astype(np.int32)
-
-
 def _whole(X: Matrix, y: NDArray[np.float64]) -> Visit:
     return X, y, np.arange(len(y), dtype=np.int32)
 
@@ -552,8 +544,3 @@ def _stacked(pieces: list[Piece]) -> Piece:
     from scipy.sparse import vstack
 
     return vstack(matrices, format="csr"), np.concatenate(labels)
-
-
-def _writeable(X: Matrix) -> Matrix:
-    data = X if isinstance(X, np.ndarray) else X.data
-    return X if data.flags.writeable else X.copy()
