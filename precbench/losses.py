@@ -62,10 +62,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precbench.kernels import ranking
+from precbench.kernels import pairs
 from precbench.kernels.linear import dot
 from precbench.metrics import check_ranking
-from precbench.topk import ceil_share, check_beta, resolve_k
+from precbench.topk import ceil_share, check_beta, resolve_k, top_rows
 
 __all__ = [
     "AUC",
@@ -532,39 +532,8 @@ def _count_pairs(
     of_few, of_many = np.zeros(m), np.zeros(many.size)
     if m:
         starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)
-        ranking.count_pairs(few, np.sort(few), many, starts, of_few, of_many, heads)
+        pairs.count_pairs(few, np.sort(few), many, starts, of_few, of_many, heads)
     return of_few, of_many
-
-
-def top_rows(
-    scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
-) -> NDArray[np.intp]:
-    """Return the highest scored of the given rows, in linear time.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    rows : ndarray of intp or of bool, or None
-        Indices into `scores`, ascending, or a mask of them; None for all rows.
-    count : int
-        At most the number of rows.
-
-    Returns
-    -------
-    ndarray of intp, shape (count,)
-        Of rows with equal scores those with the lower index come first. The rows above the last
-        score come before those that share it, else their order is that of their indices.
-    """
-    first = np.empty(count, dtype=np.intp)
-    if count:
-        n = scores.size if rows is None else rows.size
-        candidates, values = np.empty(n + 1, dtype=np.intp), np.empty(2 * n)  # hardly touched
-        listed, member = rows, None
-        if rows is not None and rows.dtype == np.bool_:
-            listed, member = None, rows.view(np.uint8)
-        ranking.top_rows(np.ascontiguousarray(scores), listed, member, candidates, values, first)
-    return first
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 from precbench.extensions import Registry
-from precbench.kernels import ranking
 from precbench.topk import TopK, ceil_share, check_beta, resolve_k, split_at
 
 __all__ = [
@@ -634,22 +633,16 @@ def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
     """Return true positives, false positives and threshold (>=) at each distinct score."""
-    pos, neg = _sort(scores[positive]), _sort(scores[~positive])
-    tp, fp = np.empty((2, scores.size), dtype=np.intp)
-    thresholds = np.empty(scores.size)
-    n = ranking.count_down(pos, neg, tp, fp, thresholds)
-    return tp[:n], fp[:n], thresholds[:n]
-
-
-def _sort(scores: NDArray) -> NDArray:
-    """Sort scores in place, faster than by comparing them, and return them."""
-    ranking.sort_bits(scores.view(np.uint64), np.empty(scores.size, dtype=np.uint64))
-    return scores
+    ascending = np.sort(scores)
+    is_first = np.append(True, ascending[1:] != ascending[:-1])
+    thresholds = ascending[is_first][::-1] + 0.0  # of zeros, the positive one
+    tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
+    return tp, scores.size - np.flatnonzero(is_first)[::-1] - tp, thresholds
 
 
 def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
-    """Count the positives with at most the score of each negative; both are sorted in place."""
-    return np.searchsorted(_sort(pos), _sort(neg), "right")
+    """Count the positives with at most the score of each negative, from the lowest on."""
+    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -885,7 +878,7 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
     """Return the Rank of each positive: the number of rows, itself included, scored no lower."""
     positive, scores = check_ranking(y_true, y_score)
-    return scores.size - np.searchsorted(_sort(scores.copy()), _sort(scores[positive]), "left")
+    return scores.size - np.searchsorted(np.sort(scores), np.sort(scores[positive]), "left")
 
 
 def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:

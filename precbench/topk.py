@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
-from precbench.kernels import ranking
 
 __all__ = [
     "HeldOut",
@@ -30,6 +29,7 @@ __all__ = [
     "several_k",
     "split_at",
     "sums_at",
+    "top_rows",
     "training_k",
 ]
 
@@ -282,13 +282,6 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def _down_to(scores: NDArray, count: int, with_ties: bool) -> NDArray[np.intp]:
-    """Return the rows of the `count` highest scores, ascending; of tied ones all, or the first."""
-    scores = np.ascontiguousarray(scores, dtype=np.float64)
-    rows, scratch = np.empty(scores.size + 1, dtype=np.intp), np.empty(2 * scores.size)
-    return rows[: ranking.rows_down_to(scores, count, with_ties, rows, scratch)].copy()
-
-
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """Divide the top of a ranked list at its `count`-th highest score, in linear time.
 
@@ -306,15 +299,18 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
     free : int
         Number of the tied rows that still belong to the top.
     """
-    rows = _down_to(scores, count, with_ties=True)
-    values = scores[rows]
-    is_tied = values == values.min()
-    above = rows[~is_tied]
-    return above, rows[is_tied], count - above.size
+    place = scores.size - count
+    last = np.partition(scores, place)[place]
+    top = np.flatnonzero(scores >= last)
+    is_tied = scores[top] == last
+    above = top[~is_tied]
+    return above, top[is_tied], count - above.size
 
 
-def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
-    """Return the rows with the highest scores, of tied ones the first, in linear time.
+def top_rows(
+    scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
+) -> NDArray[np.intp]:
+    """Return the highest scored of the given rows, in linear time.
 
     Unlike ``np.argpartition``, which leaves ties to the instructions of the processor.
 
@@ -322,15 +318,40 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     ----------
     scores : ndarray of float64, shape (n_samples,)
         Finite.
+    rows : ndarray of intp or of bool, or None
+        Indices into `scores`, ascending, or a mask of them; None for all rows.
     count : int
-        At least 1, at most the number of rows.
+        At most the number of rows.
 
     Returns
     -------
-    ndarray of shape (count,)
-        Ascending.
+    ndarray of intp, shape (count,)
+        Of rows with equal scores those with the lower index come first. The rows above the last
+        score come before those that share it, else their order is that of their indices.
     """
-    return _down_to(scores, count, with_ties=False)
+    if not count:
+        return np.empty(0, dtype=np.intp)
+    is_mask = rows is not None and rows.dtype == np.bool_
+    if is_mask:
+        values = np.where(rows, scores, -np.inf)
+    else:
+        values = scores if rows is None else scores[rows]
+    above, tied, free = split_at(values, count)
+    first = np.concatenate([above, tied[:free]])
+    return first if rows is None or is_mask else rows[first]
+
+
+def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
+    """Return the rows with the highest scores, of tied ones the first, ascending.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Finite.
+    count : int
+        At least 1, at most the number of rows.
+    """
+    return np.sort(top_rows(scores, None, count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
@@ -375,7 +396,7 @@ def cut_below(scores: NDArray, count: int) -> float:
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[_down_to(scores, count + 1, with_ties=False)])
+    ascending = np.sort(scores[top_rows(scores, None, count + 1)])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise

@@ -13,7 +13,6 @@ from numpy.testing import assert_array_equal
 
 from precbench import metrics
 from precbench.errors import InputError
-from precbench.kernels import ranking
 from precbench.metrics import (
     METRICS,
     Metric,
@@ -715,32 +714,6 @@ def test_infinite_scores_and_copies_of_any_layout_have_a_top(n):
         assert_array_equal(first_rows(spaced, count), np.sort(order[:count]))
 
 
-def test_rows_without_a_number_are_not_at_the_top():
-    scores = np.where(np.arange(5000) % 3, np.nan, np.arange(5000.0))
-    assert_array_equal(first_rows(scores, 2), [4995, 4998])
-    assert_array_equal(first_rows(scores, 5000), np.arange(0, 5000, 3))
-    scores[:4995] = np.nan
-    assert_array_equal(first_rows(scores, 1), [4998])
-    assert_array_equal(first_rows(np.full(5000, np.nan), 1), [])
-
-
-def test_the_top_of_a_long_list_is_selected_among_few_scores():
-    looked_at = np.full(400_000, np.nan)
-    scores, rows = np.random.default_rng(0).standard_normal(200_000), np.empty(200_001, np.intp)
-    assert ranking.rows_down_to(scores, 2000, True, rows, looked_at) == 2000
-    assert np.count_nonzero(~np.isnan(looked_at)) < 2 * 4096
-
-
-@pytest.mark.parametrize("sampled", [0.0, 1.0])
-def test_the_top_is_found_where_a_sample_misleads(sampled):
-    """The sample of 4,096 scores has those of one kind only, which are too few or too low."""
-    scores = np.full(4096 * 49, 1 - sampled)
-    scores[::49] = sampled
-    order = np.argsort(-scores, kind="stable")
-    for count in (3, 5000):
-        assert_array_equal(first_rows(scores, count), np.sort(order[:count]))
-
-
 LISTS = [
     lambda rng, n: rng.standard_normal(n),
     lambda rng, n: rng.integers(-3, 4, n).astype(float),
@@ -765,13 +738,3 @@ def test_the_roc_curve_is_that_of_a_stable_sort(n, of):
         counts = np.cumsum(counted[order])[last]
         assert_array_equal(found, [0, *(counts / counts[-1])])
     assert_array_equal(thresholds, [np.inf, *scores[order][last]])
-
-
-@pytest.mark.parametrize("of", [*LISTS, lambda rng, n: rng.choice([-np.inf, 0.0, np.inf], n)])
-def test_scores_are_sorted_by_their_bits(of):
-    for n in (0, 1, 1000):
-        scores = of(np.random.default_rng(n), n)
-        bits = scores.copy().view(np.uint64)
-        ranking.sort_bits(bits, np.empty_like(bits))
-        assert_array_equal(bits.view(np.float64), np.sort(scores))
-        assert_array_equal(np.sort(bits), np.sort(scores.view(np.uint64)))

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.kernels import cutting_plane
-from precbench.losses import OBJECTIVES, PrecisionAtK, top_rows
+from precbench.losses import OBJECTIVES, PrecisionAtK
 from precbench.solvers.base import LinearRanker, Trace, top_of_training, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
-from precbench.topk import TopK
+from precbench.topk import TopK, top_rows
 
 __all__ = ["CuttingPlane"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from precbench.losses import pair_hinges, struct, top_rows
+from precbench.losses import pair_hinges, struct
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
-from precbench.topk import k_by_size
+from precbench.topk import k_by_size, top_rows
 
 __all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
 

@@ -1,0 +1,85 @@
+"""The number of pairs that each row forms."""
+
+include "source.pxi"
+
+from libc.math cimport INFINITY
+
+from precbench.kernels.select cimport count_below
+
+
+cdef struct Steps:
+    const double* values  # ascending
+    const int* starts  # of those in each of the equal steps from the lowest value to the highest
+    Py_ssize_t n
+    double low
+    double high
+    double per_unit
+
+
+cdef inline Py_ssize_t step_of(const Steps* steps, double value) noexcept nogil:
+    return <Py_ssize_t>((value - steps.low) * steps.per_unit)
+
+
+cdef inline Py_ssize_t n_below(const Steps* steps, double bar) noexcept nogil:
+    cdef Py_ssize_t step
+    cdef int start
+    if bar <= steps.low:
+        return 0
+    if bar > steps.high:
+        return steps.n
+    step = step_of(steps, bar)
+    start = steps.starts[step]
+    return start + count_below(steps.values + start, steps.starts[step + 1] - start, bar)
+
+
+def count_pairs(
+    const double[::1] few,
+    const double[::1] ascending,
+    const double[::1] many,
+    int[::1] starts,
+    double[::1] of_few,
+    double[::1] of_many,
+    double[::1] heads,
+):
+    """Count the pairs with ``few[i] < many[j]`` of each i and of each j.
+
+    Equal steps divide the range of the few, so that a search is one within a step.
+
+    Parameters
+    ----------
+    few, many : (m,), (n,)
+        Finite, m at least 1.
+    ascending : (m,)
+        The few, sorted.
+    starts, heads : (m + 1,) each
+        Scratch.
+    of_few, of_many : (m,), (n,)
+        Written.
+    """
+    cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
+    cdef Steps steps
+    steps.values, steps.starts, steps.n = &ascending[0], &starts[0], m
+    steps.low, steps.high, steps.per_unit = ascending[0], ascending[m - 1], 0
+    with nogil:
+        if 0 < steps.high - steps.low < INFINITY:
+            steps.per_unit = (m - 1) / (steps.high - steps.low)
+        if steps.per_unit == INFINITY:
+            # The range is subnormal: one step holds all.
+            steps.per_unit = 0
+        for i in range(m):
+            heads[i] = 0
+            while step <= step_of(&steps, ascending[i]):
+                starts[step] = <int>i
+                step += 1
+        while step <= m:
+            starts[step] = <int>m
+            step += 1
+        for j in range(many.shape[0]):
+            below = n_below(&steps, many[j])
+            of_many[j] = below
+            if below > 0:
+                heads[below - 1] += 1  # and the whole head before it
+        for i in range(m - 1, 0, -1):
+            heads[i - 1] += heads[i]
+        for i in range(m):
+            of_few[i] = heads[n_below(&steps, few[i])]
