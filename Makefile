@@ -196,8 +196,7 @@ oldest: $(BIN)/python  ## Test with the oldest dependencies that are allowed.
 	$(INSTALL) uv
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-deps --extra parquet \
 	    --python-version 3.11 pyproject.toml --output-file build/oldest.txt
-	PIP_CONSTRAINT=$(CURDIR)/build/oldest.txt PYTEST_ADDOPTS=--other-versions \
-	    $(MAKE) test VENV=build/oldest LOCK=
+	PIP_CONSTRAINT=$(CURDIR)/build/oldest.txt $(MAKE) test VENV=build/oldest LOCK=
 
 wheel: $(BIN)/python  ## Build sdist and wheel, and use the wheel in an empty environment without a compiler.
 	$(INSTALL) build twine

@@ -5,8 +5,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from precbench.errors import InputError, PrecbenchError
@@ -32,27 +31,8 @@ def temporary(target: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
 
 
-def publish(path: Path, target: Path) -> None:
-    """Rename a finished file, or a folder of files, once it is safely on the disk.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A name from `temporary`.
-    target : pathlib.Path
-        A file is replaced; a folder must not exist.
-    """
-    for part in path.iterdir() if path.is_dir() else ():
-        _sync(part)
-    _sync(path)
-    path.replace(target)
-    _sync(target.parent)
-
-
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files of one folder; when this returns, they survive a crash of the machine.
-
-    None gets its name before the contents of all are safely on the disk.
+    """Write files of one folder: each appears whole or not at all.
 
     Parameters
     ----------
@@ -64,14 +44,13 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     with ExitStack() as stack:
         paths = {target: stack.enter_context(temporary(target)) for target in contents}
         for target, content in contents.items():
-            with paths[target].open("wb") as stream:
-                stream.write(content if isinstance(content, bytes) else visible(content).encode())
-            _sync(paths[target])
+            paths[target].write_bytes(
+                content if isinstance(content, bytes) else visible(content).encode()
+            )
         if others:
             mark.unlink(missing_ok=True)
         for target, path in paths.items():
             path.replace(target)
-        _sync(mark.parent)
 
 
 @contextmanager
@@ -132,34 +111,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if target.exists() and not target.is_file():
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
         yield unfinished
-        publish(unfinished, target)
-
-
-def refuse_links(folder: Path) -> None:
-    """Refuse an untrusted folder that leads elsewhere when read or written.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        May be a link itself, or absent.
-
-    Raises
-    ------
-    InputError
-        If something in it is neither a file nor a folder.
-    """
-    waiting = [folder] if folder.is_dir() else []
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry))
-                elif not entry.is_file(follow_symlinks=False):
-                    kind = "a symbolic link" if entry.is_symlink() else "not a regular file"
-                    raise InputError(
-                        f"{entry.path} is {kind}: a results folder holds files only; remove it, "
-                        "or copy what it leads to"
-                    )
+        unfinished.replace(target)
 
 
 def is_full(error: OSError) -> bool:
@@ -168,37 +120,8 @@ def is_full(error: OSError) -> bool:
 
 
 def disk_full(place: Path | str, advice: str = "") -> str:
-    """Return the message for a full disk, or for one that has no room for another file."""
-    what, remedy = "disk full", "free space"
-    with suppress(OSError):
-        disk = os.statvfs(next(at for at in (Path(place), *Path(place).parents) if at.exists()))
-        if disk.f_files and not disk.f_favail and disk.f_bavail:
-            what, remedy = "no inodes left on the disk (too many files)", "remove files"
+    """Return the message for a disk without room, or without inodes for another file."""
     return (
-        f"{what} while writing to {place}; what is finished is kept; {remedy}"
-        f"{advice and f' or {advice}'}, then run the same command again"
+        f"disk full while writing to {place}; what is finished is kept; free space or remove files"
+        f"{advice and f', or {advice}'}, then run the same command again"
     )
-
-
-_lasts = ContextVar("_lasts", default=True)
-
-
-@contextmanager
-def passing() -> Iterator[None]:
-    """Do not wait for the disk meanwhile: for files that are read at once and removed."""
-    before = _lasts.set(False)
-    try:
-        yield
-    finally:
-        _lasts.reset(before)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, would survive a power cut."""
-    if not _lasts.get():
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

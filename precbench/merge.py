@@ -1,18 +1,17 @@
 """Records of several results folders, of shards or of machines, put together."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from precbench.files import refuse_links
 from precbench.npz import pack
-from precbench.store import HAVE_NUMBERS, Record, Store, is_key, key_of
+from precbench.store import HAVE_NUMBERS, Record, Store, key_of
 
 __all__ = ["Conflict", "Merger"]
 
 _TIMES = ("cpu_seconds", "wall_seconds")
-_NUMBERS = ("status", "chosen", "stopped", "n_train", "stand_in")
+_NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 
 
 class Conflict(NamedTuple):
@@ -20,13 +19,6 @@ class Conflict(NamedTuple):
 
     trial: str
     places: tuple[str, ...]
-
-
-class _Candidate(NamedTuple):
-    store: Store
-    record: Record
-    rank: int
-    numbers: str
 
 
 @dataclass(frozen=True)
@@ -57,64 +49,57 @@ class Merger:
         Raises
         ------
         InputError
-            If a record is damaged, or of a newer precbench, or something is a symbolic link.
+            If a record is damaged, or of a newer precbench.
         """
-        holders: dict[str, list[Store]] = {}
+        holders: dict[str, list[tuple[Store, Record]]] = {}
         for store in (self.target, *self.sources):
-            refuse_links(store.folder)
             store.machines()  # which checks them
             for record in store.records():
-                holders.setdefault(record.key, []).append(store)
+                holders.setdefault(record.key, []).append((store, record))
         taken: dict[str, Store] = {}
         conflicts = []
-        for key, stores in holders.items():
-            rivals = [] if stores == [self.target] else list(_candidates(key, stores))
-            best = [one for one in rivals if one.rank == max(other.rank for other in rivals)]
-            if len({one.numbers for one in best}) > 1:
-                chosen = [one for one in best if one.store in self.kept]
+        for key, held in holders.items():
+            rank = max(_rank(record) for _, record in held)
+            best = [(store, record) for store, record in held if _rank(record) == rank]
+            if rank and held[-1][0] is not self.target:  # not the target's alone
+                numbers = {_hash_of_numbers(*one) for one in best}
+                chosen = [one for one in best if one[0] in self.kept] if len(numbers) > 1 else best
                 if not chosen:
                     conflicts.append(_conflict(best))
                     continue
                 best = chosen
-            if best and best[0].store is not self.target:
-                taken[key] = best[0].store
+            if best[0][0] is not self.target:
+                taken[key] = best[0][0]
         return taken, conflicts
 
     def take(self, taken: dict[str, Store]) -> None:
         """Write records of the sources to the target, each after the machine that it names."""
-        machines = {store: store.environments() for store in dict.fromkeys(taken.values())}
+        machines = {store: store.machines() for store in dict.fromkeys(taken.values())}
         for key, store in taken.items():
             record = store.read(key)
             if record is None:  # removed meanwhile
                 continue
             content, machine = record.to_dict(), machines[store].get(record.environment)
             if machine is not None:
-                content["environment"] = self.target.add_environment(machine)
+                content["environment"] = self.target.add_environment(machine.model_dump())
             self.target.write(content, store.arrays(key))
 
 
-def _candidates(key: str, stores: Sequence[Store]) -> Iterator[_Candidate]:
-    for store in stores:
-        record = store.read(key)
-        if record is None:
-            continue
-        if not is_key(key):
-            raise store.damaged(key, "its name is not a hash")
-        rank = 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
-        yield _Candidate(store, record, rank, _hash_of_numbers(store, record) if rank else "")
+def _rank(record: Record) -> int:
+    return 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
-    fields = record.model_dump(include=set(_NUMBERS))
+    fields = record.model_dump(include=_NUMBERS)
     return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
 
 
-def _conflict(found: Sequence[_Candidate]) -> Conflict:
-    record = found[0].record
+def _conflict(held: Sequence[tuple[Store, Record]]) -> Conflict:
+    record = held[0][1]
     places = []
-    for store, its_record, *_ in found:
+    for store, its_record in held:
         machine = store.machines().get(its_record.environment)
         on = machine.kind if machine else "an unknown machine"
         places.append(f"{store.folder} on {on}")

@@ -3,6 +3,7 @@
 Tables, figures and verdicts are made from these files alone, without data set, solver or kernel.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import pandas as pd
 from pydantic import ConfigDict, Field, model_validator
 
 from precbench.errors import InputError
-from precbench.strict_json import Count, Fields, Number, checked, load
+from precbench.strict_json import Count, Fields, Number, checked
 
 __all__ = [
     "COLUMNS",
@@ -403,11 +404,11 @@ _Kind = TypeVar("_Kind", bound=Fields)
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
     content = _existing(path).read_bytes()
     try:
-        described = load(content)
+        described = json.loads(content)
         if not isinstance(described, dict):
             raise ValueError("not an object")
         return checked(described | more, kind)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 
 

@@ -31,7 +31,7 @@ from precbench.metrics import Metric, roc_curve
 from precbench.results import COLUMNS, Sizes, plain_strings
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.store import Record, Store
-from precbench.strict_json import Fields, checked, load
+from precbench.strict_json import Fields, parse
 from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
@@ -165,7 +165,7 @@ class _Former(Fields):
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
     others = _other_datasets(plan)
     with suppress(FileNotFoundError, ValueError):  # what an edited file says is lost
-        former = checked(load(path.read_bytes()), _Former)
+        former = parse(path.read_bytes(), _Former)
         return {name: sizes.model_dump() for name, sizes in former.data.items() if name in others}
     return {}
 

@@ -1,7 +1,7 @@
 """Trial records on disk: written whole or not at all.
 
-``<folder>/trials/<key>.json`` is one record and ``<key>.npz`` its arrays. The arrays are written
-first and the JSON last, so the JSON is the commit mark: whatever was killed before it never was.
+``<folder>/trials/<key>.json`` is a record and ``<key>.npz`` its arrays. The JSON is written last:
+arrays without it do not count.
 """
 
 import fcntl
@@ -10,7 +10,6 @@ import json
 import math
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
@@ -25,9 +24,9 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from precbench.errors import InputError, PrecbenchError
-from precbench.files import refuse_links, write_whole, writing
+from precbench.files import write_whole, writing
 from precbench.npz import DamagedError, pack, unpack
-from precbench.strict_json import Count, Fields, Number, checked, load
+from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import one_line
 
 SCHEMA = 1
@@ -57,11 +56,6 @@ _PACKAGES = (
 )
 
 
-def is_key(name: str) -> bool:
-    """Return whether a text has the form of the name of a record."""
-    return re.fullmatch(_KEY, name) is not None
-
-
 def key_of(description: Mapping[str, Any]) -> str:
     """Return the name of a record: the sha256 of its description as canonical JSON.
 
@@ -83,42 +77,18 @@ def key_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(description)).hexdigest()
 
 
-_KEY = "^[0-9a-f]{64}$"
-Key = Annotated[str, Field(pattern=_KEY)]
-
-
-class _Head(Fields):
-    version: Count = Field(alias="schema")
-
-
-class Description(Fields):
-    """What the numbers of a trial depend on; its hash is the key of the record."""
-
-    model_config = ConfigDict(extra="allow")
-
-    algorithm_version: dict[str, int | str] | int | str = Field(default_factory=dict)
-    data_sha256: str = ""
-    params: dict[str, Any] = Field(default_factory=dict)
-    preprocessing: dict[str, Any] = Field(default_factory=dict)
-    split: dict[str, Any] = Field(default_factory=dict)
-    tuning: dict[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as it was written."""
-        return self.model_dump(exclude_unset=True)
-
-
+Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Seconds = Annotated[Number, Field(ge=0)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
 _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial; those of trials that failed, or of former versions, have less."""
+    """The record of a trial. Trials that ended without numbers have no description or arrays."""
 
     model_config = ConfigDict(extra="allow")
 
-    key: str
+    key: Key
     status: Status
     experiment: str = ""
     dataset: str = ""
@@ -128,8 +98,9 @@ class Record(Fields):
     solver: str = ""
     split: Count = 0
     seed: Count = 0
-    sweep: Annotated[tuple[str, _Value] | None, Field(strict=False)] = None
-    description: Description = Field(default_factory=Description)
+    sweep: tuple[str, _Value] | None = None
+    description: dict[str, Any] = Field(default_factory=dict)
+    """What the numbers of the trial depend on; its hash is the key of the record."""
     reason: str = ""
     before: str = ""
     warnings: list[str] = Field(default_factory=list)
@@ -146,14 +117,13 @@ class Record(Fields):
     seconds: _Seconds | None = None
     chosen: dict[str, _Value] = Field(default_factory=dict)
     tuning_seconds: _Seconds | None = None
-    arrays: tuple[str, ...] = Field(default=(), strict=False)
+    arrays: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _has_what_its_status_says(self) -> Self:
-        described = self.description.to_dict()
-        if described and key_of(described) != self.key:
+    def _is_complete(self) -> Self:
+        if self.description and key_of(self.description) != self.key:
             raise ValueError("its description does not match its key")
-        if self.status in HAVE_NUMBERS and not (described and self.arrays):
+        if self.status in HAVE_NUMBERS and not (self.description and self.arrays):
             raise ValueError(f"it is {self.status} without a description or arrays")
         return self
 
@@ -167,6 +137,12 @@ class Record(Fields):
         return self.model_dump(exclude_unset=True)
 
 
+class _Head(Fields):
+    """What every version of the package can read of a record."""
+
+    version: Count = Field(alias="schema")
+
+
 class Asked(Fields):
     """What the last run of an experiment was asked for."""
 
@@ -176,24 +152,25 @@ class Asked(Fields):
 
 
 class Machine(Fields):
-    """What is read of a machine record (see `environment`); former versions wrote less."""
+    """The machine that a trial ran on (see `environment`)."""
 
-    os: str = ""
-    machine: str = ""
-    cpu: str = ""
-    cores: Count | None = None
-    memory_gib: Number | None = None
-    python: str = ""
-    packages: dict[str, str | None] = Field(default_factory=dict)
-    commit: str | None = None
-    dirty: bool | None = None
+    model_config = ConfigDict(extra="allow")
+
+    os: str
+    machine: str
+    cpu: str
+    cores: Count | None
+    memory_gib: Number
+    python: str
+    packages: dict[str, str | None]
+    commit: str | None
+    dirty: bool | None
 
     @property
     def kind(self) -> str:
         """What times depend on, in words: those of machines of one kind may be compared."""
-        cores = "unknown" if self.cores is None else self.cores
-        memory = "unknown" if self.memory_gib is None else f"{self.memory_gib:g} GiB"
-        return one_line(f"{cores} cores of {self.cpu} with {memory} under {self.os} {self.machine}")
+        text = f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g} GiB"
+        return one_line(f"{text} under {self.os} {self.machine}")
 
 
 class Store:
@@ -209,19 +186,19 @@ class Store:
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
         self._lock = -1
+        self._known: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder against a second run, and remove what killed ones have left in it.
+        """Hold the folder against a second run, and remove what killed runs have left in it.
 
         The system releases it when the process dies.
 
         Raises
         ------
         InputError
-            If another run holds it (the message names the process), or it holds a link.
+            If another run holds it; the message names the process.
         """
-        refuse_links(self.folder)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             # Not "w", which would empty the file of a run that still holds it.
@@ -272,12 +249,21 @@ class Store:
         asked = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
         self.write_text("asked.json", json.dumps(asked) + "\n")
 
-    def asked(self) -> Asked | None:
-        """Return what the last run was asked for, None if an earlier version ran it."""
+    def asked(self) -> Asked:
+        """Return what the last run was asked for: all records if no run has noted it.
+
+        Raises
+        ------
+        InputError
+            If the note is damaged.
+        """
+        path = self.folder / "asked.json"
         try:
-            return checked(load((self.folder / "asked.json").read_bytes()), Asked)
-        except (FileNotFoundError, ValueError):
-            return None
+            return parse(path.read_bytes(), Asked)
+        except FileNotFoundError:
+            return Asked.model_construct(keys=self.keys())
+        except ValueError as error:
+            raise InputError(f"{path} is damaged ({error}): remove it") from None
 
     def holder(self) -> int | None:
         """Return the process of the run that holds the folder, None if there is none."""
@@ -300,32 +286,21 @@ class Store:
             with suppress(OSError):
                 yield self._file(key).stat().st_mtime
 
-    def environments(self) -> dict[str, dict[str, Any]]:
-        """Return the machines on which trials ran, by id; those that were damaged are left out."""
-        by_id = {}
-        for path in sorted((self.folder / "environments").glob("*.json")):
-            with suppress(OSError, ValueError):
-                machine = load(path.read_bytes())
-                if isinstance(machine, dict):
-                    by_id[path.stem] = machine
-        return by_id
-
     def machines(self) -> dict[str, Machine]:
-        """Return the machines on which trials ran, by id, see `environments`.
+        """Return the machines on which trials ran, by id.
 
         Raises
         ------
         InputError
-            If one was edited to something else.
+            If a file is damaged.
         """
-        by_id = {}
-        for name, description in self.environments().items():
+        machines = {}
+        for path in sorted((self.folder / "environments").glob("*.json")):
             try:
-                by_id[name] = checked(description, Machine)
+                machines[path.stem] = parse(path.read_bytes(), Machine)
             except ValueError as error:
-                path = self.folder / "environments" / f"{name}.json"
-                raise InputError(f"{path}: {error}; remove it") from None
-        return by_id
+                raise InputError(f"{path} is damaged ({error}): remove it") from None
+        return machines
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.
@@ -340,7 +315,7 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write one record; when this returns, it survives a crash of the machine.
+        """Write one record with its arrays, whole or not at all.
 
         Parameters
         ----------
@@ -371,35 +346,34 @@ class Store:
         for path in (self._file(key), self._file(key).with_suffix(".npz")):
             path.unlink(missing_ok=True)
 
+    def load(self) -> dict[str, Record]:
+        """Read all records, checked, by key; each file is parsed again only after it has changed.
+
+        Raises
+        ------
+        InputError
+            As for `read`.
+        """
+        return {record.key: record for record in self.records()}
+
     def read(self, key: str) -> Record | None:
         """Return the record of this key, checked, None if there is none.
 
         Raises
         ------
         InputError
-            If a newer precbench wrote it, or if it was damaged from outside.
+            If a newer precbench wrote it, or if it is damaged.
         """
         path = self._file(key)
         try:
-            content = path.read_bytes()
+            file = path.stat()
+            state = file.st_ino, file.st_mtime_ns, file.st_size
+            known = self._known.get(key)
+            if known is None or known[0] != state:
+                known = self._known[key] = state, _read_record(path)
         except FileNotFoundError:
             return None
-        try:
-            data = load(content)
-            schema = checked(data, _Head).version
-            if schema > SCHEMA:
-                raise InputError(
-                    f"{path} was written by a newer precbench (schema {schema}, this one knows "
-                    f"{SCHEMA}): update precbench, or write elsewhere with --out"
-                )
-            record = checked(data, Record)
-            if record.key != key:
-                raise ValueError("its key does not match its name")
-        except InputError:
-            raise
-        except ValueError as error:
-            raise _damaged(path, str(error)) from error
-        return record
+        return known[1]
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
         """Return the arrays of this key; empty if it has none.
@@ -407,7 +381,7 @@ class Store:
         Raises
         ------
         InputError
-            If the file was damaged or removed from outside.
+            If the file is damaged or missing.
         """
         record = self.read(key)
         if record is None or not record.arrays:
@@ -433,18 +407,6 @@ class Store:
             if record is not None:
                 yield record
 
-    def refuse_newer(self) -> None:
-        """Read every record, so that one of a newer precbench is refused whatever its key.
-
-        Raises
-        ------
-        InputError
-            If there is one, or a damaged one, or a link.
-        """
-        refuse_links(self.folder)
-        for _ in self.records():
-            pass
-
     def add_environment(self, description: Mapping[str, Any]) -> str:
         """Store a machine record (see `environment`) once, and return its id."""
         name = hashlib.sha256(_canonical(_plain(description))).hexdigest()[:12]
@@ -462,6 +424,23 @@ class Store:
 
     def _file(self, key: str) -> Path:
         return self._trials / f"{key}.json"
+
+
+def _read_record(path: Path) -> Record:
+    content = path.read_bytes()
+    try:
+        schema = parse(content, _Head).version
+        record = parse(content, Record) if schema <= SCHEMA else None
+        if record is not None and record.key != path.stem:
+            raise ValueError("its key does not match its name")
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    if record is None:
+        raise InputError(
+            f"{path} was written by a newer precbench (schema {schema}, this one knows {SCHEMA}): "
+            "update precbench, or write elsewhere with --out"
+        )
+    return record
 
 
 def stores(results: Path) -> list[Store]:

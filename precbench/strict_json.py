@@ -3,9 +3,8 @@
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
 
-__all__ = ["Count", "Fields", "Number", "checked", "load"]
+__all__ = ["Count", "Fields", "Number", "checked", "parse"]
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -20,29 +19,22 @@ class Fields(BaseModel):
 _Fields = TypeVar("_Fields", bound=Fields)
 
 
-def load(content: bytes) -> Any:
-    """Return what JSON describes.
+def parse(content: bytes, kind: type[_Fields]) -> _Fields:
+    """Return the fields of a JSON object.
 
     Raises
     ------
     ValueError
-        If it is not JSON, or nested deeper than 200 levels.
+        If it is not JSON or is nested deeper than 200 levels, or as for `checked`.
     """
     try:
-        return from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from None
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise _refusal(error) from None
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
-    """Return the fields of an object that are of one kind.
-
-    Parameters
-    ----------
-    data : Any
-        From `load`.
-    kind : type
-        A subclass of `Fields`.
+    """Return the fields of an object that was already parsed.
 
     Raises
     ------
@@ -52,11 +44,17 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        problem, *others = problems = error.errors(include_url=False, include_input=False)
-        places = [".".join(map(str, each["loc"])) for each in problems]
-        absent = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
-        if absent:
-            raise ValueError(f"it lacks {', '.join(absent)}") from None
-        message = problem["msg"].removeprefix("Value error, ")
-        more = f" (and {len(others):,} more)" if others else ""
-        raise ValueError(f"{places[0]}{places[0] and ': '}{message}{more}") from None
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> ValueError:
+    problem, *others = problems = error.errors(include_url=False, include_input=False)
+    places = [".".join(map(str, each["loc"])) for each in problems]
+    absent = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
+    if absent:
+        return ValueError(f"it lacks {', '.join(absent)}")
+    if problem["type"] == "json_invalid":
+        return ValueError(f"not JSON: {problem['ctx']['error']}")
+    message = problem["msg"].removeprefix("Value error, ")
+    more = f" (and {len(others):,} more)" if others else ""
+    return ValueError(f"{places[0]}{places[0] and ': '}{message}{more}")

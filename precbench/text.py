@@ -11,8 +11,6 @@ _UNSEEN = re.compile(
     "\u2028-\u202e\u2066-\u2069"  # separators of lines; what reverses the direction of text
     "\ud800-\udfff]"  # bytes of a file name that are not UTF-8
 )
-_SEPARATOR = re.compile("([,;|\t\r\n])")  # of columns, in some language of the spreadsheet
-_FORMULA = re.compile(r"[\s\"']*(?=[-=+@\uff0d\uff1d\uff0b\uff20])")  # also full-width
 
 
 def visible(text: str) -> str:
@@ -34,38 +32,6 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """Return text with single spaces in place of spaces, tabs and newlines."""
     return " ".join(text.split())
-
-
-def without_formula(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run as a formula.
-
-    Parameters
-    ----------
-    text : str
-        Of a cell; a spreadsheet may divide it at another separator than the comma.
-
-    Returns
-    -------
-    str
-        Numbers stay.
-
-    Examples
-    --------
-    >>> without_formula("=1+1"), without_formula("x;@A1"), without_formula("-5")
-    ("'=1+1", "x;'@A1", '-5')
-    """
-    return "".join(map(_without_formula, _SEPARATOR.split(text)))
-
-
-def _without_formula(text: str) -> str:
-    found = _FORMULA.match(text)
-    if found is None:
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"{found[0]}'{text[found.end() :]}"
-    return text
 
 
 def duration(seconds: float) -> str:

@@ -331,14 +331,11 @@ def top_rows(
     """
     if not count:
         return np.empty(0, dtype=np.intp)
-    is_mask = rows is not None and rows.dtype == np.bool_
-    if is_mask:
-        values = np.where(rows, scores, -np.inf)
-    else:
-        values = scores if rows is None else scores[rows]
-    above, tied, free = split_at(values, count)
+    if rows is not None and rows.dtype == np.bool_:
+        scores, rows = np.where(rows, scores, -np.inf), None
+    above, tied, free = split_at(scores if rows is None else scores[rows], count)
     first = np.concatenate([above, tied[:free]])
-    return first if rows is None or is_mask else rows[first]
+    return first if rows is None else rows[first]
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:

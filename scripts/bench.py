@@ -9,7 +9,6 @@ every record, and include the shuffling where there is any.
 import argparse
 import bz2
 import io
-import json
 import subprocess
 import sys
 import tempfile
@@ -38,7 +37,7 @@ from precbench.solvers.bbr import ClassMoments
 from precbench.solvers.passes import Fit, fit_together
 from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 from precbench.solvers.rows import as_rows
-from precbench.store import environment
+from precbench.store import Store, environment
 from precbench.topk import first_rows
 from scripts.reference import REFERENCE, ROOT
 from tests.twins import pnorm_push_path
@@ -577,15 +576,14 @@ def command() -> Iterator[Case]:
 
     def whole() -> float:
         with tempfile.TemporaryDirectory() as out:
-            events = Path(out, "events")
-            run = ["run", "letter", "--jobs", "2", "--out", out, "--events", events, "--quiet"]
+            run = ["run", "letter", "--jobs", "2", "--out", out, "--quiet"]
             start = time.time()
             subprocess.run([sys.executable, "-m", "precbench", *run], check=True, stdout=DEVNULL)
             seconds = time.time() - start
-            told = [json.loads(line) for line in events.read_text().splitlines()]
-        trials = [event for event in told if event["event"] == "trial"]
-        last[first] = trials[0]["time"] - start
-        last[training] = sum(t["seconds"] + (t["tuning_seconds"] or 0.0) for t in trials) / 2
+            store = Store(Path(out, "letter"))
+            trials = [*store.records()]
+            last[first] = min(store.moments(store.keys())) - start
+        last[training] = sum(t.seconds + (t.tuning_seconds or 0.0) for t in trials) / 2
         return seconds
 
     def imports() -> float:

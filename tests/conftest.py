@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import signal
 from pathlib import Path
 
@@ -14,15 +13,10 @@ from precbench.data.cards import registry
 from precbench.report import sheet
 from tests.helpers import ROOT
 from tests.promises import PROMISES
-from tests.sentences import LISTED, TOLD, shortened, write_sentences
 
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="the full size of measurements")
-    parser.addoption("--sentences", action="store_true", help="write tests/sentences.txt anew")
-    parser.addoption(
-        "--other-versions", action="store_true", help="words of other libraries may be other ones"
-    )
 
 
 def pytest_collection_modifyitems(items):
@@ -38,40 +32,6 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Spare the collector of garbage what modules hold, which it would look through each time."""
     gc.freeze()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem):
-    """Compare what a test was told with tests/sentences.txt, the one place that has the words."""
-    TOLD.clear()
-    done = yield
-    here = str(pyfuncitem.funcargs.get("tmp_path", ROOT))
-    told = [shortened(text, here) for text in TOLD]
-    place = _place(pyfuncitem)
-    listed = LISTED.pop(place, [])
-    for i, (text, form) in enumerate(zip(told, listed, strict=False)):
-        if re.fullmatch(re.escape(form).replace(r"\[\.\.\.\]", ".*"), text):
-            told[i] = form
-    if told:
-        LISTED[place] = told
-    may_differ = any(map(pyfuncitem.config.getoption, ("--sentences", "--other-versions")))
-    assert told == listed or may_differ, "new words: --sentences"
-    return done
-
-
-def pytest_sessionfinish(session):
-    """Write the list, without tests that have gone from whole files."""
-    if session.config.getoption("--sentences"):
-        places = {_place(item) for item in session.items}
-        whole = {place.partition("::")[0] for place in places}
-        if session.config.option.keyword or any("::" in of for of in session.config.args):
-            whole = set()
-        kept = (p for p in LISTED if p in places or p.partition("::")[0] not in whole)
-        write_sentences({place: LISTED[place] for place in kept})
-
-
-def _place(item):
-    return f"{item.path.relative_to(ROOT / 'tests')}::{item.name}"
 
 
 @pytest.fixture(scope="session")

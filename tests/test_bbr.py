@@ -383,7 +383,7 @@ def test_conditions_of_optimality(data):
     mean *= 10.0 ** data.draw(st.integers(-8, 8))
     radius = data.draw(st.sampled_from([None, 1e-6, 0.1, 1.0, 1e5]))
     if radius is None and not in_range and rank < n:
-        with raises(InputError, words=False):
+        with raises(InputError):
             minimise_over_ball(second, mean)
     else:
         assert_optimal(second, mean, radius, minimise_over_ball(second, mean, radius))

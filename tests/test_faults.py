@@ -30,13 +30,21 @@ def tiny(small):
     return small(solvers="{perceptron-avg: }", common="{k: 0.5, epochs: 1}", checkpoints="2")
 
 
+MACHINE = {
+    **dict.fromkeys(["os", "machine", "cpu", "python"], "none"),
+    **dict.fromkeys(["cores", "commit", "dirty"]),
+    "memory_gib": 1.0,
+    "packages": {},
+}
+
+
 def run_in_this_process(monkeypatch):
     """Run trials where they meet the faults too."""
     monkeypatch.setattr(
         "precbench.runner.dispatch.run_here",
         lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
     )
-    monkeypatch.setattr("precbench.runner.environment", lambda: {"os": "none"})
+    monkeypatch.setattr("precbench.runner.environment", lambda: MACHINE)
 
 
 @pytest.fixture
@@ -61,7 +69,6 @@ class Disk:
         self._folder, self._n, self._error, self.n_calls = str(folder), 0, 0, 0
         for name in ("mkdir", "replace"):
             monkeypatch.setattr(os, name, self._guarded(getattr(os, name)))
-        monkeypatch.setattr(os, "fsync", lambda _: self.touch())
         for module in (io, builtins):
             monkeypatch.setattr(module, "open", self._open(open))
 
@@ -196,9 +203,8 @@ PHASES = {
     "import": "precbench.runner.worker::0",
     "data": "precbench.experiment.samples:Rows._fitted:1",
     "training": "precbench.runner.recorder:Recorder.__call__:2",
-    "writing": "precbench.files:_sync:1",
+    "writing": "precbench.files:os.replace:1",
     "between arrays and mark": "precbench.files:os.replace:2",
-    "after the mark": "precbench.files:_sync:3",
 }
 ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 

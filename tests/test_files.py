@@ -2,12 +2,11 @@
 
 import errno
 import os
-from types import SimpleNamespace
 
 import pytest
 
 from precbench.errors import InputError, PrecbenchError
-from precbench.files import disk_full, publish, temporary, write_whole, writing
+from precbench.files import temporary, write_whole, writing
 from tests.sentences import raises
 
 
@@ -43,7 +42,7 @@ def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch)
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     target = tmp_path / "a"
     target.write_bytes(b"old")
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "replace", full)
     with raises(PrecbenchError), writing(target):
         write_whole({target: b"new"})
     assert target.read_bytes() == b"old"
@@ -61,7 +60,7 @@ def test_a_folder_is_published_as_one(tmp_path):
     with temporary(target) as path:
         path.mkdir()
         (path / "part").write_bytes(b"1")
-        publish(path, target)
+        path.replace(target)
     assert list(tmp_path.iterdir()) == [target]
     assert (target / "part").read_bytes() == b"1"
 
@@ -71,15 +70,3 @@ def test_the_advice_is_in_the_message(number, kind):
     with raises(kind) as caught, writing("here", "choose another place", refused=InputError):
         raise OSError(number, "what the system says")
     assert ("what the system says" in str(caught.value)) == (kind is InputError)
-
-
-def test_a_disk_without_inodes_is_not_called_full(tmp_path, monkeypatch):
-    room = os.statvfs(tmp_path)
-    values = {name: getattr(room, name) for name in dir(room) if name.startswith("f_")}
-    spent = SimpleNamespace(**values | {"f_files": 100, "f_favail": 0, "f_bavail": 100})
-    monkeypatch.setattr(os, "statvfs", lambda _: spent)
-    assert disk_full(tmp_path / "a" / "b").startswith(
-        f"no inodes left on the disk (too many files) while writing to {tmp_path / 'a' / 'b'}; "
-    )
-    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(**vars(spent) | {"f_bavail": 0}))
-    assert disk_full("a.csv").startswith("disk full while writing to a.csv; ")

@@ -333,7 +333,7 @@ def test_damaged_probabilities_are_refused(model, tmp_path, place):
     for changed in (*changes, -1 - array, np.array(["a", "b"]), None):
         more = {} if changed is None else {f"calibration_{place}": changed}
         np.savez(tmp_path / "m.npz", **arrays, **more)
-        with raises(InputError, "m.npz", words=False):
+        with raises(InputError, "m.npz"):
             Model.load(tmp_path / "m.npz")
 
 

@@ -228,13 +228,13 @@ def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
     monkeypatch.setattr(base, "memory_limit", lambda: 2**33)
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2**31 - 2])), shape=(2, 2**31 - 1))
     solver, places = SOLVERS[name](), "2,147,483,647 8.0"
-    with raises(InputError, places, words=False):
+    with raises(InputError, places):
         solver.fit(X, [1, -1])
     if _can_be_kept(solver):
-        with raises(InputError, places, words=False):
+        with raises(InputError, places):
             Model.fit(X, [1, -1], name, scaling="unit")
     if hasattr(solver, "fit_pieces"):
-        with raises(InputError, places, words=False):
+        with raises(InputError, places):
             solver.fit_pieces(2**31 - 1, list)
 
 

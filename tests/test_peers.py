@@ -10,7 +10,7 @@ import pytest
 from scripts import peers
 from scripts.peers import CONTESTANTS, OURS, SIZES, THREADS, VW, WHY, Size
 
-TINY = Size(600, 20, 6, 0.2, words=False)
+TINY = Size(600, 20, 6, 0.2)
 
 
 def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeypatch, capsys):

@@ -344,5 +344,5 @@ def test_a_frame_keeps_the_names_of_its_columns():
     frame = pd.DataFrame(X, columns=list("abcd"))
     for solver in (fitted(SGDAtK, frame, y), clone(SGDAtK()).partial_fit(frame, y)):
         assert_array_equal(solver.feature_names_in_, list("abcd"))
-        with raises(ValueError, "feature names", words=False):
+        with raises(ValueError, "feature names"):
             solver.predict(frame[list("dcba")])

@@ -16,8 +16,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from precbench.cli.screen import Screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.screen import screen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.metrics import Metric
@@ -475,7 +475,7 @@ def test_special_characters_are_escaped(tmp_path):
 def on_screen(table, width, **options):
     """Return what a screen of a width shows of a table."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
-        Screen(width=width, **options).print(OnScreen(table))
+        print_table(table, screen(width=width, **options))
     return stream.getvalue()
 
 
@@ -497,10 +497,8 @@ def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
 def test_lines_are_broken_at_spaces_on_a_terminal_only():
     for options in ({}, {"force_terminal": True, "color_system": None}):
         with contextlib.redirect_stdout(io.StringIO()) as stream:
-            Screen(width=20, soft_wrap=True, **options).say(
-                "auc  area under the curve", indent="  "
-            )
-        broken = ["auc  area under the", "  curve"] if options else ["auc  area under the curve"]
+            screen(width=20, **options).print("auc  area under the curve")
+        broken = ["auc  area under the", "curve"] if options else ["auc  area under the curve"]
         assert [line.rstrip() for line in stream.getvalue().splitlines()] == broken
 
 

@@ -12,18 +12,16 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import ValidationError, create_model
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import precbench
 from precbench import workers
-from precbench.cli.run import Kept, RunOptions
+from precbench.cli.run import RunOptions
 from precbench.cli.screen import Progress
 from precbench.cli.status import _DONE
 from precbench.data import Dataset, load_dataset
@@ -31,7 +29,6 @@ from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Rows
-from precbench.experiment.sections import Data
 from precbench.locations import shipped
 from precbench.results import read_run
 from precbench.runner import _limits, run_plan, to_do, worker
@@ -52,7 +49,6 @@ from tests.helpers import (
     shipped_configs,
     succeed,
     wait_until,
-    write_metadata,
 )
 from tests.sentences import done_already, names, raises, refused, tells
 
@@ -105,106 +101,6 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     assert sum(forced[path] != after[path] for path in after) == 2
 
 
-def test_a_run_that_would_find_the_same_shows_it_again(small, tmp_path):
-    config, out, files = small(plots="[roc]"), tmp_path / "out", [tmp_path / "a", tmp_path / "b"]
-    first = run(config, out, "--events", files[0])
-    state = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
-    again = run(config, out, "--events", files[1])
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == state
-    assert first.stdout.partition("stored results\n")[2] == again.stdout.partition("changed\n")[2]
-    (*_, before), (begin, after) = (
-        [*map(json.loads, file.read_text().splitlines())] for file in files
-    )
-    assert begin["cached"] == begin["trials"] == 6
-    assert after == {**before, "time": after["time"]}
-
-
-def test_what_a_run_has_shown_is_forgotten_when_anything_changes(small, tmp_path, monkeypatch):
-    places = ("code/new.py", "out/small/trials/a.json", "out/small/trials/a.npz")
-    places += ("mine.csv", "out/small/results.csv", "out/small/figures/roc.png")
-    places += ("plugin.py", "plugins/__init__.py", "plugins/more.py")
-    files = [tmp_path / place for place in places]
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("content")
-    write_metadata(tmp_path, "one", "1", "precbench.solvers", "a", "plugin:A")
-    write_metadata(tmp_path, "other", "1", "precbench.metrics", "b", "plugins.more:b")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("precbench.cli.run._CODE", (tmp_path / "code",))
-    monkeypatch.setattr("precbench.cli.run.data_hash", lambda *_: rows)
-    rows = "rows"
-    parts = {"datasets": "[{file: mine.csv, label: label}, {name: letter, on_missing: stand-in}]"}
-    options = RunOptions(out=tmp_path / "out")
-
-    def found(changes=parts, **others):
-        return Kept.find(str(small(**changes)), replace(options, **others))
-
-    def keep():
-        shown = {"announced": [], "tables": [], "files": [], "summary": {"trials": 6}}
-        chosen = dict.fromkeys(("mine", "letter"))
-        plan = SimpleNamespace(experiment=load_config(small(**parts)), datasets=chosen)
-        found().keep(shown, plan, found().records())
-        assert found().shown() == shown
-
-    keep()
-    assert found(jobs=2, as_json=True).shown()
-    for part in ({"metrics": "[auc]"}, {"title": "Another"}, {"datasets": "5"}):
-        assert not found(parts | part).shown()
-    for others in ({"force": True}, {"timing": True}, {"splits": "0"}, {"no_plots": True}):
-        assert not found(**others).shown()
-    rows = "other rows"
-    assert not found().shown()
-    for file in files:
-        keep()
-        before = file.stat()
-        file.write_text("contemt")  # of the same size and, as it says, as old
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert not found().shown()
-        if file.name not in ("mine.csv", "plugin.py", "__init__.py"):
-            keep()
-            file.unlink()
-            assert not found().shown()
-    keep()
-    kept = options.out / "small" / "shown.json"
-    former = json.dumps({"of": "", "cards": {}, "shown": {}})
-    for content in ("{}", "[]", "{", former, kept.read_text().replace(": 6", ": 7")):
-        kept.write_text(content)
-        assert not found().shown()
-
-
-@pytest.mark.parametrize("kind", get_args(Data))
-def test_what_was_shown_is_forgotten_when_any_file_of_a_data_set_changes(kind, small, tmp_path):
-    keys = [key for key in kind.model_fields if isinstance(_in_a_field(kind, key, tmp_path), Path)]
-    for key in keys:
-        file = tmp_path / key
-        file.write_text("content")
-        config = small(datasets=f"[{{{key}: {key}}}]")
-        options = RunOptions(out=tmp_path / "out")
-        before = Kept.find(str(config), options).begun
-        assert Kept.find(str(config), options).begun == before
-        file.write_text("other content")
-        assert Kept.find(str(config), options).begun != before
-    assert bool(keys) == ("file" in kind.model_fields)
-
-
-def _in_a_field(kind, key, there):
-    """Return what a field of a section makes of the name of a file, None if it refuses it."""
-    field = create_model("_", value=(kind.__annotations__[key], kind.model_fields[key]))
-    (there / "any").touch()
-    try:
-        return field.model_validate({"value": "any"}, context=there).value
-    except ValidationError:
-        return None
-
-
-def test_data_that_were_not_chosen_are_not_asked_for(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("precbench.cli.run.data_hash", lambda name, *_: pytest.fail(name))
-    both = "[{file: mine.csv, label: label}, {name: letter, on_missing: error}]"
-    config = small(datasets=both, solvers="{perceptron-avg: }")
-    for said in ("measuring", "nothing else has changed"):
-        assert said in run(config, tmp_path / "out", "--dataset", "mine", "--no-plots").output
-
-
 _TRACER = """
 import sys, threading
 
@@ -245,20 +141,6 @@ def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
     assert len(entered) <= 60, sorted(entered)
 
 
-def test_what_is_only_shown_again_imports_nothing_heavy(small, tmp_path):
-    arguments = ["run", str(small()), "--out", str(tmp_path / "out")]
-    assert invoke(*arguments).exit_code == 0
-    program = f"""
-import sys
-from typer.testing import CliRunner
-from precbench.cli import app
-assert "nothing else has changed" in CliRunner().invoke(app, {arguments}).output
-print(*{{"joblib", "matplotlib", "pandas", "sklearn"}} & set(sys.modules))
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=True, stdout=-1, text=True)
-    assert done.stdout.split() == []
-
-
 @pytest.mark.promise("R7")
 def test_results_do_not_depend_on_the_number_of_workers(small, tmp_path):
     assert run(small(), tmp_path / "one").exit_code == 0
@@ -287,8 +169,8 @@ def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     run(config, out, "--timing")
     store = Store(out / "small")
-    [here] = store.environments().values()
-    elsewhere = store.add_environment({**here, "cpu": "Another"})
+    [here] = store.machines().values()
+    elsewhere = store.add_environment({**here.model_dump(), "cpu": "Another"})
     first, *others = sorted(store.records(), key=lambda record: (record.split, record.label))
 
     def moved(record):
@@ -802,18 +684,13 @@ def test_filters(small, tmp_path):
     assert len(records(tmp_path / "out" / "small")) == 6
 
 
-def test_json_has_the_final_values_and_events_each_step(small, tmp_path):
-    events = tmp_path / "events.jsonl"
-    result = run(small(), tmp_path / "out", "--json", "--events", events, "--verbose")
+def test_json_has_the_final_values(small, tmp_path):
+    result = run(small(), tmp_path / "out", "--json", "--verbose")
     [summary] = json.loads(result.stdout)
     rows = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("final")
     means = rows.groupby(["solver", "metric"])["value"].mean()
     found = {(of["solver"], of["metric"]): of["mean"] for of in summary["values"]}
     assert found == pytest.approx(means.to_dict())
-    told = [json.loads(line) for line in events.read_text().splitlines()]
-    assert [of["event"] for of in told] == ["run", *["trial"] * 6, "measuring", "end"]
-    assert {of["key"] for of in told[1:7]} == set(Store(tmp_path / "out" / "small").keys())
-    assert told[-1]["values"] == summary["values"]
     assert result.stderr.count(": ok: ") == 6
 
 
@@ -1041,10 +918,10 @@ def test_the_clock_stops_during_the_trace(monkeypatch):
 def test_a_full_disk_is_reported(small, tmp_path, monkeypatch):
     import errno
 
-    def full(_):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "replace", full)
     result = run(small(), tmp_path / "out")
     assert result.exit_code == 1
     tells(result.output, str(tmp_path))
@@ -1169,8 +1046,7 @@ def test_the_time_left_follows_what_trials_took(monkeypatch, tmp_path, capsys):
         for label in ("fast", "slow")
         for split in range(3)
     }
-    progress = Progress(trials, [1.0, 1.0, 1.0, 30.0, 30.0, 30.0], tmp_path)
-    progress._console = SimpleNamespace(is_terminal=False)
+    progress = Progress(trials, [1.0, 1.0, 1.0, 30.0, 30.0, 30.0])
 
     def finish(key, seconds):
         record = SimpleNamespace(status="ok", seconds=seconds, tuning_seconds=None, reason="")

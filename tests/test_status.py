@@ -171,10 +171,10 @@ def test_an_untrusted_key_leads_to_no_other_file(results):
     outside = results / "secret.json"
     outside.write_text("{}")
     path.write_text(json.dumps({"keys": ["../../secret"], "started": 0}))
-    assert status(results)["asked"] == 4  # as without the file
+    refused(["status", results], str(path))
 
 
-def test_results_of_earlier_versions_count_what_they_hold(results):
+def test_without_the_note_of_a_run_all_records_count(results):
     (results / "small" / "asked.json").unlink()
     assert status(results)["asked"] == 4
 

@@ -17,6 +17,7 @@ import pytest
 
 from precbench.errors import InputError, PrecbenchError
 from precbench.store import SCHEMA, Store, environment, key_of
+from precbench.strict_json import parse
 from tests.sentences import raises
 
 KEY = key_of({"a": 1})
@@ -148,6 +149,18 @@ def test_a_renamed_record_is_damaged(store):
         store.read(other)
 
 
+def test_a_record_is_parsed_again_only_after_it_has_changed(store, monkeypatch):
+    store.write({"key": KEY, "status": "failed", "reason": "1"})
+    parsed = []
+    monkeypatch.setattr("precbench.store.parse", lambda *of: parsed.append(of) or parse(*of))
+    assert store.load() == store.load() == {KEY: store.read(KEY)}
+    assert len(parsed) == 2  # its schema, then the record
+    Store(store.folder).write({"key": KEY, "status": "failed", "reason": "2"})
+    assert store.read(KEY).reason == "2"
+    store.remove(KEY)
+    assert store.read(KEY) is None and store.load() == {}
+
+
 def test_missing_or_truncated_arrays_are_damage(store):
     store.write(OK, ARRAYS)
     path = store.folder / "trials" / f"{KEY}.npz"
@@ -160,7 +173,7 @@ def test_missing_or_truncated_arrays_are_damage(store):
 
 
 @pytest.mark.promise("R4")
-@pytest.mark.parametrize("failing", ["fsync", "open"])
+@pytest.mark.parametrize("failing", ["write_bytes", "open"])
 def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write(OK, ARRAYS)
 
@@ -168,7 +181,7 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((os, "fsync") if failing == "fsync" else (Path, "open")), full)
+        patch.setattr(Path, failing, full)
         with raises(PrecbenchError) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
     assert caught.value.exit_code == 1

@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 
 from precbench.advice.model import Model
 from precbench.cli.group import harmless_streams
-from precbench.cli.screen import Screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.screen import screen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report import sheet
 from precbench.report.curves import value_against_time
 from precbench.report.sheet import save_figure
 from precbench.report.table import text_table
-from precbench.store import Store
+from precbench.store import Store, key_of
 from precbench.text import one_line, visible
 from tests.helpers import invoke, succeed
 from tests.mutations import mistyped
@@ -60,11 +60,13 @@ def peak(function):
 @pytest.mark.promise("R14")
 def test_packed_arrays_of_records_and_models_are_not_unpacked(tmp_path):
     store = Store(tmp_path)
-    store.write({"key": "a", "status": "ok"}, {"coef": np.zeros(1)})
-    bomb = tmp_path / "trials" / "a.npz"
+    key = key_of({"a": 1})
+    about = {"key": key, "status": "ok", "description": {"a": 1}}
+    store.write(about, {"coef": np.zeros(1), "description": np.zeros(1)})
+    bomb = tmp_path / "trials" / f"{key}.npz"
     np.savez_compressed(bomb, coef=np.zeros((1, 10**7)), description=np.array("{}"))
     assert bomb.stat().st_size < 10**5
-    assert peak(lambda: store.arrays("a")) < 10**6
+    assert peak(lambda: store.arrays(key)) < 10**6
     assert peak(lambda: Model.load(bomb)) < 10**6
 
 
@@ -154,9 +156,9 @@ def test_untrusted_texts_are_shown_on_a_screen_as_they_are(terminal, monkeypatch
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
     with harmless_streams():
-        on_screen = Screen(force_terminal=terminal, width=500)
-        on_screen.print(OnScreen(text_table(ODD, [ODD], [[ODD]], ODD)))
-        on_screen.say(ODD, style="bold")
+        on_screen = screen(force_terminal=terminal, width=500)
+        print_table(text_table(ODD, [ODD], [[ODD]], ODD), on_screen)
+        on_screen.print(ODD, style="bold")
         print(ODD)
     shown = re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue())  # the looks that rich gives
     assert visible(shown) == shown and shown.count("\\x1b]0;x") == 6

@@ -26,7 +26,7 @@ from precbench.report.style import log_scale
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
 from precbench.statistics import expected_hits, expected_total, resampled_interval
-from precbench.strict_json import Count, Fields, Number, checked, load
+from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
 
@@ -570,7 +570,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
     if not path.is_file():
         return None
     try:
-        found = checked(load(path.read_bytes()), _Stored)
+        found = parse(path.read_bytes(), _Stored)
     except ValueError as error:
         raise InputError(f"{path}: {error}; compare again") from None
     if found.of != _digest(folder):

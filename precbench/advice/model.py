@@ -33,7 +33,7 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Trees
-from precbench.strict_json import Fields, Number, checked, load
+from precbench.strict_json import Fields, Number, checked
 from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
@@ -629,7 +629,7 @@ class Model:
         """
         try:
             arrays = unpack(Path(path), kinds="fiU")
-            described = load(str(arrays.pop("description")).encode())
+            described = json.loads(str(arrays.pop("description")).encode())
             schema, model = described["schema"], None
             if schema <= _SCHEMA:
                 model = cls._rebuilt(checked(described, _Description), arrays)

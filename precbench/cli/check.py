@@ -24,7 +24,7 @@ from precbench.claims.ledger import (
 from precbench.claims.verdicts import Verdict
 from precbench.cli.options import Json, takes
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import (
@@ -35,7 +35,6 @@ from precbench.report.ledger import (
     missing_table,
     open_tables,
 )
-from precbench.report.table import Table
 from precbench.results import plain_strings
 from precbench.store import Store
 
@@ -117,7 +116,7 @@ def check_results(options: CheckOptions) -> int:
         about = {claim.id for claim in claims if claim.experiment in measured}
         _print_verdicts(ledger, about, options)
         if changed:
-            _print_table(change_table(changed))
+            print_table(change_table(changed))
         print("\n".join(f"ledger: {out.folder / f'ledger.{suffix}'}" for suffix in texts))
     if options.update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,25 +152,21 @@ def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: Check
         and options.verdict in (None, row.verdict)
     ]
     if options.verdict is not None:
-        _print_table(claims_table(shown, f"{options.verdict.capitalize()}: {len(shown)}"))
+        print_table(claims_table(shown, f"{options.verdict.capitalize()}: {len(shown)}"))
     elif shown:
         for table in [*reversed(open_tables(shown)), missing_table(shown), counts_table(shown)]:
             if table.rows:
-                _print_table(table)
+                print_table(table)
     else:
         print("no published claim concerns these results")
     others = len(ledger) - len(shown)
     if others:
         seen = {row.id for row in shown}
         decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
-        screen().say(
+        screen().print(
             f"{others:,} other claims, {decided:,} of them decided without a run: see --all, "
             "--paper, --verdict, or precbench reproduce"
         )
-
-
-def _print_table(table: Table) -> None:
-    screen().print(OnScreen(table))
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:

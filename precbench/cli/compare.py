@@ -14,7 +14,7 @@ from precbench.cli.own import OwnRows, check_target
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen, show_length
+from precbench.cli.tables import print_table, show_length
 from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
@@ -129,7 +129,7 @@ def compare(options: CompareOptions) -> int:
     summary = prepared(experiment, run, name=str(options.config or ""))()
     found = read_run(summary["folder"])
     choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
-    console.print(OnScreen(choice_table(choice, experiment.title)))
+    print_table(choice_table(choice, experiment.title), console)
     rows = options.list_rows
     measured = length_of(
         contest, found, choice.recommended, ks, list_rows=rows, worth=worth, amounts=amounts

@@ -11,7 +11,7 @@ import typer
 
 from precbench.cli.options import Json
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
@@ -93,7 +93,7 @@ def compare_results(
     for of in found:
         console.print(_sentence(of))
         if of.cells:
-            console.print(OnScreen(_table(of, first, second)))
+            print_table(_table(of, first, second), console)
     for name in alone:
         console.print(f"{name}: only in one of the two folders")
     return int(not _same(found, alone))

@@ -48,7 +48,7 @@ def examine(as_json: Json = False) -> int:
         print(json.dumps({**found, "wrong": wrong}, indent=1))
     else:
         for name, value in found.items():
-            screen().say(f"{name}: {_written(value)}", indent="  ")
+            screen().print(f"{name}: {_written(value)}")
         print(f"does not work: {', '.join(wrong)}" if wrong else "everything works")
     return int(bool(wrong))
 

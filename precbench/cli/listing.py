@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from precbench.cli.options import Json
 from precbench.cli.screen import screen
@@ -26,10 +27,15 @@ def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> 
         print(json.dumps(members, indent=1))
         return
     console = screen()
-    width = max((len(str(member["name"])) for member in members), default=0)
-    indent = " " * (width + 2 if width < console.width / 2 else 4)
+    width = max((len(member["name"]) for member in members), default=0)
+    grid = Table.grid(padding=(0, 2))
     for member in members:
-        console.say(f"{member['name']:{width}}  {member['about']}", indent=indent)
+        if console.is_terminal:
+            grid.add_row(member["name"], member["about"])
+        else:
+            print(f"{member['name']:{width}}  {member['about']}")
+    if console.is_terminal:
+        console.print(grid, soft_wrap=False)
 
 
 def _solvers() -> list[dict[str, Any]]:

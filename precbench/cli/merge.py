@@ -123,7 +123,7 @@ def _mergers(options: MergeOptions) -> list[Merger]:
 def _noted(merger: Merger) -> dict[str, Any]:
     """Note what the target was asked for now, and return how much of it is there."""
     every = [merger.target, *merger.sources]
-    asked = [found for store in every if (found := store.asked()) is not None]
+    asked = [store.asked() for store in every]
     present = set(merger.target.keys())
     keys = present.union(*(of.keys for of in asked))
     shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)

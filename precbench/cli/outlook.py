@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from scipy import sparse
 
-from precbench.cli.screen import expected_seconds
 from precbench.data import find_card
 from precbench.data.cards.fetch import info
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
+from precbench.runner.cost import expected_seconds
 from precbench.store import Store
 from precbench.text import count, duration
 

@@ -30,7 +30,7 @@ def plot_results(
     """
     folders = result_folders(results)
     for folder in folders:
-        Store(folder).refuse_newer()
+        Store(folder).load()
     written = {}
     for folder in folders:
         paths = [str(path) for path in write_report(folder).files]

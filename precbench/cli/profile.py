@@ -9,8 +9,8 @@ import numpy as np
 
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows
-from precbench.cli.screen import expected_seconds, screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.screen import screen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table
 from precbench.text import count, duration, one_line
@@ -52,7 +52,7 @@ def profile(options: ProfileOptions) -> int:
     if found.duplicates:
         rows += f", {found.duplicates:,} of them like an earlier one"
     console.print(rows)
-    console.print(OnScreen(columns_table(found.columns, options.file.name)))
+    print_table(columns_table(found.columns, options.file.name), console)
     refusal, outlook = "", ""
     if found.refusal is not None:
         try:
@@ -95,6 +95,7 @@ def _outlook(options: ProfileOptions) -> str:
     """Say what compare would do, and about how long."""
     from precbench.advice.compare import cores, prepare
     from precbench.experiment.plan import make_plan
+    from precbench.runner.cost import expected_seconds
     from precbench.store import Store
 
     data = {"file": options.file, **options.reading}

@@ -13,7 +13,7 @@ from precbench.advice.compare import shared_parameters
 from precbench.cli.options import takes
 from precbench.cli.run import RunOptions, has_failed, run_all
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.tables import print_table
 from precbench.errors import InputError, did_you_mean
 from precbench.files import write_whole
 from precbench.locations import shipped
@@ -108,7 +108,7 @@ def rank(
     if options.as_json:
         print(json.dumps({"solver": name, **found.loc[label].to_dict()}, indent=1))
     console = screen(quiet=options.quiet or options.as_json)
-    console.print(OnScreen(tables[0]))
+    print_table(tables[0], console)
     for path in contents:
         console.print(f"written: {path}")
     return failed

@@ -34,7 +34,7 @@ def write_pages(
     """
     folders = result_folders(results)
     for folder in folders:
-        Store(folder).refuse_newer()
+        Store(folder).load()
     ledger = ledger_about(read_evidence([results]))
     pages = []
     for folder in folders:

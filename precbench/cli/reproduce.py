@@ -15,14 +15,15 @@ from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.options import Json, Mirror, takes
 from precbench.cli.run import RunOptions, has_failed, prepared
-from precbench.cli.screen import expected_seconds, screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.screen import screen
+from precbench.cli.tables import print_table
 from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
 from precbench.experiment import Experiment, Study, list_configs, load_config
 from precbench.experiment.plan import make_plan
 from precbench.report.ledger import claims_table
 from precbench.runner import to_do
+from precbench.runner.cost import expected_seconds
 from precbench.store import Store
 from precbench.text import count, duration, one_line
 
@@ -124,7 +125,7 @@ def reproduce(
     if options.as_json:
         found = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(found, indent=1))
-    console.print(OnScreen(claims_table(ledger, f"Claims about {', '.join(targets)}")))
+    print_table(claims_table(ledger, f"Claims about {', '.join(targets)}"), console)
     worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)

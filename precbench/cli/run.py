@@ -2,38 +2,27 @@
 
 import itertools
 import json
-import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
-from rich.console import Console
 
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
-from precbench.cli.screen import Progress, Screen, expected_seconds, measuring, screen
-from precbench.data.cards.load import data_hash
-from precbench.errors import InputError, PrecbenchError, did_you_mean
+from precbench.cli.screen import Progress, Screen, measuring, screen
+from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
-from precbench.experiment.config import read_config
-from precbench.experiment.sections import MOST_SPLITS, NamedData, StreamedCard, place_of
-from precbench.files import writing
-from precbench.locations import shipped
-from precbench.sources import digest, plugged_in, state
-from precbench.store import RETRIED, Store, package_versions
-from precbench.strict_json import Fields, checked, load
+from precbench.experiment.sections import MOST_SPLITS
+from precbench.store import RETRIED, Store
 from precbench.text import count, one_line
-from precbench.yaml.document import extended
 
 if TYPE_CHECKING:
     from precbench.experiment.plan import Plan
@@ -47,14 +36,6 @@ _RERUN = {
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
 }
-_SHOWN = "shown.json"
-_ELSEWHERE = ("trials", "running", ".lock", "asked.json", _SHOWN)
-_ONCE = ("force", "rerun", "timing", "dry_run", "shard")
-_NO_MATTER = ("jobs", "cluster", "cluster_wait", "out", "as_json", "quiet", "verbose", "events")
-_CODE = (Path(__file__).parents[1], *map(shipped, ("configs", "datasets", "results/reference")))
-_TOLD = ("key", "dataset", "label", "split", "status", "reason", "seconds", "tuning_seconds")
-
-
 _CHOICE, _WORKERS = "What to run", "How to run"
 _FILES, _SCREEN = "Data and results", "What to show"
 
@@ -193,19 +174,17 @@ class RunOptions:
             "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
         ),
     ] = False
-    events: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to which a line of JSON is added at each step of the run.",
-            rich_help_panel=_SCREEN,
-        ),
-    ] = None
     as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
 
     @property
     def figures(self) -> "Figures":
         """Which figures to draw."""
         return "none" if self.no_plots else "changed"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is printed but JSON."""
+        return self.as_json or self.quiet
 
     @property
     def stand_ins(self) -> bool:
@@ -259,9 +238,10 @@ def _cluster(options: RunOptions) -> "Iterator[Cluster | None]":
     from precbench.runner.cluster import Cluster
 
     with Cluster(options.cluster, options.cluster_wait) as cluster:
-        quiet = options.as_json or options.quiet
         workers = count(cluster.n_workers, "worker")
-        screen(quiet=quiet).print(f"a cluster of {workers}; dashboard: {cluster.dashboard}")
+        screen(quiet=options.is_quiet).print(
+            f"a cluster of {workers}; dashboard: {cluster.dashboard}"
+        )
         yield cluster
 
 
@@ -270,93 +250,8 @@ def has_failed(summary: dict[str, Any]) -> bool:
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
-class _Shown(Fields):
-    """What a run has shown; of its data sets the cards, and whether a stand-in will do."""
-
-    digest: str
-    cards: dict[str, bool]
-    content: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a run has shown, beside one digest of that and of all that it has read and left.
-
-    A run that would find the same shows it again without scikit-learn, pandas and matplotlib.
-    Files count by name, size and times, as for make.
-    """
-
-    store: Store
-    options: RunOptions
-    has_trials: bool
-    begun: str
-    """A digest of what the run reads as it begins, data and records apart."""
-
-    @classmethod
-    def find(cls, config: str, options: RunOptions) -> "Kept | None":
-        """Return where a run of a config keeps what it shows, None if it keeps nothing."""
-        document, home = read_config(config)
-        about = extended(document, home).data
-        if not isinstance(about, dict) or not isinstance(about.get("name"), str):
-            return None
-        asked = {k: v for k, v in asdict(options).items() if k not in (*_NO_MATTER, *_ONCE)}
-        listed = about["datasets"] if isinstance(about.get("datasets"), list) else []
-        values = [value for entry in listed if isinstance(entry, dict) for value in entry.values()]
-        named = (place_of(home, value) for value in values if isinstance(value, str))
-        own = filter(os.path.isfile, named)  # false also for a name that is too long
-        versions = [sys.version, package_versions(), *plugged_in()]
-        begun = digest([about, asked, versions, *(state(place) for place in (*_CODE, *own))])
-        return cls(Store(options.folder(about["name"])), options, bool(listed), begun)
-
-    def shown(self) -> dict[str, Any] | None:
-        """Return what this run would show, None if it has to find out."""
-        if any(getattr(self.options, name) for name in _ONCE):
-            return None
-        try:
-            kept = checked(load((self.store.folder / _SHOWN).read_bytes()), _Shown)
-            same = kept.digest == self._digest(kept.cards, self.records(), kept.content)
-        except (OSError, ValueError, PrecbenchError):  # none, edited, or without its data
-            return None
-        return kept.content if same else None
-
-    def records(self) -> str:
-        """Return a digest of the records."""
-        return digest(state(self.store.folder / "trials"))
-
-    def keep(self, content: dict[str, Any], plan: "Plan", records: str) -> None:
-        """Keep what was shown of these records."""
-        cards = {
-            getattr(entry, "card", entry.name): self.options.stand_ins
-            and getattr(entry, "on_missing", "error") == "stand-in"
-            for entry in plan.experiment.datasets
-            if entry.name in plan.datasets and isinstance(entry, NamedData | StreamedCard)
-        }
-        same = self._digest(cards, records, content)
-        shown = {"digest": same, "cards": cards, "content": content}
-        self.store.write_text(_SHOWN, json.dumps(shown, default=vars, indent=1) + "\n")
-
-    def _digest(self, cards: dict[str, bool], records: str, content: dict[str, Any]) -> str:
-        hashes = [
-            data_hash(card, self.options.mirror, "stand-in" if stand_in else "error")
-            for card, stand_in in cards.items()
-        ]
-        left = state(self.store.folder, _ELSEWHERE)
-        return digest([self.begun, cards, hashes, records, left, content])
-
-
-def _planned(name: str, options: RunOptions) -> Callable[..., dict[str, Any]]:
-    """Return a function that runs a config, or shows again what the last run has shown."""
-    kept = Kept.find(name, options)
-    if kept is not None:
-        if (shown := kept.shown()) is not None:
-            return partial(_show_again, kept.store, options, **shown)
-        if kept.has_trials and options.cluster is None and not options.dry_run:
-            workers.begin(1 if options.timing else options.jobs, _import)
-    return prepared(load_config(name), options, kept, name)
-
-
 def prepared(
-    config: Experiment | Study, options: RunOptions, kept: Kept | None = None, name: str = ""
+    config: Experiment | Study, options: RunOptions, name: str = ""
 ) -> Callable[..., dict[str, Any]]:
     """Check the options against a config and return a function that runs it, maybe on a cluster.
 
@@ -364,7 +259,7 @@ def prepared(
     """
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.split_indices)
-        return partial(_run, config, part, options, kept, name)
+        return partial(_run, config, part, options, name)
     ended_so = options.ended_so - {_CHANGED_CODE}  # a study is computed anew each time
     some = (options.solvers, options.datasets, options.skip, ended_so, options.shard)
     if any(some) or options.splits is not None:
@@ -400,40 +295,17 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _show_again(
-    store: Store,
-    options: RunOptions,
-    _: "Cluster | None" = None,
-    *,
-    announced: list[tuple[str, str]],
-    summary: dict[str, Any],
-    **shown: Any,
-) -> dict[str, Any]:
-    console = screen(quiet=options.as_json or options.quiet)
-    n = summary["trials"]
-    summary = {**summary, "folder": str(store.folder), "cached": n}
-    about = {name: summary[name] for name in ("experiment", "folder")}
-    _announce(announced, console)
-    console.print(f"{n} trials, {n} of them done already, and nothing else has changed")
-    _tell(options, "run", **about, trials=n, cached=n)
-    _present(store, console, **shown)
-    _tell(options, "end", **about, **{name: summary[name] for name in ("not_ok", "values")})
-    return summary
-
-
 def _run(
     experiment: Experiment,
     part: Experiment,
     options: RunOptions,
-    kept: Kept | None,
     name: str,
     cluster: "Cluster | None" = None,
 ) -> dict[str, Any]:
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
-    from precbench.runner import to_do
 
-    console = screen(quiet=options.as_json or options.quiet)
+    console = screen(quiet=options.is_quiet)
     store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
     if options.dry_run and (lacking := to_fetch(part)):
@@ -446,8 +318,7 @@ def _run(
         smoke=options.smoke,
     )
     wanted = plan.keys_of(part)
-    announced = [*_announcement(plan)]
-    _announce(announced, console)
+    _announce(plan, console)
     if (shard := options.chosen_shard) is not None:
         whole = len(wanted)
         wanted = shard.keys(plan, wanted, by_split=options.timing)
@@ -461,23 +332,12 @@ def _run(
     with store.lock():
         trials = _to_do(plan, store, wanted, options, console)
         store.note_asked(wanted, [] if shard is None else [str(shard)])
-        about = {"experiment": experiment.name, "folder": str(store.folder)}
-        _tell(options, "run", **about, trials=len(wanted), cached=len(wanted) - len(trials))
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
             return _shard_end(plan, store, wanted, trials, options, console)
-        _tell(options, "measuring", **about)
-        records = kept.records() if kept else ""
-        report, found = _measure(plan, store, part, options, console, name)
-        summary = _summary(plan, store, wanted, trials) | found
-        tables, files = report.tables, [*_files(report)]
-        if kept and not plan.absent and not to_do(plan, store, wanted=wanted):
-            results = {name: value for name, value in summary.items() if name != "folder"}
-            content = {"announced": announced, "tables": tables, "files": files, "summary": results}
-            kept.keep(content, plan, records)
-    _present(store, console, tables, files)
-    _tell(options, "end", **about, **found)
-    return summary
+        report, results = _measure(plan, store, part, options, console, name)
+    _present(store, console, report)
+    return _summary(plan, store, wanted, trials) | results
 
 
 def _measure(
@@ -485,7 +345,7 @@ def _measure(
     store: Store,
     part: Experiment,
     options: RunOptions,
-    console: Console,
+    console: Screen,
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
     """Measure the stored results, write the report, and return it and the final values."""
@@ -510,11 +370,10 @@ def _shard_end(
     wanted: set[str],
     trials: dict[str, Trial],
     options: RunOptions,
-    console: Console,
+    console: Screen,
 ) -> dict[str, Any]:
     statuses = (record.status for record in store.records() if record.key in wanted)
     found = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
-    _tell(options, "end", experiment=plan.experiment.name, folder=str(store.folder), **found)
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
     return _summary(plan, store, wanted, trials) | found | {"shard": str(options.chosen_shard)}
 
@@ -523,7 +382,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
-    console = screen(quiet=options.as_json or options.quiet)
+    console = screen(quiet=options.is_quiet)
     store = Store(options.folder(study.name))
     console.print(f"{study.title} (a study)")
     summary = {
@@ -542,18 +401,16 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     with store.lock():
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         report = write_report(store.folder, options.figures)
-    _present(store, console, report.tables, _files(report))
+    _present(store, console, report)
     return summary
 
 
 def _to_do(
-    plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Console
+    plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Screen
 ) -> dict[str, Trial]:
-    from precbench.runner import of_other_code, take_over, to_do
+    from precbench.runner import of_other_code, to_do
 
-    store.refuse_newer()
-    if not options.dry_run:
-        take_over(store)
+    store.load()
     trials = to_do(
         plan,
         store,
@@ -598,6 +455,7 @@ def _train(
     cluster: "Cluster | None",
 ) -> None:
     from precbench.runner import run_plan
+    from precbench.runner.cost import expected_seconds
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
@@ -612,7 +470,6 @@ def _train(
                 record = store.read(job.key)
                 assert record is not None
                 progress.finished(job, record)
-                _tell(options, "trial", **record.model_dump(include=set(_TOLD)))
                 done += 1
         except KeyboardInterrupt:
             finished.close()
@@ -622,15 +479,6 @@ def _train(
                 file=sys.stderr,
             )
             raise
-
-
-def _tell(options: RunOptions, event: str, **facts: Any) -> None:
-    """Append a line of JSON to the file of events, if there is one."""
-    if options.events is None:
-        return
-    line = json.dumps({"event": event, "time": time.time(), **facts})
-    with writing(options.events, refused=InputError), options.events.open("a") as stream:
-        stream.write(f"{line}\n")
 
 
 def split_numbers(text: str | None) -> list[int] | None:
@@ -651,61 +499,57 @@ def split_numbers(text: str | None) -> list[int] | None:
     return sorted({*itertools.chain(*chosen)})
 
 
-def _announcement(plan: "Plan") -> Iterator[tuple[str, str]]:
-    """Yield lines about the protocol and the data sets, each with its style."""
-    yield f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})", ""
+def _announce(plan: "Plan", console: Screen) -> None:
+    """Print the protocol and the data sets."""
+    console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
         share = dataset.n_pos / n
         text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
-        yield text, "bold" if dataset.stand_in else ""
+        console.print(text, style="bold" if dataset.stand_in else None)
         if dataset.stand_in:
-            yield (
+            console.print(
                 f"{dataset.name} is not available: SYNTHETIC data stand in for it, and the results "
                 "below say nothing about the real data",
-                "bold red",
+                style="bold red",
             )
     for name, why in plan.absent.items():
-        yield f"left out: {name}. {one_line(why)}", "bold"
+        console.print(f"left out: {name}. {one_line(why)}", style="bold")
 
 
-def _announce(lines: Iterable[tuple[str, str]], console: Screen) -> None:
-    for line, style in lines:
-        console.say(line, style=style or None)
-
-
-def _files(report: "Report") -> Iterator[tuple[str, str]]:
-    """Yield what the figures and the page of a report are, and their places in its folder."""
+def _present(store: Store, console: Screen, report: "Report") -> None:
+    """Print the tables of a report, and the paths of its figures and its page."""
+    from precbench.cli.tables import print_table
     from precbench.report.folder import PAGE
 
+    for table in report.tables:
+        print_table(table, console)
+    console.print(f"tables and records: {store.folder}")
     for path in report.files:
         if path.suffix == ".png":
-            yield "figure", f"{path.parent.name}/{path.name}"
+            console.print(f"figure: {path}")
     if report.page:
-        yield "report", PAGE
-
-
-def _present(
-    store: Store, console: Console, tables: Iterable[Any], files: Iterable[tuple[str, str]]
-) -> None:
-    """Print the tables of a folder, as they are or were kept, and the paths of its figures."""
-    from precbench.cli.tables import OnScreen, Table
-
-    for table in TypeAdapter(list[Table]).validate_python(tables):
-        console.print(OnScreen(table))
-    console.print(f"tables and records: {store.folder}")
-    for kind, place in files:
-        console.print(f"{kind}: {store.folder / place}")
+        console.print(f"report: {store.folder / PAGE}")
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
     """Run configs, and return what is known of each run; mistakes are reported before any work."""
     try:
-        runs = [_planned(name, options) for name in configs]
+        loaded = [(load_config(name), name) for name in configs]
+        if options.cluster is None and not options.dry_run:
+            _begin(loaded[0][0], options)
+        runs = [prepared(config, options, name) for config, name in loaded]
         with _cluster(options) as cluster:
             return [run(cluster) for run in runs]
     finally:
         workers.end()
+
+
+def _begin(config: Experiment | Study, options: RunOptions) -> None:
+    """Start workers while the data are read, unless the last run has finished."""
+    finished = (options.folder(config.name) / "results.csv").exists()
+    if isinstance(config, Experiment) and (options.force or options.rerun or not finished):
+        workers.begin(1 if options.timing else options.jobs, _import)
 
 
 def _import() -> None:
@@ -730,8 +574,7 @@ def run(
     """Run experiments: train the missing trials, then write tables and figures.
 
     A run that was stopped resumes; after a change to a config only the affected trials run again.
-    Figures are drawn again only if the results have changed; plot draws them in any case. If
-    nothing has changed since the last run, its tables are shown again.
+    Figures are drawn again only if the results have changed; plot draws them in any case.
 
     With --json the final values are printed, means over the splits.
 

@@ -15,7 +15,6 @@ from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import is_table, read_new_blocks
 from precbench.errors import InputError
 from precbench.files import replacing
-from precbench.text import without_formula
 
 DRIFTED = 5  # exit code
 _PARQUET = ".parquet"
@@ -74,8 +73,7 @@ def score(
     The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
     --id) and score, and with --probability that of a hit, calibrated on rows that the model was
     not fitted to. Ranks and row numbers start at 1; the header line is not counted. Rows with
-    equal scores keep their order. In CSV an id that a spreadsheet would run as a formula gets an
-    apostrophe: before =, +, - and @ at its beginning or after a separator, unless it is a number.
+    equal scores keep their order.
 
     With --explain N the columns raises_1 to raises_N and lowers_1 say why a row has its score, as
     "amount = 250" or "city = Oslo": what its value changes against the training rows (a Shapley
@@ -153,7 +151,7 @@ def score(
         with replacing(drift) as unfinished:
             unfinished.write_text(json.dumps(found, indent=1))
     if last is not None and listed_before is not None:
-        told["last"] = again = _listed_again(ranking, listed_before, is_csv=last.suffix != _PARQUET)
+        told["last"] = again = _listed_again(ranking, listed_before)
         sentences.append(
             "{again:,} of {listed:,} listed were among the {before:,} of the last list (Jaccard "
             "{jaccard:.2f})".format(**again)
@@ -162,7 +160,7 @@ def score(
         rows = ranking.to_dict("records") if records is None else records
         print(json.dumps(rows if drift is None and last is None else {"list": rows, **told}))
     elif out is None:
-        _without_formulas(ranking).to_csv(sys.stdout, index=False)
+        ranking.to_csv(sys.stdout, index=False)
     else:
         _write(ranking, out)
     place = "" if out is None else f": {out}"
@@ -201,9 +199,8 @@ def _names_in(last: Path, column: str) -> set[str]:
     }
 
 
-def _listed_again(ranking: pd.DataFrame, before: set[str], *, is_csv: bool) -> dict[str, Any]:
-    shown = _without_formulas(ranking) if is_csv else ranking
-    now = set(shown["id" if "id" in shown else "row"].astype(str))
+def _listed_again(ranking: pd.DataFrame, before: set[str]) -> dict[str, Any]:
+    now = set(ranking["id" if "id" in ranking else "row"].astype(str))
     again = len(now & before)
     jaccard = again / len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": jaccard}
@@ -213,12 +210,6 @@ def _write(ranking: pd.DataFrame, out: Path) -> None:
     """Write a ranking as CSV or Parquet, whole or not at all."""
     with replacing(out) as unfinished:
         if out.suffix == ".csv":
-            _without_formulas(ranking).to_csv(unfinished, index=False)
+            ranking.to_csv(unfinished, index=False)
         else:
             ranking.to_parquet(unfinished, index=False)
-
-
-def _without_formulas(ranking: pd.DataFrame) -> pd.DataFrame:
-    texts = ranking.select_dtypes(exclude="number")
-    safe = {str(name): [*map(without_formula, texts[name])] for name in texts}
-    return ranking.assign(**safe)

@@ -12,7 +12,7 @@ import typer
 
 from precbench.cli.options import Json
 from precbench.cli.screen import screen
-from precbench.cli.tables import OnScreen
+from precbench.cli.tables import print_table
 from precbench.report.table import Cell, Table
 from precbench.store import RETRIED, STATUSES, Asked, Store, stores
 from precbench.text import duration
@@ -75,28 +75,26 @@ def show_status(
         print(json.dumps([asdict(of) for of in found], indent=1))
         return
     console = screen()
-    console.print(OnScreen(_table(results, found)))
+    print_table(_table(results, found), console)
     for of in found:
         if of.process is not None:
             left = "" if of.seconds_left is None else f", about {duration(of.seconds_left)} left"
-            console.say(f"{of.experiment} is running (process {of.process}){left}")
+            console.print(f"{of.experiment} is running (process {of.process}){left}")
         for running in of.running:
-            console.say(f"running: {running['trial']}, for {duration(running['seconds'])}")
+            console.print(f"running: {running['trial']}, for {duration(running['seconds'])}")
 
 
 def _status(store: Store) -> Status:
     asked = store.asked()
     statuses = {
-        key: str(record.status)
-        for key in (asked.keys if asked else store.keys())
-        if (record := store.read(key)) is not None
+        key: str(record.status) for key in asked.keys if (record := store.read(key)) is not None
     }
     process = store.holder()
     done = sum(status in _DONE for status in statuses.values())
-    total = len(asked.keys) if asked else len(statuses)
+    total = len(asked.keys)
     return Status(
         experiment=store.folder.resolve().name,
-        shards=asked.shards if asked else [],
+        shards=asked.shards,
         process=process,
         asked=total,
         done=done,
@@ -116,9 +114,7 @@ def _running(store: Store) -> list[dict[str, Any]]:
     return running
 
 
-def _seconds_left(store: Store, asked: Asked | None, left: int) -> float | None:
-    if asked is None:
-        return None
+def _seconds_left(store: Store, asked: Asked, left: int) -> float | None:
     finished = sum(moment >= asked.started for moment in store.moments(asked.keys))
     elapsed = time.time() - asked.started
     return elapsed / finished * left if finished and elapsed > 0 else None  # else a clock was set

@@ -43,10 +43,10 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
     about = trial.description
     sections = {
         "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),
-        "data": f"{trial.title or trial.dataset}, sha256 {about.data_sha256 or 'unknown'}",
-        "split": _assigned({**about.split, "training rows": trial.n_train}),
-        "preparation": _assigned(about.preprocessing),
-        "parameters": _assigned({**about.params, "seed": trial.seed}),
+        "data": f"{trial.title or trial.dataset}, sha256 {about.get('data_sha256', 'unknown')}",
+        "split": _assigned({**about.get("split", {}), "training rows": trial.n_train}),
+        "preparation": _assigned(about.get("preprocessing", {})),
+        "parameters": _assigned({**about.get("params", {}), "seed": trial.seed}),
         "chosen": _chosen(trial),
         "time": _time(trial),
         "before": f"{trial.before}; it was run again" if trial.before else "",
@@ -129,18 +129,18 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 
 
 def _machine(store: Store, name: str) -> dict[str, Any]:
-    found = dict(store.environments().get(name, {}))
-    packages = found.pop("packages", None)
-    more = packages if isinstance(packages, dict) else {}
-    return {k: v for k, v in {**found, **more}.items() if k != "blas" and v is not None}
+    if (machine := store.machines().get(name)) is None:
+        return {}
+    values = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _changed(trial: Record) -> list[str]:
     """Return what has another version now of all that the trial depends on."""
-    then = trial.description.algorithm_version
-    if trial.solver not in SOLVERS or not isinstance(then, dict):
+    then = trial.description.get("algorithm_version", {})
+    if trial.solver not in SOLVERS or not then:
         return []
-    now = algorithm_version(trial.solver, trial.description.tuning is not None)
+    now = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
     return [part for part in {**then, **now} if then.get(part) != now.get(part)]
 
 
@@ -171,7 +171,7 @@ def _time(trial: Record) -> str:
 
 
 def _chosen(trial: Record) -> str:
-    candidates = (trial.description.tuning or {}).get("candidates", {})
+    candidates = (trial.description.get("tuning") or {}).get("candidates", {})
     texts = []
     for name, value in trial.chosen.items():
         among = candidates.get(name) if isinstance(candidates, dict) else None
@@ -182,10 +182,6 @@ def _chosen(trial: Record) -> str:
 
 def _state(trial: Record, changed: list[str]) -> str:
     noted = f"{trial.code}; " if trial.code else ""
-    if "code" in trial.description.to_dict():
-        return "of former keys, which held it: the next run takes the record over"
-    if not isinstance(trial.description.algorithm_version, dict):
-        return f"{noted}of an early version: the trial would run again"
     if changed:
         return f"{noted}another version of {' and '.join(changed)} now: the trial would run again"
     return f"{noted}the versions are those of now: the trial is kept"

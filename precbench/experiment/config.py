@@ -52,7 +52,6 @@ from precbench.locations import config_names, shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
 from precbench.studies import STUDIES, Measures
-from precbench.text import without_formula
 from precbench.yaml.document import Document, Keys, extended, load
 from precbench.yaml.models import (
     Items,
@@ -134,16 +133,6 @@ class Experiment(Section):
             label: {"solver": label, **entry} if isinstance(entry, dict) else entry
             for label, entry in full.items()
         }
-
-    @field_validator("solvers")
-    @classmethod
-    def _are_no_formulas(cls, solvers: dict[str, SolverEntry]) -> dict[str, SolverEntry]:
-        refuse(
-            ((label,), "a label may not begin with = + - @: a spreadsheet would run it")
-            for label in solvers
-            if without_formula(label) != label
-        )
-        return solvers
 
     @field_validator("solvers")
     @classmethod
@@ -518,14 +507,6 @@ def load_config(config: str | Path) -> Experiment | Study:
     InputError
         If there is no such config, or with one line for each mistake in it.
     """
-    return from_document(*read_config(config))
-
-
-def read_config(config: str | Path) -> tuple[Document, Path]:
-    """Return the content of a config file, and its folder.
-
-    Parameters and errors are those of `load_config`; the content is not checked.
-    """
     names = list_configs()
     if str(config) in names:
         path = shipped("configs") / f"{config}.yaml"
@@ -536,7 +517,7 @@ def read_config(config: str | Path) -> tuple[Document, Path]:
         raise InputError(
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
-    return load(path), path.parent
+    return from_document(load(path), path.parent)
 
 
 def list_configs() -> list[str]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
-from precbench.store import RETRIED, Machine, Record, Store, environment, key_of
+from precbench.store import RETRIED, Machine, Record, Store, environment
 from precbench.strict_json import checked
 
 if TYPE_CHECKING:
     from precbench.runner.dispatch import Run
     from precbench.runner.worker import Job
 
-__all__ = ["of_other_code", "run_plan", "take_over", "to_do"]
+__all__ = ["of_other_code", "run_plan", "to_do"]
 
 
 def to_do(
@@ -105,30 +105,6 @@ def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
     records = [(store.read(key), code, key) for code, key in trials]
     return [key for record, code, key in records if record is not None and record.code != code]
-
-
-def take_over(store: Store) -> None:
-    """Give records whose keys held hashes of source code their present keys.
-
-    Until then each part of the code but the solvers had its first version.
-
-    Parameters
-    ----------
-    store : Store
-        Its lock is held by the caller.
-    """
-    for record in store.records():
-        description = record.description.to_dict()
-        if description.pop("code", None) is None:
-            continue
-        parts = ("preparation", "tuning") if description.get("tuning") else ("preparation",)
-        solver = {"solver": description.get("algorithm_version")}
-        description["algorithm_version"] = solver | dict.fromkeys(parts, 1)
-        key = key_of(description)
-        if store.read(key) is None:
-            renewed = {**record.to_dict(), "key": key, "description": description}
-            store.write(renewed, store.arrays(record.key))
-        store.remove(record.key)
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:

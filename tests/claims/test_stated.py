@@ -275,7 +275,7 @@ def test_statements_are_not_testable():
     [row] = judged([claim("statement", "O(n)", untested="no experiment varies n")])
     assert row.verdict is Verdict.NO_CONFIG and row.reason == "no experiment varies n"
     for fields in ({}, {"reason": "a formula", "untested": "no experiment varies n"}):
-        with raises(ValueError, "reason", words=False):
+        with raises(ValueError, "reason"):
             claim("statement", "1 / n", **fields)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays, Dtype
-from precbench.files import publish, temporary
+from precbench.files import temporary
 from precbench.locations import cache_folder
 
 _DTYPES = {
@@ -60,7 +60,7 @@ def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float
         (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
         if load_prepared(name, sha256, dtype) is None:  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
-            publish(unfinished, folder)
+            unfinished.replace(folder)
 
 
 def _folder(name: str, sha256: str, dtype: Dtype) -> Path:

@@ -78,15 +78,6 @@ def load_dataset(
     )
 
 
-def data_hash(
-    name: str,
-    mirror: str | os.PathLike[str] | None = None,
-    on_missing: Literal["error", "stand-in"] = "error",
-) -> str:
-    """Return the hash of a data set as `load_dataset` would now load it, without its rows."""
-    return _find(name, mirror, on_missing).sha256
-
-
 class _Source(NamedTuple):
     """What a data set is made of."""
 

@@ -1,0 +1,56 @@
+"""Estimates how long trials take."""
+
+import math
+from collections.abc import Iterable
+from statistics import median
+
+from precbench.experiment import Trial
+from precbench.experiment.plan import Plan
+from precbench.store import Record, Store
+
+__all__ = ["expected_seconds", "took"]
+
+_SECONDS_PER_VALUE = 2e-9
+_SECONDS_PER_ROW = 3e-8
+_SECONDS_PER_TRIAL = 0.2  # to begin and to measure it
+_ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
+
+
+def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
+    """Estimate how long each trial takes: as long as those before, or by its size."""
+    known: dict[tuple[str, str], list[float]] = {}
+    for record in store.records():
+        if record.status == "ok":
+            known.setdefault((record.label, record.dataset), []).append(took(record))
+    return [
+        median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
+        for t in trials
+    ]
+
+
+def took(record: Record) -> float:
+    """Return about how long a trial kept a worker."""
+    return _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
+
+
+def _by_size(plan: Plan, trial: Trial) -> float:
+    X = plan.datasets[trial.dataset.name].X
+    n, d = X.shape
+    per_row = getattr(X, "nnz", n * d) / n
+    n_candidates = math.prod(map(len, trial.candidates.values()))
+    tuned = n_candidates > 1
+    fits = 1 + 0.8 * n_candidates * tuned
+    if "epochs" in trial.params:  # candidates that share the reading of the rows
+        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
+    elif trial.limit is not None and trial.limit.times_slowest is not None:
+        slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
+        passes = (1 + tuned) * trial.limit.times_slowest * slowest
+    else:
+        passes = fits * _largest(trial, "max_iter", _ITERATIONS)
+    rows = n * (1 - trial.split.test_size)
+    return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
+
+
+def _largest(trial: Trial, name: str, default: float | None = None) -> float:
+    """Return the value of a parameter; of a tuned one, the largest candidate."""
+    return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))
