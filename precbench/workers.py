@@ -5,10 +5,12 @@ This imports nothing heavy: workers start while the rest of a command is importe
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from precbench.interrupts import end_with_parent
@@ -66,12 +68,14 @@ def begin(n_workers: int, function: Callable[[], Any] | None = None) -> Any:
     global _executor
     from joblib.executor import get_memmapping_executor
 
+    ours = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
     with safe_path(), no_interrupt():
+        # Workers that began with other arguments are replaced.
         _executor = get_memmapping_executor(
             n_workers,
-            initializer=end_with_parent,
-            initargs=(os.getpid(),),
-            env=_ENVIRONMENT,
+            initializer=_prepare,
+            initargs=(os.getpid(), str(Path.cwd()), *sys.path),
+            env=_ENVIRONMENT | ours,
             max_nbytes=None,
         )
         for _ in range(n_workers if function else 0):
@@ -79,8 +83,12 @@ def begin(n_workers: int, function: Callable[[], Any] | None = None) -> Any:
     return _executor
 
 
+def _prepare(parent: int, *_: str) -> None:
+    end_with_parent(parent)
+
+
 def end() -> None:
-    """Kill the workers."""
+    """Kill the workers; without it they end when they have been idle for minutes."""
     global _executor
     if _executor is not None:
         _executor.shutdown(kill_workers=True)

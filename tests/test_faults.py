@@ -222,7 +222,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
         killer.mkdir(parents=True)
         (killer / "sitecustomize.py").write_text(KILLER)
-        monkeypatch.syspath_prepend(killer)
+        monkeypatch.setenv("PYTHONPATH", str(killer))
         monkeypatch.setenv("KILL_AT", PHASES[phase])
         monkeypatch.setenv("KILLS", str(n_kills))
         workers.end()

@@ -260,7 +260,7 @@ def test_an_interrupted_trial_is_noted_unless_it_has_a_result(small, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         some = {key: todo[key] for key in (again, fresh, waiting)}
-        list(run_plan(plan, store, some, engine=interrupted))
+        list(run_plan(plan, store, some, elsewhere=interrupted))
     assert {record.key: record.status for record in store.records()} == {
         again: "ok",
         fresh: "interrupted",
@@ -594,7 +594,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     limit, out, folder = ", limit: {seconds: 0.05}", tmp_path / "out", tmp_path / "out" / "small"
     assert run(config(limit), out, "--splits", "0").exit_code == 0
     before = records(folder)
-    [running] = (folder / "running" / path.name for path in before if label(path) == "endless")
+    [running] = (folder / "running" / path.stem for path in before if label(path) == "endless")
     process = subprocess.Popen(
         command(config(), out, "--force"), stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -656,7 +656,7 @@ def shared_memory_of(process):
 @pytest.mark.promise("R5", "R7")
 def test_runs_at_the_same_time(small, tmp_path):
     """In one folder the second is refused; in another it gives the same numbers."""
-    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 4}}"
+    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 8}}"
     config = small(solvers=f"{{perceptron-avg: , {slow}}}", protocol="{n_splits: 1}")
     one, other = tmp_path / "one", tmp_path / "other"
     first = subprocess.Popen(command(config, one, "--jobs", "2"), stdout=subprocess.DEVNULL)

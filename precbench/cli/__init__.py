@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from precbench import workers
 from precbench.cli.group import LazyGroup, MainGroup
 from precbench.interrupts import ignore
 
@@ -121,3 +122,4 @@ def main() -> None:
         app()
     finally:
         ignore()
+        workers.end()

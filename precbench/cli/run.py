@@ -534,15 +534,12 @@ def _present(store: Store, console: Screen, report: "Report") -> None:
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
     """Run configs, and return what is known of each run; mistakes are reported before any work."""
-    try:
-        loaded = [(load_config(name), name) for name in configs]
-        if options.cluster is None and not options.dry_run:
-            _begin(loaded[0][0], options)
-        runs = [prepared(config, options, name) for config, name in loaded]
-        with _cluster(options) as cluster:
-            return [run(cluster) for run in runs]
-    finally:
-        workers.end()
+    loaded = [(load_config(name), name) for name in configs]
+    if options.cluster is None and not options.dry_run:
+        _begin(loaded[0][0], options)
+    runs = [prepared(config, options, name) for config, name in loaded]
+    with _cluster(options) as cluster:
+        return [run(cluster) for run in runs]
 
 
 def _begin(config: Experiment | Study, options: RunOptions) -> None:

@@ -248,7 +248,9 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Rows]:
         key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
-            _prepared.append((key, Rows(trial, job.dataset)))
+            rows = Rows(trial, job.dataset)
+            assert rows.training
+            _prepared.append((key, rows))
         return _prepared[0][1]
 
     return rows_of
@@ -261,7 +263,7 @@ def _tune(job: Job, rows_of: Callable[[Fourier | None], Rows]) -> _Tuning:
         return _Tuning({}, 0.0, "")
     first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
-    assert rows_of(trial.with_features(first).fourier).training
+    rows_of(trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
 
     def trained(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
@@ -348,13 +350,12 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     If compiled code does not return by then, the process ends a little later, and the parent finds
     a mark without a record.
     """
-    thread = ctypes.c_ulong(threading.get_ident())
-
-    def end(error: Any) -> None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error and ctypes.py_object(error))
-
     # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
-    timer = threading.Timer(seconds, end, [TrialTimeoutError])
+    timer = threading.Timer(
+        seconds,
+        ctypes.pythonapi.PyThreadState_SetAsyncExc,
+        [ctypes.c_ulong(threading.get_ident()), ctypes.py_object(TrialTimeoutError)],
+    )
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
     timer.start()
     # The exception waits for compiled code to return; this thread does not.
@@ -362,11 +363,12 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        end(None)  # it may have been set at the last moment
-        faulthandler.cancel_dump_traceback_later()
-        silent.close()
+        try:
+            timer.cancel()
+            timer.join()  # which raises what came at the last moment
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            silent.close()
 
 
 def _reason(error: BaseException) -> str:
