@@ -1,5 +1,6 @@
 """Runs on a Dask cluster: the same numbers as on one machine, whatever happens to its processes."""
 
+import multiprocessing
 import os
 import random
 import signal
@@ -8,21 +9,19 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from types import SimpleNamespace
 
+import dask
 import pandas as pd
 import pytest
-from distributed import KilledWorker, LocalCluster
-from distributed.comm import CommClosedError
+from distributed import LocalCluster
 
-from precbench.errors import PrecbenchError
 from precbench.experiment import load_config
-from precbench.runner import remote
+from precbench.experiment.plan import make_plan
+from precbench.runner import run_plan, to_do
 from precbench.runner.cluster import Cluster
-from precbench.runner.worker import base_record
 from precbench.store import Store
 from tests.helpers import invoke, numbers, records, run, session
-from tests.sentences import done_already, names, raises, refused, tells
+from tests.sentences import done_already, names, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 120
@@ -68,16 +67,6 @@ def start_scheduler(start):
     return start_scheduler
 
 
-IDLE = SimpleNamespace(call=lambda *_, **__: True)
-"""In place of a process for trials, which takes longer to start than all else."""
-
-
-@pytest.fixture
-def no_trials(monkeypatch):
-    """A local cluster on which no trial can run."""
-    monkeypatch.setattr(remote, "_process", lambda: IDLE)
-
-
 @pytest.fixture
 def start_worker(start, tmp_path):
     """Start a worker that has no data."""
@@ -108,10 +97,9 @@ def test_workers_get_their_data_from_the_client(
     start_worker(file)
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
-    tells(planned.output, "2 worker letter")
+    tells(planned.output, "on 1 worker")
     done = run("letter", tmp_path / "cluster", *where)
     assert done.exit_code == 0, done.output
-    assert "[2/2, 1 worker]" in done.stderr
     run("letter", tmp_path / "one", *where[2:])
     one, other = (numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster"))
     assert one.equals(other)
@@ -200,36 +188,19 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monk
     names(done.output, "cluster 2 http://127.0.0.1")
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
-    monkeypatch.setattr(remote, "_process", lambda: IDLE)  # none of them will run
     again = run(config, tmp_path / "cluster", "--cluster", "local:1")
     assert done_already(again.output) == 6
 
 
-@pytest.mark.parametrize("gone", ["scheduler", "worker"])
-def test_what_goes_away_as_a_run_begins_is_named(gone):
-    """As where another client shuts the scheduler down, or retires its workers."""
-    away = CommClosedError("closed")
-
-    def run(*_, **__):
-        if gone == "scheduler":
-            raise away
-        return {"the worker": away}
-
-    cluster = Cluster.__new__(Cluster)
-    cluster._where, cluster._client = "the scheduler", SimpleNamespace(run=run)
-    with raises(PrecbenchError):
-        cluster._refuse_others()
-
-
 @pytest.mark.parametrize(
-    ("where", "code"), [("local:0", 2), ("tls://127.0.0.1:1", 2), ("tcp://127.0.0.1:1", 1)]
+    ("where", "code"), [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)]
 )
 def test_no_such_cluster(small, tmp_path, where, code):
     waiting = ["--cluster-wait", "0.2"]
     refused(["run", small(), "--cluster", where, *waiting], code=code)
 
 
-def test_a_machine_that_goes_away_is_reported(small, tmp_path, no_trials, monkeypatch):
+def test_a_machine_that_goes_away_is_reported(small, tmp_path, monkeypatch):
     """With --timing the trials of a split wait for the machine where the others ran."""
     lanes = Cluster._lanes
     monkeypatch.setattr(
@@ -242,83 +213,52 @@ def test_a_machine_that_goes_away_is_reported(small, tmp_path, no_trials, monkey
     )
 
 
-def test_a_clock_that_is_set_back_ends_the_run(small, tmp_path, no_trials, monkeypatch):
-    """Dask would stand still for an hour."""
-    send = Cluster._send
+class Deadly:
+    """Stands for a data set; a worker of Dask that looks at it dies."""
 
-    def late(*where):
-        monkeypatch.setattr("precbench.runner.cluster._clock", lambda: -time.monotonic())
-        return send(*where)
+    n_train = groups = None
+    name = title = sha256 = "deadly"
+    stand_in = False
 
-    monkeypatch.setattr(Cluster, "_send", late)
-    monkeypatch.setattr("precbench.runner.cluster._LOOK_SECONDS", 0)
-    command = ["run", small(), "--cluster", "local:1", "--out", tmp_path]
-    refused(command, code=1)
+    @property
+    def X(self):  # noqa: N802 (as in a data set)
+        if multiprocessing.parent_process() is not None:
+            os._exit(1)
 
-
-def test_a_trial_killing_two_workers_is_marked_crashed(small, tmp_path, monkeypatch):
-    """Dask gives a trial up with its worker, though it may only have waited there."""
-    killed = KilledWorker("task", SimpleNamespace(address="there"), 1)
-    fate = {
-        "once": [EOFError],
-        "twice": [EOFError] * 2,
-        "waited": [killed],
-        "killer": [killed] * 2,
-        "large": [MemoryError("out of memory")],
-    }
-    jobs = []
-
-    def call(function, job, *_, memory=None):
-        if function is remote._can_load:
-            return True
-        jobs.append(job)
-        if fate.get(job.trial.label):
-            raise fate[job.trial.label].pop()
-        sent = Store(tmp_path / job.key)
-        sent.write(base_record(job) | {"status": "skipped", "reason": "not run"})
-        return (sent.folder / "trials" / f"{job.key}.json").read_bytes(), b"", {"cpu": "a cpu"}
-
-    monkeypatch.setattr(remote, "_process", lambda: SimpleNamespace(call=call))
-    labels = [*fate, "other"]
-    solvers = {label: f"{{solver: sgd-avg, eta0: {i + 1}}}" for i, label in enumerate(labels)}
-    solvers = ", ".join(f"{label}: {solver}" for label, solver in solvers.items())
-    config = small(solvers=f"{{{solvers}}}", protocol="{n_splits: 1}")
-    done = run(config, tmp_path, "--cluster", "local:2", "--no-plots")
-    assert done.exit_code == 1, done.output
-    found = {r.label: (r.status, r.reason) for r in Store(tmp_path / "small").records()}
-    assert found == {
-        "once": ("skipped", "not run"),
-        "twice": ("crashed", "the process died twice while working on it"),
-        "waited": ("skipped", "not run"),
-        "killer": ("crashed", "2 workers died while working on it"),
-        "large": ("failed", "out of memory"),
-        "other": ("skipped", "not run"),
-    }
-    assert len(jobs) == 10 and all(job.dataset.X is None for job in jobs)
+    y = X
 
 
-def test_a_worker_keeps_rows_of_each_type_apart(small):
-    worker, dataset = SimpleNamespace(local_directory="here"), SimpleNamespace(sha256="0")
-    kept = {
-        remote._kept(worker, load_config(small(dtype=dtype)).trials()[0], dataset)
-        for dtype in ("float64", "float32")
-    }
-    assert len(kept) == 2
+def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
+    """Dask gives it up; the others, which may have waited beside it, have their results."""
+    plan, store = make_plan(load_config(small(protocol="{n_splits: 2}"))), Store(tmp_path / "out")
+    trials = to_do(plan, store)
+    served = iter(range(len(trials)))
+
+    class Plan:
+        trials = plan.trials
+
+        class datasets:  # noqa: N801 (stands for a mapping)
+            def __class_getitem__(cls, name):
+                return Deadly() if next(served) == 1 else plan.datasets[name]
+
+    deadly = list(trials)[1]
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        Cluster("local:2") as cluster,
+    ):
+        ends = run_plan(Plan, store, trials, n_workers=2, elsewhere=cluster.run)
+        statuses = {job.key: status for job, status in ends}
+    assert statuses.pop(deadly) == store.read(deadly).status == "crashed"
+    assert "died twice" in store.read(deadly).reason
+    assert set(statuses.values()) == {"ok"} and len(statuses) == len(trials) - 1
 
 
-def test_workers_with_other_versions_are_refused(small, no_trials, monkeypatch):
-    versions, calls = remote.versions, []
-
-    def differing():
-        calls.append(1)
-        return versions() | ({"numpy": "1.0"} if len(calls) > 1 else {})
-
-    monkeypatch.setattr(remote, "versions", differing)
-    refused(["run", small(), "--cluster", "local:1"], "numpy 1.0", code=1)
+def test_workers_with_other_versions_are_refused(small, monkeypatch):
+    monkeypatch.setattr("precbench.runner.cluster.package_versions", lambda: {"numpy": "1.0"})
+    refused(["run", small(), "--cluster", "local:1"], "numpy", code=1)
 
 
 def test_without_dask_the_error_names_what_to_install(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "precbench.runner.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "precbench.runner.remote", raising=False)
     refused(["run", small(), "--cluster", "local:1"], "'precbench[cluster]'")
