@@ -160,10 +160,10 @@ RIVALS = $(INSTALL) $(ALONE) --editable '.[rivals]'
 survey: build  ## Run the whole survey, and take its values into the reference.
 	$(LISTS)
 	$(RIVALS)
-	$(BIN)/python -m precbench.survey tasks results/survey-tasks
+	$(BIN)/python -m scripts.survey tasks results/survey-tasks
 	$(BIN)/precbench run results/survey-tasks/survey-short.yaml results/survey-tasks/survey-long.yaml \
 	    top/synthetic --jobs $(JOBS)
-	$(BIN)/python -m precbench.survey collect results
+	$(BIN)/python -m scripts.survey collect results
 
 # Of up to 3,163 rows, with numbers and with categories, and with few and many positives.
 AGAIN = tae wine heart german housing yeast6 titanic hypothyroid segment0 pc1
@@ -173,14 +173,14 @@ survey-again: build  ## Train ten tasks of the survey again, and see the same di
 	$(LISTS)
 	$(RIVALS)
 	rm -rf $(AFRESH_IN)
-	$(BIN)/python -m precbench.survey tasks $(AFRESH_IN)/survey-tasks $(AGAIN)
+	$(BIN)/python -m scripts.survey tasks $(AFRESH_IN)/survey-tasks $(AGAIN)
 	$(BIN)/precbench run $(AFRESH_IN)/survey-tasks/survey-short.yaml $(AFRESH_IN)/survey-tasks/survey-long.yaml \
 	    --splits 0 --no-plots --jobs $(JOBS) --out $(AFRESH_IN)
-	$(BIN)/python -m precbench.survey again $(AFRESH_IN)
+	$(BIN)/python -m scripts.survey again $(AFRESH_IN)
 
 advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: a third, one seed).
 	$(LISTS)
-	$(BIN)/python -m precbench.survey.advice results $(QUICK)
+	$(BIN)/python -m scripts.survey.advice results $(QUICK)
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python -m scripts.pages $(RESULTS)

@@ -15,7 +15,6 @@ from typer.main import get_command
 
 from precbench import __version__
 from precbench.cli import app as commands
-from precbench.survey.page import committed
 from precbench.survey.ranking import MEASURES
 from precbench.survey.ranking import kind_of as kind_of_solver
 from precbench.survey.tasks import TEST_SHARE
@@ -24,6 +23,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
 from scripts import printed
+from scripts.survey.page import committed
 
 REPOSITORY = "https://github.com/precbench/precbench"
 

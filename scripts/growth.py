@@ -22,8 +22,8 @@ import pandas as pd
 
 from precbench.data import open_stream
 from precbench.solvers import SOLVERS
-from precbench.survey.tables import laid_out
 from scripts.reference import REFERENCE
+from scripts.survey.tables import laid_out
 
 GROWTH = REFERENCE / "growth.csv"
 ROWS = (10**4, 10**5, 10**6, 10**7)

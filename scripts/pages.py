@@ -33,16 +33,17 @@ from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
-from precbench.survey import advice, coverage, page, ranking
-from precbench.survey.tables import (
+from precbench.survey import ranking
+from scripts import growth, peers, printed, reference, scale
+from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
+from scripts.survey import advice, coverage, page
+from scripts.survey.tables import (
     laid_out,
     ledger_table,
     means_table,
     optima_table,
     unit_norm_table,
 )
-from scripts import growth, peers, printed, reference, scale
-from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from tests import plant
 from tests.helpers import Block, blocks, commands
 from tests.promises import COMMANDS, FIGURES, PROMISES

@@ -38,9 +38,9 @@ from precbench.metrics import precision_at_k
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
-from precbench.survey.tables import laid_out
 from scripts.bench import Case, keep, labelled, real, reason_of, report, said
 from scripts.reference import REFERENCE, ROOT
+from scripts.survey.tables import laid_out
 
 PEERS = REFERENCE / "peers.csv"
 CHOICES = REFERENCE / "peers-choices.csv"

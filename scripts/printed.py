@@ -20,8 +20,8 @@ from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale
-from precbench.survey.tables import laid_out
 from scripts.reference import LEDGER
+from scripts.survey.tables import laid_out
 
 MARKS = {Verdict.NO_POWER: " †", Verdict.TREND_ONLY: " ~", Verdict.NOT_REPRODUCED: " ✗"}
 LOOKS = {

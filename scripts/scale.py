@@ -22,8 +22,8 @@ from precbench.data import load_dataset, open_stream
 from precbench.data.preprocess import Scaler
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
-from precbench.survey.tables import laid_out
 from scripts.reference import REFERENCE
+from scripts.survey.tables import laid_out
 
 SCALE = REFERENCE / "scale.csv"
 COLUMNS, GROUP_ROWS, BUFFER = 10, 2**20, 2**26

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from precbench.survey.tables import laid_out
 from precbench.yaml.document import load
+from scripts.survey.tables import laid_out
 
 ROOT = Path(__file__).resolve().parents[1]
 PLANTS = ROOT / "tests" / "plants.yaml"

@@ -39,8 +39,8 @@ from precbench.locations import shipped
 from precbench.solvers import SOLVERS
 from precbench.solvers.passes import PassRanker
 from precbench.statistics import resampled_interval, resampled_test
-from precbench.survey import page
 from precbench.survey.ranking import AP, TREES, compared, in_words, standings
+from scripts.survey import page
 from tests.helpers import invoke, run, succeed
 from tests.sentences import names, raises, refused, tells
 
@@ -338,7 +338,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
 
 def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
     survey = page.committed()
-    values = survey.values(AP, survey.sound(AP))
+    values = survey.values(AP, page.sound(survey, AP))
     best = min(survey.of(TREES), key=standings(values)["rank"].get)
     recommended = RECOMMENDED  # needs no extra
     if best != recommended:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from precbench.data import DATASETS
 from precbench.errors import InputError
 from precbench.locations import shipped
 from precbench.statistics import Posterior, bayesian_signed_rank, mean_ranks
@@ -39,12 +38,9 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-HEADLINE = (AP, MAIN)
 LEAST_ROWS = 20  # of a test part that a measure looks at, for a headline
-LEAST_TASKS = 5  # in a situation
 ROPE = 0.01
 SURE = 0.95
-NEAR = 0.01  # of logistic regression's AUC to that of boosting: nearly linear
 _DRAWS = 2000
 
 
@@ -151,7 +147,6 @@ class Survey:
         self.known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
         names = list(table["task"].unique())
         self.tasks = self.known.loc[[name for name in self.known.index if name in names]]
-        self.synthetic = [name for name in names if name not in self.known.index]
 
     @property
     def real(self) -> list[str]:
@@ -188,28 +183,11 @@ class Survey:
             return pd.Series(measure.share, self.tasks.index)
         return measure.share * TEST_SHARE * of[measure.of]
 
-    def sound(self, metric: str) -> list[str]:
-        """Return the real tasks that a headline may rest on."""
-        looked = self.looked_at(metric)
-        measured = set(self.values(metric).index)
-        return [name for name in looked.index[looked >= LEAST_ROWS] if name in measured]
-
-    def seconds(self, tasks: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the median seconds to choose and to train, tasks by contestants."""
-        wide = self.table.pivot_table("seconds", "task", "solver", aggfunc="median")[self.solvers]
-        return wide.loc[self.real if tasks is None else list(tasks)]
-
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the contestant with the best mean rank of each kind, the best first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         of_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
         return sorted((str(ranks[of].idxmin()) for of in of_kind if of), key=ranks.__getitem__)
-
-    def nearly_linear(self) -> list[str]:
-        """Return the real tasks on which logistic regression's AUC is near that of boosting."""
-        auc = self.values("auc")
-        gap = auc["hist-gradient-boosting"] - auc["logistic-regression"]
-        return list(auc.index[gap <= NEAR])
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
@@ -254,59 +232,3 @@ def in_words(posterior: Posterior) -> str:
     """Say what a comparison has found of the first contestant."""
     words = ("ahead", "practically equivalent", "behind")
     return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")
-
-
-class Choice(NamedTuple):
-    """What is recommended in a situation.
-
-    Attributes
-    ----------
-    solver : str
-        The best mean rank.
-    tasks : int
-    lost, most : float
-        What it loses on average, and at most on a task.
-    where : str
-        The task where that is.
-    rival : str
-        The best of another kind.
-    standing : str
-        Against that: "ahead", "practically equivalent", "behind" or "undecided".
-    linear : str
-        The best of the linear methods.
-    linear_lost : float
-    """
-
-    solver: str
-    tasks: int
-    lost: float
-    most: float
-    where: str
-    rival: str
-    standing: str
-    linear: str
-    linear_lost: float
-
-
-def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
-    """Choose for a situation: these tasks and contestants; none where the tasks are too few."""
-    if len(values) < LEAST_TASKS:
-        return None
-    first, rival, *_ = survey.best(values)
-    linear, lost = survey.best(values, LINEAR)[0], losses(values)
-    return Choice(
-        solver=first,
-        tasks=len(values),
-        lost=float(lost[first].mean()),
-        most=float(lost[first].max()),
-        where=str(lost[first].idxmax()),
-        rival=rival,
-        standing=in_words(compared(values, first, rival)),
-        linear=linear,
-        linear_lost=float(lost[linear].mean()),
-    )
-
-
-def is_synthetic(task: str) -> bool:
-    """Say whether a data set is generated."""
-    return task in DATASETS and DATASETS[task].format == "synthetic"

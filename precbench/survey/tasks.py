@@ -1,6 +1,6 @@
 """The tasks of the survey and of the bench of advice: real lists of installed distributions.
 
-``python -m precbench.survey tasks FOLDER`` writes those of the survey as files, with the config
+``python -m scripts.survey tasks FOLDER`` writes those of the survey as files, with the config
 that ``precbench run`` takes.
 """
 

@@ -1,8 +1,8 @@
 """Write the tasks of the survey, take its results into the reference, or compare them with it.
 
-``python -m precbench.survey tasks FOLDER [TASK ...]`` writes their files and configs for
-``precbench run``; ``python -m precbench.survey collect RESULTS`` takes what was run into
-results/reference, in place of the same splits there; ``python -m precbench.survey again RESULTS``
+``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
+``precbench run``; ``python -m scripts.survey collect RESULTS`` takes what was run into
+results/reference, in place of the same splits there; ``python -m scripts.survey again RESULTS``
 ends with 1 where a value is not the one there, to its five digits.
 """
 
@@ -56,7 +56,7 @@ def other_values(known: pd.DataFrame, table: pd.DataFrame) -> tuple[int, list[st
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m precbench.survey", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m scripts.survey", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("do", choices=["tasks", "collect", "again"])
     parser.add_argument("folder", type=Path)

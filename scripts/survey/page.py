@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -17,22 +17,21 @@ from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.statistics import LEVEL
 from precbench.survey.ranking import (
     AP,
-    HEADLINE,
     LEAST_ROWS,
     LINEAR,
+    MAIN,
     MEASURES,
     REFERENCE,
     TREES,
-    Choice,
     Survey,
-    choose,
     compared,
     in_words,
     kind_of,
+    losses,
     standings,
 )
-from precbench.survey.tables import laid_out
 from precbench.survey.tasks import LONG, SHORT, is_short, read_tasks
+from scripts.survey.tables import laid_out
 
 PICTURES = ("ranks", "profiles", "times")
 PAPERS = {
@@ -46,7 +45,81 @@ POSITIVES = (30, 300, 3000)  # in training
 SHARES = (0.02, 0.05, 0.2)
 WIDE = 20  # training rows for each column
 TRAIN_SHARE = 0.7
+LEAST_TASKS = 5  # in a situation
+HEADLINE = (AP, MAIN)
+NEAR = 0.01  # of logistic regression's AUC to that of boosting: nearly linear
 _TOP = 5
+
+
+def sound(survey: Survey, metric: str) -> list[str]:
+    """Return the real tasks that a headline may rest on."""
+    looked = survey.looked_at(metric)
+    measured = set(survey.values(metric).index)
+    return [name for name in looked.index[looked >= LEAST_ROWS] if name in measured]
+
+
+def median_seconds(survey: Survey, tasks: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the median seconds to choose and to train, tasks by contestants."""
+    wide = survey.table.pivot_table("seconds", "task", "solver", aggfunc="median")
+    return wide.loc[survey.real if tasks is None else list(tasks), survey.solvers]
+
+
+def nearly_linear(survey: Survey) -> list[str]:
+    """Return the real tasks on which logistic regression's AUC is near that of boosting."""
+    auc = survey.values("auc")
+    gap = auc["hist-gradient-boosting"] - auc["logistic-regression"]
+    return list(auc.index[gap <= NEAR])
+
+
+class Choice(NamedTuple):
+    """What is recommended in a situation.
+
+    Attributes
+    ----------
+    solver : str
+        The best mean rank.
+    tasks : int
+    lost, most : float
+        What it loses on average, and at most on a task.
+    where : str
+        The task where that is.
+    rival : str
+        The best of another kind.
+    standing : str
+        Against that: "ahead", "practically equivalent", "behind" or "undecided".
+    linear : str
+        The best of the linear methods.
+    linear_lost : float
+    """
+
+    solver: str
+    tasks: int
+    lost: float
+    most: float
+    where: str
+    rival: str
+    standing: str
+    linear: str
+    linear_lost: float
+
+
+def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
+    """Choose for a situation: these tasks and contestants; none where the tasks are too few."""
+    if len(values) < LEAST_TASKS:
+        return None
+    first, rival, *_ = survey.best(values)
+    linear, lost = survey.best(values, LINEAR)[0], losses(values)
+    return Choice(
+        solver=first,
+        tasks=len(values),
+        lost=float(lost[first].mean()),
+        most=float(lost[first].max()),
+        where=str(lost[first].idxmax()),
+        rival=rival,
+        standing=in_words(compared(values, first, rival)),
+        linear=linear,
+        linear_lost=float(lost[linear].mean()),
+    )
 
 
 def answer(survey: Survey, *metrics: str) -> str:
@@ -68,7 +141,7 @@ def _lacking(survey: Survey) -> Iterator[str]:
 
 
 def _answer(survey: Survey, metric: str) -> str:
-    tasks, title = survey.sound(metric), MEASURES[metric].title
+    tasks, title = sound(survey, metric), MEASURES[metric].title
     values = survey.values(metric, tasks)
     found = choose(survey, values)
     if found is None:
@@ -101,7 +174,7 @@ def measures(survey: Survey) -> str:
     """Lay out what is recommended for each measure."""
     rows = []
     for metric, measure in MEASURES.items():
-        tasks = survey.sound(metric)
+        tasks = sound(survey, metric)
         found = choose(survey, survey.values(metric, tasks or survey.real))
         rows.append(_row(measure.title if tasks else f"{measure.title} †", found))
     return laid_out(["measure", *_HEADER], filter(None, rows))
@@ -129,7 +202,7 @@ def situations(survey: Survey) -> str:
     n_pos = TRAIN_SHARE * tasks["positives"]
     share = tasks["positives"] / tasks["rows"]
     rows_a_column = TRAIN_SHARE * tasks["rows"] / tasks["columns"]
-    linear = tasks.index.isin(survey.nearly_linear())
+    linear = tasks.index.isin(nearly_linear(survey))
     looked, values = survey.looked_at(AP), survey.values(AP)
     parts = [
         *_between("training positives", n_pos, POSITIVES, "{:,}"),
@@ -144,7 +217,7 @@ def situations(survey: Survey) -> str:
         some = [task for task in values.index if here[task]]
         few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
         rows.append(_row(f"{name} †" if few else name, choose(survey, values.loc[some])))
-    seconds = survey.seconds(list(values.index))
+    seconds = median_seconds(survey, list(values.index))
     chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
     for budget in BUDGETS:
         fits = seconds <= budget
@@ -167,9 +240,9 @@ def _between(
 
 def contestants(survey: Survey, metric: str) -> str:
     """Lay out where all contestants stand, by "average_precision" or "precision_at_k(k=0.25)"."""
-    table = standings(survey.values(metric, survey.sound(metric)))
-    others = {m: standings(survey.values(m, survey.sound(m) or survey.real)) for m in MEASURES}
-    seconds = survey.seconds().median()
+    table = standings(survey.values(metric, sound(survey, metric)))
+    others = {m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in MEASURES}
+    seconds = median_seconds(survey).median()
     rows = [
         [
             *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
@@ -187,7 +260,7 @@ def contestants(survey: Survey, metric: str) -> str:
 
 def pairs(survey: Survey, metric: str) -> str:
     """Lay out the Bayesian comparisons of the first few."""
-    values = survey.values(metric, survey.sound(metric))
+    values = survey.values(metric, sound(survey, metric))
     first = standings(values).index[:_TOP]
     rows = []
     for one, other in combinations(first, 2):
@@ -199,7 +272,7 @@ def pairs(survey: Survey, metric: str) -> str:
 
 def tests(survey: Survey, metric: str) -> str:
     """Report the tests over data sets."""
-    values = survey.values(metric, survey.sound(metric))
+    values = survey.values(metric, sound(survey, metric))
     everyone, ranking = rank(values), rank(values[survey.best(values)])
     listed = list(combinations(map(str, ranking.p), 2))
     differ = [pair for pair in listed if ranking.p[pair[0]][pair[1]] <= LEVEL]
@@ -235,7 +308,7 @@ def tasks(survey: Survey) -> str:
 
 def cost(survey: Survey) -> str:
     """Compare what it takes to choose and to train."""
-    values, seconds = survey.values(AP, survey.sound(AP)), survey.seconds()
+    values, seconds = survey.values(AP, sound(survey, AP)), median_seconds(survey)
     first, linear = survey.best(values)[0], survey.best(values, LINEAR)[0]
     ratio = (seconds[first] / seconds[linear]).median()
     median = seconds.median()
@@ -250,9 +323,9 @@ def cost(survey: Survey) -> str:
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, survey.sound(AP)))
+    linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, sound(survey, AP)))
     table = {
-        m: standings(survey.values(m, survey.sound(m) or survey.real)[linear]) for m in MEASURES
+        m: standings(survey.values(m, sound(survey, m) or survey.real)[linear]) for m in MEASURES
     }
     rows = []
     for kind, link in PAPERS.items():
@@ -268,9 +341,10 @@ def papers(survey: Survey) -> str:
 
 def synthetic(survey: Survey) -> str:
     """Lay out the best of each kind on the synthetic sets."""
-    if not survey.synthetic:
+    names = [name for name in survey.table["task"].unique() if name not in survey.known.index]
+    if not names:
         return "They have not been run.\n"
-    values = survey.values(AP, survey.synthetic)
+    values = survey.values(AP, names)
     best = values.max(axis=1)
     rows = [
         [
@@ -282,8 +356,8 @@ def synthetic(survey: Survey) -> str:
         ]
         for solver in survey.best(values)
     ]
-    names = [DATASETS[name].title.removeprefix("Synthetic, ") for name in values.index]
-    return laid_out(["best of its kind", *names], rows, numbers=len(names))
+    titles = [DATASETS[name].title.removeprefix("Synthetic, ") for name in values.index]
+    return laid_out(["best of its kind", *titles], rows, numbers=len(titles))
 
 
 def broken(survey: Survey) -> list[str]:
@@ -304,7 +378,7 @@ def broken(survey: Survey) -> list[str]:
 def draw(name: str, folder: Path) -> Path:
     """Draw the best of each kind over the real tasks: `PICTURES`, one at a time."""
     survey = committed()
-    values = survey.values(AP, survey.sound(AP))
+    values = survey.values(AP, sound(survey, AP))
     shown = survey.best(values)
     about = f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
     stem = folder / name
@@ -315,7 +389,7 @@ def draw(name: str, folder: Path) -> Path:
         made = write_profiles(values[shown], "value", stem, title, about)
     else:
         title = "Seconds to choose the parameters and to train"
-        seconds = survey.seconds(list(values.index))[shown]
+        seconds = median_seconds(survey, list(values.index))[shown]
         made = write_profiles(seconds, "time", stem, title, about)
     return next(path for path in made if path.suffix == ".png")
 

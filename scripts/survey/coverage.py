@@ -4,7 +4,7 @@ Lists are drawn from a known distribution: normal features, and positives where 
 noise is high. In each repetition a new list is split as `precbench compare` does, and the interval
 of the mean prec@k is its interval. What it should hold is the mean over new lists: of models that
 are trained on as many new rows, and measured on as many others. ``python -m
-precbench.survey.coverage`` writes results/reference/coverage.csv, which docs/own-data.md shows; it
+scripts.survey.coverage`` writes results/reference/coverage.csv, which docs/own-data.md shows; it
 takes some minutes.
 """
 
@@ -23,7 +23,7 @@ from precbench.locations import shipped
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
 from precbench.statistics import Interval, resampled_interval
-from precbench.survey.tables import laid_out
+from scripts.survey.tables import laid_out
 
 REFERENCE = shipped("results/reference") / "coverage.csv"
 TEST_SIZE = 0.3
@@ -117,7 +117,7 @@ def coverage_table(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Measure all cases."""
-    parser = argparse.ArgumentParser(prog="python -m precbench.survey.coverage")
+    parser = argparse.ArgumentParser(prog="python -m scripts.survey.coverage")
     parser.add_argument("--repetitions", type=int, default=200)
     repetitions = parser.parse_args().repetitions
     warnings.simplefilter("ignore")

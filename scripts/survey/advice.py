@@ -24,7 +24,7 @@ The rules, written before any result was seen (docs/advice.md says what was chan
   ten distributions that are known; the share of lists whose hits lie in the interval that was
   predicted for lists of their length.
 
-``python -m precbench.survey.advice RESULTS`` resumes where it was stopped; with ``--quick`` every
+``python -m scripts.survey.advice RESULTS`` resumes where it was stopped; with ``--quick`` every
 third task and one seed.
 """
 
@@ -55,8 +55,8 @@ from precbench.runner import run_plan, to_do
 from precbench.score import write_results
 from precbench.statistics import LEVEL, NO_WIDTH
 from precbench.store import Store
-from precbench.survey.tables import laid_out
 from precbench.survey.tasks import read_task
+from scripts.survey.tables import laid_out
 
 TASKS = shipped("results/reference") / "advice-tasks.csv"
 REFERENCE = shipped("results/reference") / "advice.csv"
@@ -332,7 +332,7 @@ def lists(quick: bool) -> Iterator[tuple[Any, int]]:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m precbench.survey.advice", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m scripts.survey.advice", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("results", type=Path)
     parser.add_argument("--quick", action="store_true", help="every third task, one seed")
