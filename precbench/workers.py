@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from precbench.interrupts import end_with_parent
@@ -52,14 +53,16 @@ def no_interrupt() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def begin(n_workers: int, function: Callable[[], Any] | None = None) -> Any:
+def begin(n_workers: int, function: str = "", *arguments: Any) -> Any:
     """Start workers, each with one BLAS thread, unless as many run; this does not wait.
 
     Parameters
     ----------
     n_workers : int
-    function : callable, optional
-        Called in each worker first; for example it imports.
+    function : str, optional
+        ``module:name`` of a function that each worker imports and calls first.
+    *arguments
+        Of this function.
 
     Returns
     -------
@@ -79,8 +82,12 @@ def begin(n_workers: int, function: Callable[[], Any] | None = None) -> Any:
             max_nbytes=None,
         )
         for _ in range(n_workers if function else 0):
-            _executor.submit(function)
+            _executor.submit(_call, function, *arguments)
     return _executor
+
+
+def _call(function: str, *arguments: Any) -> None:
+    resolve_name(function)(*arguments)
 
 
 def _prepare(parent: int, *_: str) -> None:

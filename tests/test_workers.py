@@ -68,7 +68,7 @@ def place(number):
 
 
 def test_workers_that_began_early_are_used_with_the_path_of_their_parent():
-    workers.begin(2, os.getpid)
+    workers.begin(2, "os:getpid")
     first = list(workers.run(place, [(n,) for n in range(5)], 2))
     again = list(workers.run(place, [(n,) for n in range(5)], 2))
     assert sorted(number for number, *_ in first) == [0, 1, 2, 3, 4]

@@ -546,14 +546,8 @@ def _begin(config: Experiment | Study, options: RunOptions) -> None:
     """Start workers while the data are read, unless the last run has finished."""
     finished = (options.folder(config.name) / "results.csv").exists()
     if isinstance(config, Experiment) and (options.force or options.rerun or not finished):
-        workers.begin(1 if options.timing else options.jobs, _import)
-
-
-def _import() -> None:
-    """Import what a trial needs."""
-    from precbench.runner.worker import warm_up
-
-    warm_up("perceptron-avg")
+        n_workers = 1 if options.timing else options.jobs
+        workers.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")
 
 
 @takes(RunOptions)
