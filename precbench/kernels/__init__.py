@@ -1,9 +1,16 @@
 """Compiled inner loops: arrays in, arrays out; no random numbers, classes, metrics or clocks."""
 
+from typing import TYPE_CHECKING, Any
+
 from precbench.errors import PrecbenchError
 
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
 try:
-    from precbench.kernels import minibatch  # noqa: F401 (to see whether anything is compiled)
+    import precbench.kernels.minibatch  # noqa: F401 (to see whether anything is compiled)
 except ImportError as error:
     raise PrecbenchError(
         "the compiled part of precbench is missing here: run `pip install -e .` (or `make build`) "
