@@ -22,19 +22,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, chdtrc, fdtrc, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, fdtrc, ndtri, stdtr, stdtrit
 
 from precbench.errors import InputError
 
 __all__ = [
     "LEVEL",
     "NO_WIDTH",
-    "Friedman",
     "Interval",
     "PairedTest",
     "Posterior",
-    "Profile",
-    "SignedRank",
     "bayesian_signed_rank",
     "binomial_interval",
     "cliques",
@@ -84,7 +81,7 @@ class PairedTest(NamedTuple):
     p: float
 
 
-def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVEL) -> Interval:
+def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     """Return the mean over splits with its corrected confidence interval.
 
     The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train) s^2, and
@@ -96,8 +93,6 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
         One value for each split, or for each fold of each repetition.
     test_share : float
         n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
-    level : float, default=0.05
-        1 minus the confidence.
 
     Returns
     -------
@@ -107,13 +102,11 @@ def resampled_interval(values: ArrayLike, test_share: float, level: float = LEVE
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
         mean, error = _mean_and_error(checked, test_share)
-        half = error * _quantile(level, len(checked))
+        half = error * _quantile(len(checked))
         return Interval(mean, mean - half, mean + half)
 
 
-def resampled_test(
-    first: ArrayLike, second: ArrayLike, test_share: float, level: float = LEVEL
-) -> PairedTest:
+def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
     """Test whether two methods differ that were measured on the same splits.
 
     The corrected resampled t-test, see `resampled_interval`.
@@ -124,8 +117,6 @@ def resampled_test(
         In the order of the splits.
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
-    level : float, default=0.05
-        Significance level of the interval.
 
     Returns
     -------
@@ -143,7 +134,7 @@ def resampled_test(
     with np.errstate(over="ignore", invalid="ignore"):
         differences = one - other
         mean, error = _mean_and_error(differences, test_share)
-        half = error * _quantile(level, n)
+        half = error * _quantile(n)
         if n == 1:
             p = np.nan
         elif np.ptp(differences) <= smallest:
@@ -153,7 +144,7 @@ def resampled_test(
         return PairedTest(mean, mean - half, mean + half, p)
 
 
-def binomial_interval(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
+def binomial_interval(share: float, n: int) -> tuple[float, float]:
     """Return the confidence interval of a share of `n` independent draws, which never vanishes.
 
     Parameters
@@ -161,16 +152,14 @@ def binomial_interval(share: float, n: int, level: float = LEVEL) -> tuple[float
     share : float
         In [0, 1]; ``share * n`` need not be a whole number.
     n : int
-    level : float, default=0.05
-        1 minus the confidence.
 
     Returns
     -------
     low, high : float
     """
     hits = share * n
-    low = betaincinv(hits, n - hits + 1, level / 2) if hits > 0 else 0.0
-    high = betaincinv(hits + 1, n - hits, 1 - level / 2) if hits < n else 1.0
+    low = betaincinv(hits, n - hits + 1, LEVEL / 2) if hits > 0 else 0.0
+    high = betaincinv(hits + 1, n - hits, 1 - LEVEL / 2) if hits < n else 1.0
     return float(low), float(high)
 
 
@@ -185,15 +174,11 @@ def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[flo
     return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
 
 
-def _quantile(level: float, n: int) -> float:
-    if not 0 < level < 1:
-        raise InputError(f"the level must lie between 0 and 1, found {level}")
-    return float(stdtrit(n - 1, 1 - level / 2)) if n > 1 else np.nan
+def _quantile(n: int) -> float:
+    return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
 
 
-def expected_hits(
-    precisions: ArrayLike, tested: float, test_share: float, k: int, level: float = LEVEL
-) -> Interval:
+def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
     """Return how many hits to expect among the first `k` rows of a new list.
 
     The precision of a list is a beta variable with the mean of `precisions`, whose variance is that
@@ -209,7 +194,6 @@ def expected_hits(
     test_share : float
         n_test / (n_test + n_train), in [0, 1).
     k : int
-    level : float, default=0.05
 
     Returns
     -------
@@ -225,7 +209,7 @@ def expected_hits(
     variance = min(variance, spread / 1.001)  # at most that of 0 and 1
     size = spread / variance - 1
     a, b = shrunk * size, (1 - shrunk) * size
-    low, high = betaincinv(a, b, level / 2), betaincinv(a, b, 1 - level / 2)
+    low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 
 
@@ -235,7 +219,6 @@ def expected_total(
     tested: float,
     test_share: float,
     k: int | None,
-    level: float = LEVEL,
 ) -> Interval:
     """Return which total to expect of the first `k` rows of a new list, see `expected_hits`.
 
@@ -245,12 +228,12 @@ def expected_total(
         Of the amounts of the first `tested` rows of the held-out list of each split.
     spread : float
         Variance of the amounts of these rows.
-    tested, test_share, k, level
+    tested, test_share, k
         See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
     """
     values = _splits(means)
     once = tested * _seen(values, test_share)
-    half = np.sqrt(_variance_of_list(values, spread, once, test_share, k)) * ndtri(1 - level / 2)
+    half = np.sqrt(_variance_of_list(values, spread, once, test_share, k)) * ndtri(1 - LEVEL / 2)
     mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
@@ -336,70 +319,33 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     return table
 
 
-class Friedman(NamedTuple):
-    """Friedman's test that all methods have the same mean rank.
-
-    Attributes
-    ----------
-    chi2, p : float
-        Friedman's statistic, and its p-value by the chi-squared distribution.
-    f, p_f : float
-        The less conservative form of Iman and Davenport, by the F distribution.
-    """
-
-    chi2: float
-    p: float
-    f: float
-    p_f: float
-
-
-def friedman_test(values: ArrayLike, correct_ties: bool = True) -> Friedman:
+def friedman_test(values: ArrayLike) -> float:
     """Test whether all methods have the same mean rank over the data sets.
 
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
         Larger is better.
-    correct_ties : bool, default=True
-        Whether the variance is that of the tied ranks, as in SciPy and R.
 
     Returns
     -------
-    Friedman
-        Where all methods are tied everywhere, statistics of 0 and p-values of 1.
+    float
+        The p-value in the form of Iman and Davenport, with the variance of the tied ranks; 1 where
+        all methods are tied everywhere.
     """
     ranks = _ranks(values)
     n, k = ranks.shape
     centre = (k + 1) / 2
     between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()
-    spread = ((ranks - centre) ** 2).sum() / (n * (k - 1)) if correct_ties else k * (k + 1) / 12
     if between <= _EQUAL * n:
-        return Friedman(0.0, 1.0, 0.0, 1.0)
-    statistic = between / spread
+        return 1.0
+    statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))
     left = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
     ratio = (n - 1) * statistic / left if left > _EQUAL * statistic else np.inf
-    degrees = k - 1, (k - 1) * (n - 1)
-    p_f = float(fdtrc(*degrees, ratio)) if n > 1 else np.nan
-    return Friedman(float(statistic), float(chdtrc(k - 1, statistic)), float(ratio), p_f)
+    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan
 
 
-class SignedRank(NamedTuple):
-    """Wilcoxon's signed-rank test.
-
-    Attributes
-    ----------
-    above, below : float
-        Sums of the ranks of the differences above 0 and below 0, those of zeros split evenly.
-    p : float
-        Two-sided and exact.
-    """
-
-    above: float
-    below: float
-    p: float
-
-
-def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
+def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     """Test whether two methods differ over data sets, by Wilcoxon's signed ranks.
 
     Differences of 0 are ranked and count for both sides by half. The p-value is exact, with ties
@@ -411,8 +357,8 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
 
     Returns
     -------
-    SignedRank
-        With p = 1 if all differences are 0.
+    float
+        The two-sided p-value, 1 if all differences are 0.
     """
     if np.shape(first) != np.shape(second):
         raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
@@ -420,8 +366,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
     scale = np.abs(table).max() or 1.0
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
     ranks = _ranked(np.abs(differences))
-    signs = (differences > 0, differences < 0, differences == 0)
-    above, below, zeros = (float(ranks[side].sum()) for side in signs)
+    observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
     # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)
     probability = np.ones(1)  # of each sum of the ranks above, doubled, if signs are chance
@@ -429,8 +374,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> SignedRank:
         gap = np.zeros(rank)
         probability = (np.append(probability, gap) + np.append(gap, probability)) / 2
     sums = 2 * np.arange(len(probability)) - twice.sum()
-    p = probability[np.abs(sums) >= round(2 * abs(above - below))].sum()
-    return SignedRank(above + zeros / 2, below + zeros / 2, min(float(p), 1.0))
+    return min(float(probability[np.abs(sums) >= round(2 * observed)].sum()), 1.0)
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
@@ -457,13 +401,13 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     """
     table = _table(values)
     rows, columns = np.triu_indices(table.shape[1], 1)
-    p = [signed_rank_test(table[:, i], table[:, j]).p for i, j in zip(rows, columns, strict=True)]
+    p = [signed_rank_test(table[:, i], table[:, j]) for i, j in zip(rows, columns, strict=True)]
     adjusted = np.ones((table.shape[1],) * 2)
     adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
     return adjusted
 
 
-def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[int, ...]]:
+def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     """Group statistically indistinguishable methods.
 
     Parameters
@@ -472,8 +416,6 @@ def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[
         Mean ranks.
     p : array-like of shape (n_methods, n_methods)
         Of each two methods, for example from `pairwise_signed_rank`.
-    level : float, default=0.05
-        Methods are different if their p-value is at most this.
 
     Returns
     -------
@@ -481,7 +423,7 @@ def cliques(ranks: ArrayLike, p: ArrayLike, level: float = LEVEL) -> list[tuple[
         The groups of two or more to which no other method can be added, in the order of the ranks.
     """
     order = np.argsort(np.asarray(ranks, dtype=np.float64), kind="stable")
-    alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > level
+    alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     groups = _maximal(set(), set(range(len(order))), set(), neighbours)
     ordered = sorted(map(sorted, groups))
@@ -502,22 +444,9 @@ def _maximal(
         candidates, seen = candidates - {i}, seen | {i}
 
 
-class Profile(NamedTuple):
-    """Performance profiles: step functions, continuous from the right.
-
-    Attributes
-    ----------
-    tau : ndarray of shape (n_steps,)
-        Ascending, from 0 (of values) or 1 (of times).
-    share : ndarray of shape (n_methods, n_steps)
-        Of the data sets on which the method is within tau of the best.
-    """
-
-    tau: NDArray[np.float64]
-    share: NDArray[np.float64]
-
-
-def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Profile:
+def performance_profile(
+    values: ArrayLike, of: Literal["value", "time"]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the fraction of data sets on which each method is within tau of the best one.
 
     Parameters
@@ -527,13 +456,19 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
     of : {"value", "time"}
         Values, of which larger is better: at most tau below the best. Times: at most tau times the
         shortest (dolan2002).
+
+    Returns
+    -------
+    tau : ndarray of shape (n_steps,)
+        Ascending, from 0 (of values) or 1 (of times).
+    share : ndarray of shape (n_methods, n_steps)
+        Of the data sets on which the method is within tau of the best: a step function, continuous
+        from the right.
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError("no method has a result on any data set")
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
-    if of not in ("value", "time"):
-        raise InputError(f"of must be 'value' or 'time', found {of!r}")
     if of == "time":
         if (table <= 0).any():
             raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
@@ -542,7 +477,7 @@ def performance_profile(values: ArrayLike, of: Literal["value", "time"]) -> Prof
         # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
-    return Profile(tau, (behind[:, :, None] <= tau).mean(axis=0))
+    return tau, (behind[:, :, None] <= tau).mean(axis=0)
 
 
 class Posterior(NamedTuple):

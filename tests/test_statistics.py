@@ -103,8 +103,6 @@ def test_splits_that_cannot_be_judged_are_refused(values, share, what):
         resampled_interval(values, share)
     with raises(InputError, what):
         resampled_test(values, values, share)
-    with raises(InputError, "level"):
-        resampled_interval([0.5, 0.6], 0.3, level=0)
     with raises(InputError, "2 1"):
         resampled_test([0.5, 0.6], [0.5], 0.3)
 
@@ -143,29 +141,25 @@ def test_on_overlapping_splits_the_naive_test_errs_and_the_corrected_one_does_no
 def test_the_example_of_demsar():
     ranks = mean_ranks(DEMSAR)
     np.testing.assert_allclose(ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
-    printed = friedman_test(DEMSAR, correct_ties=False)
-    assert printed.chi2 == pytest.approx(9.28, abs=5e-3)
-    assert printed.f == pytest.approx(3.69, abs=5e-3)
-    assert printed.p_f < 0.05  # 3.69 lies above the critical value 2.85
-    test = signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0])  # his Table 2
-    assert (test.above, test.below) == (93, 12)
-    assert test.p < 0.05  # 12 lies below the critical value 21
+    assert friedman_test(DEMSAR) < 0.05
+    assert signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0]) < 0.05  # his Table 2
 
 
 @given(tables)
 def test_friedman_is_that_of_scipy(values):
-    found = friedman_test(values)
+    found, (n, k) = friedman_test(values), values.shape
     if np.ptp(mean_ranks(values)) == 0:
-        assert found == (0, 1, 0, 1)
-    elif values.shape[1] > 2:
-        expected = scipy.stats.friedmanchisquare(*values.T)
-        assert (found.chi2, found.p) == pytest.approx(tuple(expected))
+        assert found == 1
+    elif k > 2 and (chi2 := scipy.stats.friedmanchisquare(*values.T)[0]) < n * (k - 1) - 1e-9:
+        f = (n - 1) * chi2 / (n * (k - 1) - chi2)
+        assert found == pytest.approx(scipy.stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     # The form of Iman and Davenport is the analysis of variance of the ranks.
     ranks = scipy.stats.rankdata(-values, axis=1)
     rest = ((ranks - ranks.mean(axis=0)) ** 2).sum() / ((len(values) - 1) * (len(ranks[0]) - 1))
     between = len(values) * ranks.mean(axis=0).var(ddof=1)
     if rest > 1e-9:
-        assert found.f == pytest.approx(between / rest, abs=1e-9)
+        degrees = k - 1, (k - 1) * (n - 1)
+        assert found == pytest.approx(scipy.stats.f.sf(between / rest, *degrees), abs=1e-9)
 
 
 @given(arrays(float, st.tuples(st.just(2), st.integers(1, 8)), elements=few))
@@ -175,10 +169,9 @@ def test_signed_ranks_by_brute_force(values):
     ranks = scipy.stats.rankdata(np.abs(differences))[differences != 0]
     signs = itertools.product([-1, 1], repeat=len(ranks))
     sums = [abs(np.dot(ranks, sign)) for sign in signs]
-    found = signed_rank_test(first, second)
-    observed = abs(found.above - found.below)
-    assert found.p == pytest.approx(np.mean(np.array(sums) >= observed - 1e-9))
-    assert found.above + found.below == len(differences) * (len(differences) + 1) / 2
+    observed = abs(np.dot(ranks, np.sign(differences[differences != 0])))
+    expected = np.mean(np.array(sums) >= observed - 1e-9)
+    assert signed_rank_test(first, second) == pytest.approx(expected)
 
 
 def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
@@ -188,7 +181,7 @@ def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
     values = rng.standard_normal((12, 5)) + np.linspace(0, 2, 5)
     expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
     found = signed_rank_test(values[:, 0], values[:, 1])
-    assert (min(found[:2]), found.p) == pytest.approx((expected.statistic, expected.pvalue))
+    assert found == pytest.approx(expected.pvalue)
     p = pairwise_signed_rank(values)
     frame = scikit_posthocs.posthoc_wilcoxon(list(values.T), p_adjust="holm")
     np.testing.assert_allclose(p, frame.to_numpy())
@@ -252,8 +245,6 @@ def test_data_sets_that_cannot_be_judged_are_refused():
         performance_profile([[np.nan, np.nan]], "value")
     with raises(InputError, "0"):
         performance_profile([[0.0, 1.0]], "time")
-    with raises(InputError, "'difference'"):
-        performance_profile([[0.5, 1.0]], "difference")
 
 
 @pytest.mark.parametrize("precision", [0.02, 0.3, 0.97])

@@ -17,7 +17,6 @@ from precbench.report.sheet import Sheet
 from precbench.report.style import Style, solver_styles
 from precbench.statistics import (
     LEVEL,
-    Friedman,
     cliques,
     friedman_test,
     mean_ranks,
@@ -56,15 +55,15 @@ class Ranking(NamedTuple):
         Statistically indistinguishable methods, see `precbench.statistics.cliques`.
     p : pandas.DataFrame
         p-values of each two methods: Wilcoxon's signed-rank test, adjusted by Holm.
-    friedman : precbench.statistics.Friedman
-        The test that all methods have the same mean rank.
+    friedman : float
+        p-value of the test that all methods have the same mean rank.
     n_datasets : int
     """
 
     ranks: pd.Series
     groups: list[tuple[str, ...]]
     p: pd.DataFrame
-    friedman: Friedman
+    friedman: float
     n_datasets: int
 
 
@@ -140,7 +139,7 @@ def write_ranks(
     table = ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
     tests = (
         f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in the form of "
-        f"Iman and Davenport: p = {ranking.friedman.p_f:.2g}). Each bar joins methods, marked by "
+        f"Iman and Davenport: p = {ranking.friedman:.2g}). Each bar joins methods, marked by "
         f"dots, that are statistically indistinguishable (Wilcoxon's signed-rank tests with Holm's "
         f"correction, {100 * LEVEL:g} %)."
     )

@@ -284,8 +284,8 @@ def tests(survey: Survey, metric: str) -> str:
     return (
         f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of "
         f"Iman and Davenport) of all {len(survey.solvers)} contestants has p = "
-        f"{everyone.friedman.p_f:.1g}; of the best of each of {len(ranking.ranks)} kinds p = "
-        f"{ranking.friedman.p_f:.1g}. "
+        f"{everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p = "
+        f"{ranking.friedman:.1g}. "
         f"Wilcoxon's tests with Holm's correction {found}.\n"
     )
 
