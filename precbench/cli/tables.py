@@ -66,7 +66,7 @@ class _Column:
         texts = [cell.plain for cell in cells]
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         whole = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([*whole, *map(cell_len, words)])  # in which no word or number is split
+        self.least = max([1, *whole, *map(cell_len, words)])  # in which no word or number is split
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
