@@ -74,11 +74,9 @@ class Calibration:
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score."""
-        total, n = np.zeros(len(scores)), 0
-        for of_split in self._curves(scores):
-            total += of_split
-            n += 1
-        return total / n
+        curves = self.shares if self.slope is None else self.slope
+        assert curves is not None
+        return np.asarray(sum(self._curves(scores))) / len(curves)
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
         """Return the sum of the probabilities of a list, with the interval of its hits.

@@ -211,7 +211,8 @@ def choose_method(
     data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
     n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
     k = resolve_k(measure.parameters["k"], n_pos, n_rows)
-    trials = final_values(run.results[run.results["dataset"] == dataset])
+    results = run.results[run.results["dataset"] == dataset]
+    trials = final_values(results)
     values = _values(run, trials, metric)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
@@ -244,7 +245,7 @@ def choose_method(
         "rows": n_rows,
         "positives": n_pos,
         "splits": int(values["n"].max()),
-        "splits_asked": _n_asked(run, dataset),
+        "splits_asked": len(results[["split", "seed"]].drop_duplicates()),
         "margin": margin,
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data.positives),
         "expected": _expected(run, dataset, trials, recommended, list_rows),
@@ -315,11 +316,6 @@ def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
     times = (half.median() / (_WANTED * best)) ** 2  # widths shrink with the root of the number
     needed = round(n_pos * times)
     return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # to two digits
-
-
-def _n_asked(run: Run, dataset: str) -> int:
-    results = run.results[run.results["dataset"] == dataset]
-    return len(results[["split", "seed"]].drop_duplicates())
 
 
 def _values(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -394,6 +390,9 @@ def _paragraph(choice: Choice) -> str:
     near = "as good as the best"
     if choice.recommended not in choice.equivalent:
         near = "within one standard error of the best"
+    why = "it has ranked best, maybe by luck"
+    if taken["form"] == "ensemble":
+        why = "on other lists it has lost fewest hits"
     margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
     others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
     losses = (
@@ -405,7 +404,7 @@ def _paragraph(choice: Choice) -> str:
         choice.decided and f"Recommended: {hits}",
         not choice.decided
         and f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
-        f"list, {_undecided_because(choice)}. If you have to take one: {hits}; {_why(choice)}",
+        f"list, {_undecided_because(choice)}. If you have to take one: {hits}; {why}",
         choice.needed
         and f"A difference of {100 * _WANTED:.0f} % would show with about {choice.needed:,} "
         "positives in the file",
@@ -426,12 +425,6 @@ def _paragraph(choice: Choice) -> str:
         and f"Not compared, with results on some splits only: {', '.join(incomplete)}",
     ]
     return " ".join(f"{sentence}." for sentence in sentences if sentence)
-
-
-def _why(choice: Choice) -> str:
-    if choice.methods[choice.recommended]["form"] == "ensemble":
-        return "on other lists it has lost fewest hits"
-    return "it has ranked best, maybe by luck"
 
 
 def _undecided_because(choice: Choice) -> str:

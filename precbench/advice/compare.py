@@ -152,10 +152,11 @@ def prepare(
         to score.
     """
     k, *others = several_k(k)
-    path, options = Path(data["file"]), _options(data)
+    options = {name: value for name, value in data.items() if value and name != "file"}
+    path = Path(data["file"])
     dataset, _ = read_own_file(path, **options, allow=allow)
     n_rows = len(dataset.y)
-    template = _template()
+    template = load(shipped("configs") / "compare.yaml").data
     few = dataset.time is not None or n_rows > _LARGE
     n_splits = n_splits or (5 if few else template["protocol"]["n_splits"])
     rule = rule_for_new_lists(dataset, n_splits)
@@ -227,14 +228,6 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
         f"train, to choose parameters and to measure on other rows, on any of {len(parts)} splits"
     )
-
-
-def _options(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if value and name != "file"}
-
-
-def _template() -> dict[str, Any]:
-    return load(shipped("configs") / "compare.yaml").data
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:

@@ -212,16 +212,9 @@ class Length(Fields):
         return pd.DataFrame(self.curve)
 
 
-class _Shown(Fields):
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    notes: list[str]
-
-
 class _Stored(Length):
     of: str  # digest of the results
-    tables: list[_Shown] = Field(default_factory=list)
+    tables: list[Table] = Field(default_factory=list)
 
 
 def measure_length(
@@ -545,16 +538,7 @@ def gain_table(length: Length) -> Table:
 
 def write_length(length: Length, folder: Path, tables: Iterable[Table] = ()) -> None:
     """Write ``length.json`` into a results folder, for its report, with tables about the data."""
-    shown = [
-        _Shown(
-            title=table.title,
-            header=table.header,
-            rows=[[cell.text for cell in row] for row in table.rows],
-            notes=table.notes,
-        )
-        for table in tables
-    ]
-    content = _Stored(of=_digest(folder), tables=shown, **dict(length))
+    content = _Stored(of=_digest(folder), tables=[*tables], **dict(length))
     write_whole({folder / _FILE: content.model_dump_json()})
 
 
@@ -575,7 +559,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
         raise InputError(f"{path}: {error}; compare again") from None
     if found.of != _digest(folder):
         return None
-    return found, [text_table(t.title, t.header, t.rows, *t.notes) for t in found.tables]
+    return found, found.tables
 
 
 def _digest(folder: Path) -> str:

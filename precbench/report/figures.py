@@ -550,7 +550,10 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     named = solvers if len(solvers) <= _MOST_NAMES else strong
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
-    more = " ".join([*page.sentences, *_quiet_sentence(run, strong, solvers)])
+    sentences = [*page.sentences]
+    if quiet := len(solvers) - len(strong):
+        best = f"the {len(strong)} methods with the best mean {run.metric_name(run.metrics[0])}"
+        sentences.append(f"In colour: {best}; grey: the other {quiet}.")
     room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(named) + 1))
     names = {solver: _name(solver, here, page.timed) for solver in solvers}
     lines = _Lines(styles, names, strong, room)
@@ -560,7 +563,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         _WIDTH,
         page.rows * (room + _AROUND),
         above=f"{run.protocol_sentence} {spread}",
-        caption=[more, *notes(here, page.timed)],
+        caption=[" ".join(sentences), *notes(here, page.timed)],
         smoke=run.smoke,
     )
 
@@ -577,14 +580,6 @@ def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[
     means = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = means.sort_values(kind="stable").index[:MOST_STRONG]
     return [solver for solver in solvers if solver in best]
-
-
-def _quiet_sentence(run: Run, strong: Sequence[str], solvers: Sequence[str]) -> list[str]:
-    quiet = len(solvers) - len(strong)
-    if not quiet:
-        return []
-    best = f"the {len(strong)} methods with the best mean {run.metric_name(run.metrics[0])}"
-    return [f"In colour: {best}; grey: the other {quiet}."]
 
 
 def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:

@@ -83,14 +83,6 @@ class Advised(NamedTuple):
     figures: Sequence[Path] = ()
 
 
-@dataclass(frozen=True)
-class _Figure:
-    """A drawing, as an address that contains it."""
-
-    name: str
-    data: str
-
-
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     """Judge the claims that are about some results.
 
@@ -266,9 +258,11 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
     ]
 
 
-def _figures(paths: Iterable[Path], run: Run | None = None) -> list[_Figure]:
+def _figures(paths: Iterable[Path], run: Run | None = None) -> list[dict[str, str]]:
     drawings = [path for path in paths if path.suffix == ".svg" and path.is_file()]
-    return [_Figure(_name(path.stem, run), as_address(path.read_bytes())) for path in drawings]
+    return [
+        {"name": _name(path.stem, run), "data": as_address(path.read_bytes())} for path in drawings
+    ]
 
 
 def _name(stem: str, run: Run | None) -> str:

@@ -33,7 +33,8 @@ def render(template: str, **values: Any) -> str:
     """
     from markupsafe import Markup
 
-    parts = {name: _file(f"{name}.{ending}") for name, ending in _PARTS.items()}
+    here = Path(__file__).parent
+    parts = {name: (here / f"{name}.{end}").read_text("utf-8") for name, end in _PARTS.items()}
     hashes = {
         f"{name}_hash": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for name, text in parts.items()
@@ -43,10 +44,6 @@ def render(template: str, **values: Any) -> str:
 
 
 _PARTS = {"style": "css", "script": "js"}
-
-
-def _file(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 @cache
