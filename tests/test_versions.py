@@ -15,9 +15,9 @@ from precbench.experiment.samples import Rows
 from precbench.experiment.trial import NO_NUMBERS, PREPARATION_VERSION, TUNING_VERSION
 from precbench.solvers import CuttingPlane
 from precbench.sources import code_of
-from precbench.store import Store, key_of
+from precbench.store import Store
 from tests import laws
-from tests.helpers import ROOT, invoke, records, run
+from tests.helpers import ROOT, records, run
 from tests.sentences import done_already, tells
 from tests.test_laws import MEMBERS, OWN
 
@@ -130,25 +130,6 @@ def test_another_version_trains_what_has_it(finished, monkeypatch):
     assert done_already(run(config, out, "--dry-run").output) == 2
     monkeypatch.setattr("precbench.experiment.trial.PREPARATION_VERSION", 2)
     assert done_already(run(config, out, "--dry-run").output) == 0
-
-
-def test_records_whose_keys_held_source_code_are_taken_over(finished):
-    """As of before the keys had versions: the same description, with a hash for each module."""
-    config, out = finished
-    before, trials = records(out / "small"), out / "small" / "trials"
-    for path in trials.glob("*.json"):
-        record = json.loads(path.read_text())
-        about = record["description"] | {"code": {"precbench.topk": "0123456789ab"}}
-        about["algorithm_version"] = about["algorithm_version"]["solver"]
-        key = key_of(about)
-        path.with_suffix(".npz").rename(trials / f"{key}.npz")
-        (trials / f"{key}.json").write_text(json.dumps(record | {"key": key, "description": about}))
-        path.unlink()
-    said = invoke("show", "mine/sgd-avg/0", "--results", out).stdout
-    tells(said, "next record")
-    output = run(config, out, "--no-plots").output
-    assert done_already(output) == 6
-    assert {path.name for path in records(out / "small")} == {path.name for path in before}
 
 
 @pytest.fixture

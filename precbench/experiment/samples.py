@@ -259,11 +259,8 @@ class Rows:
         """All training rows; read-only, for they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
-        train = self.split[0].train
-        X = self._dataset.gathered(train, train)
-        self._prepare = self._fitted(X)
-        X = self._prepare(X)
-        rows = InMemory(X, self._dataset.y[train])
+        X, _ = self._prepared
+        rows = InMemory(X, self._dataset.y[self.split[0].train])
         for array in (
             rows.y,
             *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]),
@@ -279,8 +276,7 @@ class Rows:
         train, test = self.split[0]
         X = self._dataset.gathered(test, train)
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            assert self.training  # which fits what prepares them
-            X = self._prepare(X)
+            X = self._prepared[1](X)
         return InMemory(X, self._dataset.y[test])
 
     def part(self, name: str) -> Sample:
@@ -315,6 +311,14 @@ class Rows:
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
         name = f"the {part} set of {self._dataset.name}"
         return Streamed(rows.scaled(trial.scaling, fitted_on), name)
+
+    @cached_property
+    def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
+        """The training rows, and the function that prepares others alike."""
+        train = self.split[0].train
+        X = self._dataset.gathered(train, train)
+        prepare = self._fitted(X)
+        return prepare(X), prepare
 
     def _fitted(self, X_train: Any) -> Callable[[Any], Any]:
         """Return a function that scales rows in place, and maps them to random features."""

