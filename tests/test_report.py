@@ -21,7 +21,6 @@ from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.metrics import Metric
-from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -45,6 +44,7 @@ from precbench.report.tables import (
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
+from scripts.survey.comparison import rank, write_profiles, write_ranks
 from tests.helpers import misplaced, shipped_config, shipped_configs
 from tests.sentences import raises
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from precbench.data import DATASETS
-from precbench.report.comparison import rank, write_profiles, write_ranks
 from precbench.statistics import LEVEL
 from precbench.survey.ranking import (
     AP,
@@ -31,6 +30,7 @@ from precbench.survey.ranking import (
     standings,
 )
 from precbench.survey.tasks import LONG, SHORT, is_short, read_tasks
+from scripts.survey.comparison import rank, write_profiles, write_ranks
 from scripts.survey.tables import laid_out
 
 PICTURES = ("ranks", "profiles", "times")
