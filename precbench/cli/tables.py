@@ -46,7 +46,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     ]
     n_names = _n_names(table)
     names, others = columns[:n_names], [c for c in columns[n_names:] if any(c.cells)]
-    console.print(one_line(table.title), style="bold")
+    console.print(one_line(table.title), style="bold", soft_wrap=False)
     if table.stand_in:
         console.print(STAND_IN, style="bold yellow")
     for i, block in enumerate(_blocks(names, others, console.width)):
@@ -56,7 +56,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     notes = [*map(one_line, table.notes)]
     if marks and any(cell.bold for row in table.rows for cell in row):
         notes.append("*: best value (bold in the report).")
-    console.print(*notes, "", sep="\n")
+    console.print(*notes, "", sep="\n", soft_wrap=False)
 
 
 class _Column:
