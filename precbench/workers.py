@@ -6,6 +6,7 @@ This imports nothing heavy: workers start while the rest of a command is importe
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ def begin(n_workers: int, function: str = "", *arguments: Any) -> Any:
     from joblib.executor import get_memmapping_executor
 
     ours = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
-    with safe_path(), no_interrupt():
+    with safe_path(), no_interrupt(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joblib's, when other workers than before are wanted
         # Workers that began with other arguments are replaced.
         _executor = get_memmapping_executor(
             n_workers,

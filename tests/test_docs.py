@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -166,9 +167,9 @@ def desk(tmp_path, monkeypatch, isolated):
     table["churned"] = np.where(chance > 0.5, "yes", "no")
     table.to_csv("customers.csv", index=False)
     few = {"logistic-regression": {}, "hist-gradient-boosting": {"max_iter": 5}}
-    template = compare._template()
+    template = compare.load(ROOT / "configs" / "compare.yaml").data
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
-    monkeypatch.setattr(compare, "_template", lambda: template)
+    monkeypatch.setattr(compare, "load", lambda _: SimpleNamespace(data=template))
     monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a fit
     return tmp_path
 

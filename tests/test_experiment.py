@@ -227,7 +227,6 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
         ("tune: [0.1, 1.0]", "tune: 0.1", ""),
         ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
-        ('"svm, soft"', "'=cmd|x'", "9:3 solvers.=cmd|x"),
         ("linear-svm", "linear-svn", "9:17 solvers.svm soft.solver"),
         ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
         ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),

@@ -405,7 +405,7 @@ def test_score_gives_reasons(files, monkeypatch):
     (files / "top.csv").write_text(text)
     top = pd.read_csv("top.csv", keep_default_na=False)
     assert list(top)[3:] == ["raises_1", "raises_2", "raises_3", "lowers_1"]
-    assert top["raises_1"][0].startswith("'=amount = ")  # is no formula
+    assert top["raises_1"][0].startswith("=amount = ")
     rows_of = json.loads(
         succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--json").stdout
     )

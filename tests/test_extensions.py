@@ -265,7 +265,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     results = pd.read_csv(hits / "results.csv")
     assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
     [record] = Store(hits).records()
-    assert record.description.tuning["metric"]["package"] == "extra 1.2"
+    assert record.description["tuning"]["metric"]["package"] == "extra 1.2"
     folder = example / "results" / "pairs"
     results = pd.read_csv(folder / "results.csv")
     mine = results[(results["solver"] == "pair-perceptron") & results["final"]]
@@ -275,7 +275,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     drawn = invoke("plot", folder)  # here, where the packages are not known
     assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
     versions = {
-        record.description.algorithm_version["solver"]
+        record.description["algorithm_version"]["solver"]
         for record in Store(folder).records()
         if record.solver == "pair-perceptron"
     }

@@ -870,7 +870,7 @@ def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
         assert arrays["coef"].shape == (len(arrays["rows_seen"]), 4)
         assert (np.diff(arrays["rows_seen"]) > 0).all()
         assert (np.diff(arrays["wall_seconds"]) >= 0).all()
-        assert record.environment and record.description.data_sha256
+        assert record.environment and record.description["data_sha256"]
     [machine] = (store.folder / "environments").glob("*.json")
     files = [path for path in store.folder.rglob("*") if path.is_file()]
     assert machine in files
