@@ -12,6 +12,7 @@ from precbench.errors import InputError
 from precbench.experiment import FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.metrics import precision_at_k
+from precbench.seeds import trial_seed
 from precbench.solvers import SOLVERS, PerceptronAtK
 from precbench.store import SCHEMA, key_of
 from tests import laws
@@ -440,7 +441,7 @@ def test_the_description_is_strict_json_and_complete(read):
         "dataset": "letter",
         "data_sha256": "ab" * 32,
         "rows": None,
-        "preprocessing": {"scaling": "standardise", "fitted_on": "train"},
+        "preprocessing": {"scaling": "standardise", "dtype": "float64", "fitted_on": "train"},
         "split": {
             "kind": "random",
             "seed": tuned.seed,
@@ -454,7 +455,8 @@ def test_the_description_is_strict_json_and_complete(read):
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
         "tuning": {
             "candidates": {"eta0": [0.1, 1.0]},
-            "metric": {"name": "precision_at_k", "params": {"k": 0.5}},
+            "metric": {"name": "precision_at_k", "params": {"k": 0.5}, "package": ""},
+            **dict.fromkeys(["folds", "rows", "draw"]),
         },
         "checkpoints": 20,
         "seed": tuned.seed,
@@ -587,19 +589,15 @@ def test_the_key_depends_on_data_version_and_rows(read, monkeypatch):
     assert key(trial, timeout=1.0, limit=None, label="x", experiment="y") == key(trial)
 
 
-def test_a_parameter_that_came_later_is_part_of_the_key_only_where_it_is_set(read):
-    """So that the keys of records from before hold."""
-    later = {name: SOLVERS[name]().later_parameters for name in SOLVERS.built_in}
-    assert {name for name in later if later[name]} == {"cutting-plane", "lightgbm-lambdarank"}
-    text = SMALL.replace("perceptron-avg:", "cutting-plane:")
-    trial = read(text).trials()[0]
-    assert "keep" in trial.params and "keep" not in trial.description("0" * 64)["params"]
-    assert keys(read(text.replace("cutting-plane:", "cutting-plane: {keep: last}"))) == keys(
-        read(text)
-    )
-    best = read(text.replace("cutting-plane:", "cutting-plane: {keep: best}"))
-    assert best.trials()[0].description("0" * 64)["params"]["keep"] == "best"
-    assert len(keys(best) & keys(read(text))) == 8
+def test_a_seed_depends_on_nothing_but_names_and_numbers(read, monkeypatch):
+    """On the seed of the protocol, the data set and the split: a change of keys moves no number."""
+    before = [(trial.seed, trial.split.seed) for trial in read(SMALL).trials()]
+    monkeypatch.setattr("precbench.experiment.trial.PREPARATION_VERSION", 99)
+    monkeypatch.setattr(PerceptronAtK, "algorithm_version", 99)
+    changed = read(SMALL.replace("metrics:", "dtype: float32\nmetrics:"))
+    assert [(trial.seed, trial.split.seed) for trial in changed.trials()] == before
+    assert not keys(changed) & keys(read(SMALL))
+    assert before[0] == (trial_seed(0, "letter", 0),) * 2
 
 
 GRID = {"eta0": [0.1, 1.0, 10.0], "batch_size": [50, 100, 500], "k": [0.25, 0.5]}
@@ -676,6 +674,9 @@ def test_own_files(read, complaints, tmp_path):
     description = trial.description("0" * 64)
     assert description["preprocessing"] == {  # the hash of the data follows from the time column
         "scaling": "none",
+        "dtype": "float64",
+        "id": [],
+        "numeric": [],
         "format": "csv",
         "label": "churned",
         "positive": "yes",

@@ -36,7 +36,6 @@ NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "
 _FOURIER = "fourier."
 # The hash of the data stands for these.
 _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
-_LATER = {"id", "numeric"}  # without which earlier records were made
 
 
 @dataclass(frozen=True)
@@ -247,29 +246,22 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         solver = SOLVERS[self.solver]()
-        preprocessing: dict[str, Any] = {"scaling": self.scaling}
-        # These fit nothing: the setting must not part the keys of equal numbers.
+        preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
+        # The other scalings fit nothing: equal numbers have one key, whatever this setting.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        # Named only where it is asked for, so that keys of earlier records still hold.
-        if self.dtype != "float64":
-            preprocessing["dtype"] = self.dtype
         if not isinstance(self.dataset, NamedData):
-            read = self.dataset.model_dump(mode="json", exclude=_SOURCE)
-            later = {name for name in _LATER if not read.get(name)}
-            preprocessing |= {name: value for name, value in read.items() if name not in later}
+            preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
-        metric = asdict(self.metric)
-        if package := METRICS.package(self.metric.name):
-            metric["package"] = package
-        tuning: dict[str, Any] = {"candidates": self.candidates, "metric": metric}
-        if self.folds is not None:
-            tuning["folds"] = self.folds
-        if self.tuning_rows is not None:
-            tuning["rows"] = self.tuning_rows
-        if self._draws:
-            tuning["draw"] = self.draw
+        metric = {**asdict(self.metric), "package": METRICS.package(self.metric.name)}
+        tuning: dict[str, Any] = {
+            "candidates": self.candidates,
+            "metric": metric,
+            "folds": self.folds,
+            "rows": self.tuning_rows,
+            "draw": self.draw if self._draws else None,
+        }
         fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
@@ -279,12 +271,7 @@ class Trial:
             "split": {**self.split.description(), "validation_size": self.validation_size},
             "solver": self.solver,
             "algorithm_version": algorithm_version(self.solver, bool(self.candidates)),
-            "params": {
-                name: value
-                for name, value in self.params.items()
-                if not is_tuned(value)
-                and (name not in solver.later_parameters or value != getattr(solver, name))
-            },
+            "params": {name: value for name, value in self.params.items() if not is_tuned(value)},
             "tuning": tuning if self.candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,

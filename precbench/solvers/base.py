@@ -173,9 +173,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     algorithm_version: int | str = 1
     """Part of the key of a trial: raise it when the results change."""
 
-    later_parameters: tuple[str, ...] = ()
-    """Without which earlier records were made: at their defaults they are no part of a key."""
-
     row_cost: float = 1.0
     """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
 

@@ -123,7 +123,6 @@ class CuttingPlane(LinearRanker):
         max_iter=COUNT,
         keep=one_of("last", "best"),
     )
-    later_parameters = ("keep",)
 
     def __init__(
         self,

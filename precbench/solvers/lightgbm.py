@@ -255,7 +255,6 @@ class LambdaRank(BoostedTrees):
     """
 
     allowed = Allowed(k=K, beyond_k=at_least(0), list_length=COUNT)
-    later_parameters = ("beyond_k",)
 
     def __init__(
         self,
