@@ -149,9 +149,9 @@ def _of_trees(
         most = kernel.outline(
             feature, right.astype(np.int32), share, column, parent, above, zero, reach
         )
-        base += float(value[feature < 0] @ reach[feature < 0])
         if most < 0:
             raise InputError("a tree with a leaf below 1,024 splits is too deep to be explained")
+        base += float(value[feature < 0] @ reach[feature < 0])
         if most == 0:
             continue
         t, weights = _quadrature(min((most + 1) // 2, _MOST_POINTS))
