@@ -4,6 +4,7 @@ Everything public is imported on first use, so that ``import precbench`` costs n
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
 ``compare(X, y, k=...)`` recommends a method for the top of a list,
+``fit(table, label=..., k=...)`` fits and measures one on a table,
 ``interval_at_k`` says how sure a precision is, ``precision_at_k_scorer(k)`` is for searches,
 and each solver is also a class, such as `SGDAtK`.
 """
@@ -31,6 +32,7 @@ _HOMES = {
     "load_dataset": "precbench.data",
     "Model": "precbench.advice.model",
     "compare": "precbench.advice.compare",
+    "fit": "precbench.advice.fit",
     "interval_at_k": "precbench.metrics",
     "precision_at_k_scorer": "precbench.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),

@@ -27,6 +27,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
+import precbench
 from precbench.advice.model import Model
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
@@ -102,6 +103,28 @@ def files(table, tmp_path, monkeypatch):
 def fit_table(path="mine.csv", **changes):
     options = as_options({**TABLE_OPTIONS, "splits": "1", **changes})
     return invoke("fit", path, *options, "--save", "top.npz", "--json")
+
+
+def test_fit_in_python_is_the_command(files, table):
+    """From the file and from its frame."""
+    given = TABLE | {"solver": "logistic-regression", "k": "20", "weight": "b", "cost": "0.5"}
+    table = table.assign(b=table["b"].abs().fillna(1), c=table["c"].abs().fillna(1))
+    table.to_csv("mine.csv", index=False)
+    options = given | {"splits": "2", "seed": "3", "gain-column": "c", "list-rows": "1000"}
+    options |= {"param": "C=0.5", "save": "a.npz"}
+    said = succeed("fit", "mine.csv", *as_options(options), "--json").stdout
+    given |= {"drop": ["id"], "params": {"C": 0.5}, "k": 20, "cost": 0.5}
+    given |= {"n_splits": 2, "random_state": 3, "gain": "c", "list_rows": 1000}
+    for rows in ("mine.csv", pd.read_csv("mine.csv")):
+        model = precbench.fit(rows, **given)
+        np.testing.assert_array_equal(model.coef, Model.load("a.npz").coef)
+        about = json.loads(json.dumps(model.about)) | {"fitted": None}
+        assert about == {name: (json.loads(said) | {"fitted": None})[name] for name in about}
+    with raises(InputError, "list path frame"):
+        precbench.fit([[1.0]], label="y")
+    with raises(InputError, "random_state argument"):
+        changes = {"solver": "sgd-avg", "params": {"random_state": 3}, "weight": None}
+        precbench.fit("mine.csv", **given | changes)
 
 
 @pytest.mark.promise("R6")
@@ -410,7 +433,7 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
     refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"], "'v'")
     table.assign(w=1).to_csv("mine.csv", index=False)
     (files / "mine.svm").write_text("1 1:1\n0 1:2\n")
-    refused(["fit", "mine.svm", "--weight", "w", "--save", "t"], "mine.svm --weight")
+    refused(["fit", "mine.svm", "--weight", "w", "--save", "t"], "mine.svm weight")
     refused(
         ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"],
         "SGDAtK sample_weight",
@@ -582,7 +605,7 @@ FIT_REFUSED = [
     ({"k": "many"}, "k 'many'"),
     ({"k": "[1"}, "k '[1'"),
     ({"k": "1 percent"}, "k '1 percent' '1 %'"),
-    ({"k": "150"}, "--k 150 50 %"),
+    ({"k": "150"}, "150 50 %"),
     ({"k": "5000"}, "k 5000 300"),
     ({"param": "epochs"}, "5"),
     ({"param": "ephocs=3"}, "'ephocs' 'epochs'"),

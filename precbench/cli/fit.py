@@ -3,21 +3,15 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, numbers_in, plain_value, plain_warnings
+from precbench.cli.own import OwnRows, check_target, plain_value, plain_warnings
 from precbench.cli.tables import show_length
-from precbench.data.own.read import is_table, read_own_file
 from precbench.errors import InputError
-from precbench.topk import TopK, resolve_k
-
-if TYPE_CHECKING:
-    from precbench.advice.model import Model
-    from precbench.advice.quality import Quality
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,84 +93,47 @@ def fit(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
-    from scipy.sparse import issparse
+    from precbench.advice.fit import fit as fit_table  # which takes long to import
+    from precbench.advice.quality import describe_quality, quality_of
 
-    from precbench.advice.length import measure_length
-    from precbench.advice.model import Model, make_solver
-    from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
-
-    ks, worth = options.lengths, options.worth
-    k = ks[0]
-    file = options.file
-    if options.solver is not None:
-        _params(options, options.solver, k)  # refuses before the file is read
-    check_target(options.save, file)
-    reading, amounts, weights = options.reading, options.amounts(), None
-    if options.weight is not None and is_table(file, reading.get("format")):
-        reading["drop"] = [*reading.get("drop", ()), options.weight]
-    with options.corrected("fit"):
-        dataset, encoding = read_own_file(file, **reading, allow=options.allow or ())
-    if options.weight is not None:
-        weights = numbers_in(file, "--weight", options.weight, options.form)
-    X, y = dataset.X, dataset.y
-    for each in ks:
-        resolve_k(each, dataset.n_pos, options.list_rows or len(y))
-    is_sparse, is_mapped = issparse(X), options.fourier is not None
-    solver = options.solver or ("sgd-avg" if is_sparse or is_mapped else RECOMMENDED)
-    params = _params(options, solver, k)
-    is_scaled = (is_mapped or not hasattr(make_solver(solver, {}), "to_trees")) and not is_sparse
-    scaling = options.scaling or ("standardise" if is_scaled else "none")
-    how: dict[str, Any] = {"solver": solver, "scaling": scaling, **params}
-    if is_mapped:
-        how["fourier"] = {"n_components": options.fourier, "random_state": options.seed}
-    with plain_warnings():
-        splits = held_out_splits(dataset, options.splits, options.seed)
-    fewest = min(len(split.test) for split in splits)
-    if isinstance(k, int) and k > fewest:
-        raise InputError(
-            f"--k {k} exceeds the {fewest} held-out rows on which the quality is measured; "
-            f'give a percentage of the rows instead: --k "{100 * k / len(y):.3g} %"'
+    worth, params = options.worth, _params(options)
+    check_target(options.save, options.file)
+    with options.corrected("fit"), plain_warnings():
+        model = fit_table(
+            options.file,
+            k=options.lengths,
+            solver=options.solver,
+            params=params,
+            scaling=cast("Any", options.scaling),
+            fourier=options.fourier,
+            weight=options.weight,
+            gain=None if worth is None else worth.column or worth.gain,
+            cost=None if worth is None else worth.cost,
+            list_rows=options.list_rows,
+            n_splits=options.splits,
+            random_state=options.seed,
+            allow=options.allow or (),
+            **options.reading,
         )
-    quality, lists, share = held_out_quality(dataset, splits, k, how, weights, amounts, encoding)
-    length = measure_length(
-        lists,
-        share,
-        ks,
-        dataset.n_pos,
-        len(y),
-        method=solver,
-        list_rows=options.list_rows,
-        worth=worth,
-    )
-    quality = quality.model_copy(update={"length": length})
-    with plain_warnings():
-        fitted = Model.fit(X, y, encoding=encoding, sample_weight=weights, **how)
-        fitted = fitted.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
-    fitted.about.update(quality.to_dict() | {"weight": options.weight})
-    _finish(options, fitted, solver, quality)
-
-
-def _finish(options: FitOptions, fitted: "Model", solver: str, quality: "Quality | None") -> None:
-    """Save a model, and tell of it."""
-    from precbench.advice.quality import describe_quality
-
-    fitted.save(options.save)
-    about = fitted.about
+    model.save(options.save)
     if options.as_json:
-        print(json.dumps({"model": str(options.save), "solver": solver, **about}))
+        print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
         return
-    print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**about))
-    columns = fitted.encoding.columns if fitted.encoding else ()
+    print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**model.about))
+    columns = model.encoding.columns if model.encoding else ()
     dates = [f"{c.name} (from {c.origin})" for c in columns if c.origin is not None]
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
-    if quality is not None and quality.length is not None:
-        print(*describe_quality(quality), sep="\n")
-        show_length(quality.length)
-    print(f"{solver}, fitted to all rows: {options.save}")
+    quality = quality_of(model, str(options.save))
+    assert quality is not None
+    assert quality.length is not None
+    print(*describe_quality(quality), sep="\n")
+    show_length(quality.length)
+    print(f"{model.solver}, fitted to all rows: {options.save}")
 
 
-def _params(options: FitOptions, solver: str, k: TopK) -> dict[str, Any]:
+def _params(options: FitOptions) -> dict[str, Any]:
+    """Return the values of ``--param``."""
     params: dict[str, Any] = {}
     for given in options.param or ():
         name, equals, text = given.partition("=")
@@ -184,14 +141,7 @@ def _params(options: FitOptions, solver: str, k: TopK) -> dict[str, Any]:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
             raise InputError(f"--param {name} is given twice")
+        if name in (own := {"k": "--k", "random_state": "--seed"}):
+            raise InputError(f"--param {name}: give {own[name]} instead")
         params[name] = plain_value(text)
-    from precbench.advice.model import make_solver
-
-    known = make_solver(solver, params).get_params()
-    own_options = {"k": ("--k", k), "random_state": ("--seed", options.seed)}
-    for name, (option, value) in own_options.items():
-        if name in params:
-            raise InputError(f"--param {name}: give {option} instead")
-        if name in known:
-            params[name] = value
     return params

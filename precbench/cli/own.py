@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 from precbench.data.own.problems import TableError
+from precbench.data.own.read import read_numbers
 from precbench.errors import InputError
 from precbench.topk import TopK, several_k
 
@@ -162,8 +163,8 @@ class OwnRows:
 
     def amounts(self) -> "NDArray[np.float64] | None":
         """Read the column of gains."""
-        column = self.gain_column
-        return None if column is None else numbers_in(self.file, "--gain-column", column, self.form)
+        column, form = self.gain_column, cast("Any", self.form)
+        return None if column is None else read_numbers(self.file, column, "--gain-column", form)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -212,27 +213,6 @@ class OwnRows:
             for one in value if isinstance(value, list) else [value]:
                 words += [name] if one is True else [name, str(one)]
         return words
-
-
-def numbers_in(file: Path, option: str, column: str, form: str | None) -> "NDArray[np.float64]":
-    """Read the numbers of at least 0 that an option names a column of."""
-    import numpy as np
-
-    from precbench.data.own.encoding import Column, Encoding
-    from precbench.data.own.read import is_table, read_new_rows
-
-    kind = cast("Any", form)
-    if not is_table(file, kind):
-        raise InputError(f"{file}: {option} names a column of a table, and this file has none")
-    alone = Encoding("csv", 1, dense=True, columns=(Column(column),))  # or any other table
-    numbers = np.asarray(read_new_rows(file, alone, kind))[:, 0]
-    if (numbers < 0).any():
-        row = int(np.argmax(numbers < 0))
-        raise InputError(
-            f"{file}: column {column!r}, row {row + 1}: {option} takes numbers of at least 0, "
-            f"found {numbers[row]:g}"
-        )
-    return numbers
 
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":

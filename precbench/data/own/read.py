@@ -24,6 +24,7 @@ from precbench.data.dataset import Dataset, Dtype, Imputed, stored
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.encoding import (
     Categorical,
+    Column,
     Encoding,
     Gaps,
     Missing,
@@ -32,6 +33,9 @@ from precbench.data.own.encoding import (
     number_groups,
     order_in_time,
     signs,
+)
+from precbench.data.own.encoding import (
+    is_table as is_frame,
 )
 from precbench.data.own.problems import Problems, TableError, listed
 from precbench.data.own.suspects import look_for_suspects
@@ -61,7 +65,7 @@ _TABLES = (*_SEPARATORS, "parquet", "xlsx")
 
 
 def read_own_file(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | pd.DataFrame,
     *,
     format: Format | None = None,  # noqa: A002
     label: str | None = None,
@@ -80,7 +84,7 @@ def read_own_file(
 
     Parameters
     ----------
-    path : path
+    path : path or DataFrame
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.csv``;
         ``.tsv``; ``.parquet``; ``.xlsx``, of one sheet; ``.npz``. Text may be packed (``.gz``,
@@ -132,16 +136,18 @@ def read_own_file(
         or infinity, or a time that is neither a number nor a date, with column and row; texts of
         which there are too many.
     """
-    path = Path(path)
+    path, frame, kind = _source(path, format)
     where = str(path)
-    kind = _format(path, format)
     if missing not in get_args(Missing):
         raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
     X: Matrix
     imputed: Imputed | None = None
     if kind in _TABLES:
         named = _several([categorical] if isinstance(categorical, str) else categorical)
-        [(table, _)] = _tables(path, kind, named)
+        if frame is None:
+            [(table, _)] = _tables(path, kind, named)
+        else:
+            table = frame
         problems = Problems(where)
         y, numbered, order, features = _roles(
             problems, table, label, positive, groups, time, drop, id
@@ -196,15 +202,16 @@ def read_own_file(
     options += [] if imputed is None else ["filled in by split"]
     options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
     digest = hashlib.sha256(json.dumps(options).encode())
-    with path.open("rb") as file:
-        hashlib.file_digest(file, lambda: digest)
+    if frame is None:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
     name = path.name.split(".")[0]
     dataset = Dataset(
         name=name,
         title=name,
         X=stored(X, dtype, where),
         y=y,
-        sha256=digest.hexdigest(),
+        sha256=digest.hexdigest() if frame is None else "",
         groups=numbered,
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
@@ -212,6 +219,40 @@ def read_own_file(
         imputed=imputed,
     )
     return dataset, encoding
+
+
+def _source(
+    table: str | os.PathLike[str] | pd.DataFrame,
+    format: Format | None,  # noqa: A002
+) -> tuple[Path, pd.DataFrame | None, Format]:
+    """Return the path for messages, the frame if it is one, and the format."""
+    if isinstance(table, str | os.PathLike):
+        return Path(table), None, _format(Path(table), format)
+    if not is_frame(table):
+        raise InputError(f"expected a path or a data frame, found {type(table).__name__}")
+    return Path("table"), table, "parquet"  # the format that keeps what a frame knows
+
+
+def read_numbers(
+    table: str | os.PathLike[str] | pd.DataFrame,
+    column: str,
+    option: str,
+    format: Format | None = None,  # noqa: A002
+) -> NDArray[np.float64]:
+    """Read a column of numbers of at least 0, which an option names."""
+    path, frame, kind = _source(table, format)
+    if kind not in _TABLES:
+        raise InputError(f"{path}: {option} names a column of a table, and this file has none")
+    alone = Encoding(kind, 1, dense=True, columns=(Column(column),))
+    rows = read_new_rows(path, alone, kind) if frame is None else alone.encode(frame, str(path))
+    numbers = np.asarray(rows)[:, 0]
+    if (numbers < 0).any():
+        row = int(np.argmax(numbers < 0))
+        raise InputError(
+            f"{path}: column {column!r}, row {row + 1}: {option} takes numbers of at least 0, "
+            f"found {numbers[row]:g}"
+        )
+    return numbers
 
 
 def _roles(

@@ -1,0 +1,151 @@
+"""Fit a model to a labelled table, and measure its quality on held-out rows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from scipy.sparse import issparse
+
+from precbench.advice.length import Worth, measure_length
+from precbench.advice.model import Model, make_solver
+from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
+from precbench.data.own.read import read_numbers, read_own_file
+from precbench.data.preprocess import Scaling
+from precbench.errors import InputError
+from precbench.topk import TopK, resolve_k, several_k
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["fit"]
+
+
+def fit(
+    table: "str | os.PathLike[str] | pd.DataFrame",
+    *,
+    label: str | None = None,
+    k: TopK | Sequence[TopK] = 0.25,
+    solver: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    scaling: Scaling | None = None,
+    fourier: int | None = None,
+    weight: str | None = None,
+    gain: float | str | None = None,
+    cost: float | None = None,
+    list_rows: int | None = None,
+    n_splits: int = 5,
+    random_state: int = 0,
+    allow: Sequence[str] = (),
+    **reading: Any,
+) -> Model:
+    """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
+
+    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the others, or,
+    with a column of times, models fitted to the past on the period that follows.
+
+    Parameters
+    ----------
+    table : path or DataFrame
+        See `precbench.data.own.read.read_own_file`.
+    label : str, optional
+        Column of the labels; svmlight and npz files have labels of their own.
+    k : int, float or str, or a list of these, default=0.25
+        Length of the top of a held-out list, see `compare`.
+    solver : str, optional
+        By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
+    params : mapping, optional
+        Parameters of the solver, other than `k` and `random_state`.
+    scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}, optional
+        By default "standardise", and "none" for sparse rows and for trees.
+    fourier : int, optional
+        Number of random Fourier features to use instead of the features.
+    weight : str, optional
+        Column of weights of the training rows; not a feature.
+    gain : float or str, optional
+        What each hit gains, or the column with what each row gains if it is a hit.
+    cost : float, optional
+        What each row of the list costs.
+    list_rows : int, optional
+        Length of the list of new rows for which hits are expected; by default as many as `table`.
+    n_splits : int, default=5
+    random_state : int, default=0
+    allow : sequence of str
+        Columns to use though they look like a leak, an identifier or a code.
+    **reading
+        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``, ``numeric``,
+        ``missing`` and ``format`` of `precbench.data.own.read.read_own_file`.
+
+    Returns
+    -------
+    Model
+        It can ``rank`` and ``explain`` rows and ``save`` itself; ``about`` has the quality.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid, or the table cannot be read as it stands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import precbench
+    >>> x = np.random.default_rng(0).standard_normal((2, 400))
+    >>> table = pd.DataFrame({"age": x[0], "bill": x[1], "churned": x[0] + x[1] > 2})
+    >>> model = precbench.fit(table, label="churned", k=20, n_splits=2)
+    >>> model.rank(table, top=3)["score"].is_monotonic_decreasing
+    True
+    """
+    ks = several_k(k)
+    if solver is not None:  # refused before the table is read
+        _parameters(solver, params or {}, ks[0], random_state)
+    column = gain if isinstance(gain, str) else None
+    has_worth = gain is not None or cost is not None
+    worth = Worth(None if column else gain, column, cost or 0.0) if has_worth else None  # type: ignore[arg-type]
+    form = reading.get("format")
+    amounts = read_numbers(table, column, "gain", form) if column else None
+    weights = read_numbers(table, weight, "weight", form) if weight else None
+    if weight:
+        reading["drop"] = [*reading.get("drop", ()), weight]
+    dataset, encoding = read_own_file(table, label=label, allow=allow, **reading)
+    X, n_rows = dataset.X, len(dataset.y)
+    for each in ks:
+        resolve_k(each, dataset.n_pos, list_rows or n_rows)
+    if solver is None:
+        solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
+    if scaling is None:
+        is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
+        scaling = "standardise" if is_scaled and not issparse(X) else "none"
+    how: dict[str, Any] = {"solver": solver, "scaling": scaling}
+    how |= _parameters(solver, params or {}, ks[0], random_state)
+    if fourier:
+        how["fourier"] = {"n_components": fourier, "random_state": random_state}
+    splits = held_out_splits(dataset, n_splits, random_state)
+    fewest = min(len(split.test) for split in splits)
+    if isinstance(ks[0], int) and ks[0] > fewest:
+        raise InputError(
+            f"k = {ks[0]} exceeds the {fewest} held-out rows on which the quality is measured; "
+            f'give a percentage of the rows instead: "{100 * ks[0] / n_rows:.3g} %"'
+        )
+    quality, lists, share = held_out_quality(
+        dataset, splits, ks[0], how, weights, amounts, encoding
+    )
+    length = measure_length(
+        lists, share, ks, dataset.n_pos, n_rows, method=solver, list_rows=list_rows, worth=worth
+    )
+    model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
+    model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
+    measured = quality.model_copy(update={"length": length})
+    model.about.update(measured.to_dict() | {"weight": weight})
+    return model
+
+
+def _parameters(
+    solver: str, params: Mapping[str, Any], k: TopK, random_state: int
+) -> dict[str, Any]:
+    """Return parameters of a solver with `k` and `random_state`, if it has them."""
+    known = make_solver(solver, params).get_params()
+    common = {"k": k, "random_state": random_state}
+    if twice := common.keys() & params.keys():
+        raise InputError(f"params: give {min(twice)} as an argument of its own")
+    return {**params, **{name: value for name, value in common.items() if name in known}}
