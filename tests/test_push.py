@@ -1,5 +1,7 @@
 """The P-Norm Push and its kin: definitions, kernels, solvers and the theorems of rudin2009."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -12,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.errors import InputError
 from precbench.metrics import pnorm_risk, r_max
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
-from precbench.solvers import IRPush, PNormPush, RankBoost, push_risks
+from precbench.solvers import IRPush, PNormPush, RankBoost
 from precbench.solvers.push_risks import Classes, InformationRetrievalRisk, PairLists, PairwiseRisk
 from tests.sentences import raises, warns
 from tests.twins import ir_push, pnorm_push, pnorm_push_path
@@ -418,20 +420,21 @@ def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
 
 
 @pytest.mark.parametrize("separable", [False, True])
-def test_few_rows_decide_whether_the_classes_are_separable(separable, monkeypatch):
-    X, y = problem(20_000, 4)
-    X[:, 2] += 2.0 * separable * (y > 0)
-    sizes = []
-
-    def counted(*args, A_ub, **kwargs):
-        sizes.append(A_ub.shape[0])
-        return linprog(*args, A_ub=A_ub, **kwargs)
-
-    monkeypatch.setattr(push_risks, "linprog", counted)
-    for rows in (X, sparse.csr_matrix(X)):
-        risk = InformationRetrievalRisk(rows, y.astype(np.int8))
-        assert risk.is_separable() is separable
-    assert max(sizes) < len(y) / 2
+@pytest.mark.parametrize("seed", range(10))
+def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separable):
+    """Separable in part only: some positives and negatives are alike but for one feature."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (40, 6)).astype(float), np.repeat([1, -1], 20)
+    X[:20, 5] = np.where(rng.random(20) < 0.3, 1.0, 0.0)
+    X[20:, 5] = 0.0 if separable else X[rng.permutation(20), 5]
+    X = X @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    pairs = (X[y > 0, None] - X[None, y < 0]).reshape(-1, 6)
+    best = linprog(-pairs.sum(axis=0), A_ub=-pairs, b_ub=np.zeros(len(pairs)), bounds=(-1, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for solver in (IRPush(), RankBoost(method="newton"), PNormPush(method="newton")):
+            for rows in (X, sparse.csr_matrix(X)):
+                assert solver.fit(rows, y).unbounded_ == (best.fun < -1e-6), solver
 
 
 def test_equal_features_are_not_separable():

@@ -102,9 +102,9 @@ class PushRanker(LinearRanker):
             if self._move(w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
-        # A linear programme decides, but only where the risk may lack a minimum.
-        if not self.unbounded_ and (not self.converged_ or risk.moves_scores(flat)):
-            self.unbounded_ = risk.is_separable()
+        if not self.unbounded_:  # where the risk is flat, it may decrease for ever
+            onwards = self.coef_ / (np.linalg.norm(self.coef_) or 1)
+            self.unbounded_ = risk.is_unbounded_along(np.vstack([flat.T, onwards]))
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
@@ -347,8 +347,8 @@ class PNormPush(PairPushRanker):
     converged_ : bool
     unbounded_ : bool
         No minimiser exists: some w ranks no pair of the training rows wrongly and some rightly,
-        and `coef_` is a finite w on the way. Newton's method decides this exactly, by a linear
-        programme; "coordinate" sees it when its scores or one feature separate the classes.
+        and `coef_` is a finite w on the way. Newton's method sees it by its scores and by the
+        directions in which the risk is flat, "coordinate" by its scores and by single features.
 
     Notes
     -----

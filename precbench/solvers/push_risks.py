@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from precbench.kernels import push
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
-from precbench.topk import first_rows
 
 __all__ = [
     "Classes",
@@ -29,9 +28,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
 _THIN = 0.2  # fraction of non-zeros below which BLAS on dense rows takes longer than SciPy
-_FEW_ROWS = 1000  # of a linear programme, to begin with
-_FEASIBLE = 1e-7  # a violation that HiGHS lets pass
-_WRONG = 1e-6  # relative to the greatest difference of scores, a smaller one counts as 0
+_ROUNDING = 1e-6  # relative to the greatest difference of scores
 
 
 class Evaluation(NamedTuple):
@@ -75,40 +72,10 @@ class Classes:
         apart = np.abs(values - low_pos)
         return float(apart[apart > 0].min())
 
-    def widest(self, X: Any, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the w that ranks no pair wrongly and the others furthest apart.
-
-        The greatest ``|w / scale|`` is 1 at most.
-        """
-        side = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), -1 / (self.labels < 0).sum())
-        gain = np.append(scale * weighted_sum(as_rows(X), side, X.shape[1]), 0.0)
-        bounds = [(-1, 1)] * X.shape[1] + [(None, None)]
-        return scale * _linear_programme(gain, _Divided(X, scale, self.labels), bounds)[:-1]
-
     def _ranges(self, values: NDArray[np.float64]) -> list[float]:
         ranges = np.empty(4)
         push.class_ranges(values, self.labels, ranges)
         return ranges.tolist()
-
-
-class _Divided:
-    """The matrix of ``x_i d >= t >= x_k d``, which takes one row of X each; t is the last unknown.
-
-    Only the rows that are asked for are made.
-    """
-
-    def __init__(self, X: Any, scale: NDArray[np.float64], labels: NDArray[np.int8]):
-        self._X, self._scale, self._signs = X, scale, -labels.astype(np.float64)
-        self.shape = X.shape
-
-    def __matmul__(self, unknowns: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores = linear_scores(as_rows(self._X), self._scale * unknowns[:-1])
-        return self._signs * (scores - unknowns[-1])
-
-    def __getitem__(self, rows: NDArray[np.intp]) -> sparse.csr_array:
-        signs = self._signs[rows, None]
-        scaled = sparse.csr_array(self._X[rows]).multiply(self._scale)
-        return sparse.hstack([scaled.multiply(signs), -signs], format="csr")
 
 
 class PairLists(NamedTuple):
@@ -168,45 +135,6 @@ class PairLists(NamedTuple):
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
-    def widest(self, X: Any, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the w that ranks no pair wrongly and the others furthest apart.
-
-        The greatest ``|w / scale|`` is 1 at most.
-        """
-        scaled = sparse.csr_array(X) @ sparse.diags_array(scale)
-        turned = sparse.vstack(
-            [
-                scaled[np.repeat(self.lower[part], np.diff(begins))] - scaled[upper]
-                for part, upper, begins in self.blocks(_BLOCK_VALUES)
-            ],
-            format="csr",
-        )
-        return scale * _linear_programme(-turned.mean(axis=0), turned, [(-1, 1)] * X.shape[1])
-
-
-def _linear_programme(
-    gain: NDArray[np.float64], ordered: "sparse.csr_array | _Divided", bounds: list[tuple]
-) -> NDArray[np.float64]:
-    """Return the d that maximises ``gain @ d`` over ``ordered @ d <= 0`` and the bounds.
-
-    Few rows decide: it is solved for some of them, to which those come that are most violated,
-    until none is.
-    """
-    n = ordered.shape[0]
-    taken = np.linspace(0, n - 1, min(n, _FEW_ROWS), dtype=np.intp)
-    while True:
-        solved = linprog(-gain, A_ub=ordered[taken], b_ub=np.zeros(len(taken)), bounds=bounds)
-        if solved.status != 0:
-            return np.zeros(len(gain))
-        excess = ordered @ solved.x
-        # Those in the programme are violated within its tolerance: taking them twice is no use.
-        excess[taken] = 0
-        violated = np.flatnonzero(excess > _FEASIBLE)
-        if not violated.size:
-            return solved.x
-        most = min(len(violated), len(taken))
-        taken = np.append(taken, violated[first_rows(excess[violated], most)])
-
 
 class PushRisk(ABC):
     """A convex risk of the scores ``X @ w``."""
@@ -237,21 +165,18 @@ class PushRisk(ABC):
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
-    def is_separable(self) -> bool:
-        """Return whether some w ranks no pair wrongly and some pair rightly.
+    def is_unbounded_along(self, directions: NDArray[np.float64]) -> bool:
+        """Return whether a direction, a row of norm 1, ranks some pair rightly and none wrongly.
 
-        A linear programme, solved to the tolerance of HiGHS, so up to a millionth of the scores.
+        Or its opposite does; differences below a millionth of the greatest count as rounding.
         """
-        ends = (_dense(self.X.max(axis=0)), -_dense(self.X.min(axis=0)))
-        largest = np.maximum(*ends).ravel().astype(np.float64)
-        w = self.relation.widest(self.X, 1 / np.where(largest > 0, largest, 1))
-        low, high = self.relation.range(linear_scores(self.rows, w))
-        return high > _WRONG and low >= -_WRONG * high
-
-    def moves_scores(self, axes: NDArray[np.float64]) -> bool:
-        """Return whether w can change the ranking along one of the axes, columns of norm 1."""
-        moved = (linear_scores(self.rows, np.ascontiguousarray(axis)) for axis in axes.T)
-        return any(np.ptp(scores) > _WRONG * self.largest for scores in moved)
+        for direction in directions:
+            scores = linear_scores(self.rows, np.ascontiguousarray(direction))
+            low, high = self.relation.range(scores)
+            least, most = (low, high) if high >= -low else (-high, -low)
+            if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
+                return True
+        return False
 
     def column(self, j: int) -> NDArray[np.float64]:
         """Return a column of X, dense."""
