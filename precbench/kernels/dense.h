@@ -425,27 +425,6 @@ static inline void precbench_score_sparse(const void *x, int kind, const int *co
         precbench_score_sparse_by(x, PRECBENCH_ONES, columns, starts, n_stored, rows, n, w, scores);
 }
 
-/* The sums of a sparse row under 2 * pairs weight vectors, which lie side by side by column; four
- * accumulators each, as for one. With a constant number of pairs they stay in registers. */
-PRECBENCH_ROW void precbench_sparse_dots(const void *x, const int kind, const int *columns,
-                                         ptrdiff_t n, const double *w, ptrdiff_t stride,
-                                         const int pairs, double *out)
-{
-    precbench_pair a[4][3] = {{{0, 0}}};
-    ptrdiff_t j = 0;
-    for (; j + 4 <= n; j += 4)
-        for (int lane = 0; lane < 4; lane++) {
-            const double *of_column = w + columns[j + lane] * stride;
-            for (int p = 0; p < pairs; p++)
-                a[lane][p] += PRECBENCH_VALUE(x, j + lane, kind) * PRECBENCH_AT(of_column, 2 * p);
-        }
-    for (; j < n; j++)
-        for (int p = 0; p < pairs; p++)
-            a[0][p] += PRECBENCH_VALUE(x, j, kind) * PRECBENCH_AT(w + columns[j] * stride, 2 * p);
-    for (int p = 0; p < pairs; p++)
-        *(precbench_pair *)(out + 2 * p) = (a[0][p] + a[2][p]) + (a[1][p] + a[3][p]);
-}
-
 /* w += a * x. */
 PRECBENCH_ROW void precbench_row_axpy(double a, const void *x, const int kind, double *w,
                                       ptrdiff_t n)

@@ -35,7 +35,6 @@ from precbench.kernels.rows cimport (
     row_axpy,
     rows_of,
     score_rows,
-    score_sparse_rows,
 )
 from precbench.kernels.select cimport (
     count_below,
@@ -422,7 +421,6 @@ def minibatch_pass(
     tuple candidates,
     double[::1] real_scratch,
     int[::1] int_scratch,
-    double[::1] mixed,
 ):
     """Visit the rows ``order[start:stop]`` in batches of ``batch_size``; the last may be shorter.
 
@@ -457,9 +455,6 @@ def minibatch_pass(
         counts : (2,) int64
             Batches that can change nothing and false positives of the perceptrons are added to it.
     real_scratch, int_scratch : ((len(candidates) + 3) * batch_size,), (5 * batch_size,)
-    mixed : (n_features * m,) or (0,)
-        Zeros, m being the number of candidates made even; for sparse rows that have more entries
-        in a batch than there are weights to lay side by side, which makes scores faster.
 
     Returns
     -------
@@ -497,12 +492,7 @@ def minibatch_pass(
             batch.all[j] = <int>j
         while start < stop:
             batch.n = min(batch_size, stop - start)
-            if mixed.shape[0]:
-                score_sparse_rows(
-                    &X, &order[start], batch.n, weights, n_candidates, &mixed[0], scores
-                )
-            else:
-                score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
+            score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
             split_labels(&batch, &y[0], &order[start], stop - start)
             for m in range(n_candidates):
                 learn(&all_of[m], &batch, &X, &order[start], all_of[m].eta[n_batches])

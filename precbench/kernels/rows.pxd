@@ -1,9 +1,5 @@
 # Rows of a dense (C order) or CSR matrix, of float64 or float32, behind one plain struct.
 
-cdef enum:
-    SIDE_BY_SIDE = 6  # weight vectors of which the sums of a sparse row stay in registers
-
-
 cdef extern from "dense.h":
     enum:
         AHEAD "PRECBENCH_AHEAD"  # rows between a request and its use
@@ -41,16 +37,6 @@ cdef extern from "dense.h":
         Py_ssize_t n,
         const double* w,
         double* scores,
-    ) noexcept nogil
-    void precbench_sparse_dots(
-        const void* x,
-        int kind,
-        const int* columns,
-        Py_ssize_t n,
-        const double* w,
-        Py_ssize_t stride,
-        int pairs,
-        double* out,
     ) noexcept nogil
     void precbench_axpy(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
     void precbench_row_axpy(
@@ -157,47 +143,6 @@ cdef inline void score_rows(
         precbench_score_sparse(
             X.data, X.kind, X.indices, X.indptr, X.n_stored, rows, n, weights[m], scores[m]
         )
-
-
-cdef inline void score_sparse_rows(
-    const Rows* X,
-    const int* rows,
-    Py_ssize_t n,
-    const double** weights,
-    Py_ssize_t n_candidates,
-    double* mixed,
-    double** scores,
-) noexcept nogil:
-    """Score sparse rows by each candidate as `score_rows` does, with the same bits.
-
-    The weights are first laid side by side in ``mixed``, so that a column is found once for all;
-    of an odd number there is a column of zeros beside the last.
-    """
-    cdef Py_ssize_t first = 0, j, m, stride = n_candidates + n_candidates % 2, start, n_stored
-    cdef int beside, pairs
-    cdef double out[SIDE_BY_SIDE]
-    cdef const void* x
-    cdef const int* columns
-    for m in range(n_candidates):
-        for j in range(X.n_cols):
-            mixed[j * stride + m] = weights[m][j]
-    while first < n_candidates:
-        beside = <int>min(SIDE_BY_SIDE, n_candidates - first)
-        pairs = (beside + 1) // 2
-        for j in range(n):
-            start = X.indptr[rows[j]]
-            n_stored = X.indptr[rows[j] + 1] - start
-            columns = X.indices + start
-            x = precbench_from(X.data, start, X.kind)
-            if pairs == 3:
-                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 3, out)
-            elif pairs == 2:
-                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 2, out)
-            else:
-                precbench_sparse_dots(x, X.kind, columns, n_stored, mixed + first, stride, 1, out)
-            for m in range(beside):
-                scores[first + m][j] = out[m]
-        first += beside
 
 
 cdef inline void row_axpy(const Rows* X, Py_ssize_t i, double a, double* w) noexcept nogil:

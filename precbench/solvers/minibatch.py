@@ -128,10 +128,7 @@ class MiniBatchRanker(PassRanker):
         rules = [solver._rule() for solver in solvers]
         any_share = any(isinstance(rule.top, str) for rule in rules)
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
-        # Laying weights side by side costs n_features a batch, and pays with as many entries.
-        at_once_pays = at_once > 1 and rows.indices.size * b >= rows.n_features * rows.n_rows
-        n_mixed = (at_once + at_once % 2) * rows.n_features if at_once_pays else 0
-        scratch = np.empty((at_once + 3) * b), np.empty(5 * b, dtype=np.int32), np.zeros(n_mixed)
+        scratch = np.empty((at_once + 3) * b), np.empty(5 * b, dtype=np.int32)
 
         def visit(start: int, stop: int) -> None:
             n_whole = (stop - start) // b
