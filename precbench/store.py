@@ -456,18 +456,29 @@ def stores(results: Path) -> list[Store]:
     InputError
         If there is none.
     """
-    if not results.is_dir():
-        raise InputError(f"no results folder at '{results}': name another one")
-    folders = _with_trials(results, "") or _with_trials(results, "*/")
-    folders += _with_trials(results, f"{SHARDS}/*/*/")
+    marks = ("trials", "asked.json")  # a shard may have no trials
+    folders = result_folders(results, *marks)
+    for shard in sorted(results.glob(f"{SHARDS}/*/")):
+        folders += result_folders(shard, *marks)
     if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
     return [Store(folder) for folder in folders]
 
 
-def _with_trials(results: Path, pattern: str) -> list[Path]:
-    marks = ("trials", "asked.json")  # a share may have no trials
-    return sorted({path.parent for mark in marks for path in results.glob(pattern + mark)})
+def result_folders(results: Path, *marks: str) -> list[Path]:
+    """Return the folder if it has an entry of one of these names, else the folders in it with one.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder.
+    """
+    if not results.is_dir():
+        raise InputError(f"there is no folder {results}: name a folder of results")
+    for pattern in ("", "*/"):
+        if places := {path.parent for mark in marks for path in results.glob(pattern + mark)}:
+            return sorted(places)
+    return []
 
 
 def environment() -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from precbench.errors import InputError
 from precbench.results import Run, read_run, read_values
+from precbench.store import result_folders
 
 __all__ = ["Evidence", "read_evidence"]
 
@@ -207,15 +208,13 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):
-        if not folder.is_dir():
-            raise InputError(f"no folder {folder}: precbench run creates it")
-        for path in _in(folder, "values.csv"):
+        for path in result_folders(folder, "values.csv"):
             description, values = read_values(path)
             evidence.found = True
             if not description["smoke"]:
                 _refuse_second(paths, description["name"], path)
                 evidence.values[description["name"]] = values
-        for path in _in(folder, "results.csv"):
+        for path in result_folders(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True
             if run.smoke:
@@ -228,13 +227,6 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
 def _refuse_second(paths: dict[str, Path], name: str, path: Path) -> None:
     if paths.setdefault(name, path) != path:
         raise InputError(f"{paths[name]} and {path} both hold results of {name}: name one")
-
-
-def _in(folder: Path, name: str) -> list[Path]:
-    """Return the folders that hold this file: the folder itself, or those in it."""
-    if (folder / name).exists():
-        return [folder]
-    return sorted(path.parent for path in folder.glob(f"*/{name}"))
 
 
 def _nothing_of(dataset: str) -> str:

@@ -17,7 +17,7 @@ from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
 from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
-from precbench.store import Store
+from precbench.store import Store, result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
@@ -105,14 +105,10 @@ def _same(found: list[Difference], alone: list[str]) -> bool:
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the folders of the experiments in both, and the names of those in one."""
-    if missing := [str(folder) for folder in (first, second) if not folder.is_dir()]:
-        raise InputError(
-            f"there is no folder {' and no folder '.join(missing)}: name two folders of results, "
-            "or of one experiment each"
-        )
-    if all((folder / "results.csv").is_file() for folder in (first, second)):
+    found = [result_folders(folder, "results.csv") for folder in (first, second)]
+    if found == [[first], [second]]:
         return [(first, second)], []
-    names = [{path.parent.name for path in f.glob("*/results.csv")} for f in (first, second)]
+    names = [{folder.name for folder in folders} for folders in found]
     both = sorted(names[0] & names[1])
     if not both:
         raise InputError(

@@ -11,7 +11,7 @@ from precbench.advice.report import write_report
 from precbench.cli.options import Json
 from precbench.errors import InputError
 from precbench.report.repeat import shipped_config
-from precbench.store import Store, stores
+from precbench.store import Store, result_folders, stores
 from precbench.text import count
 
 _MARKS = ("results.csv", "illustration.json")
@@ -28,7 +28,7 @@ def plot_results(
       precbench plot results/letter
       precbench plot results/
     """
-    folders = result_folders(results)
+    folders = finished_folders(results)
     for folder in folders:
         Store(folder).load()
     written = {}
@@ -41,7 +41,7 @@ def plot_results(
         print(json.dumps(written, indent=1))
 
 
-def result_folders(results: Path) -> list[Path]:
+def finished_folders(results: Path) -> list[Path]:
     """Return the folder if it holds results, or those in it that do.
 
     Raises
@@ -49,7 +49,7 @@ def result_folders(results: Path) -> list[Path]:
     InputError
         If there is none.
     """
-    folders = _in(results, "") or _in(results, "*/")
+    folders = result_folders(results, *_MARKS)
     if not folders:
         _refuse_unfinished(results)
         raise InputError(
@@ -76,7 +76,3 @@ def _refuse_unfinished(results: Path) -> None:
         f"{results} holds {n_trials} of a run that has not ended, and no tables: run the same "
         f"command again, which goes on where it stopped ({shlex.join(command)})"
     )
-
-
-def _in(results: Path, pattern: str) -> list[Path]:
-    return sorted({path.parent for mark in _MARKS for path in results.glob(pattern + mark)})

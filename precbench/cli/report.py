@@ -10,7 +10,7 @@ import typer
 from precbench.advice.report import write_report
 from precbench.claims import read_evidence
 from precbench.cli.options import Json
-from precbench.cli.plot import result_folders
+from precbench.cli.plot import finished_folders
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
 from precbench.report.html import index_page, ledger_about
@@ -32,7 +32,7 @@ def write_pages(
       precbench report results/letter
       precbench report results/
     """
-    folders = result_folders(results)
+    folders = finished_folders(results)
     for folder in folders:
         Store(folder).load()
     ledger = ledger_about(read_evidence([results]))

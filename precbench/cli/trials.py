@@ -12,7 +12,7 @@ from precbench.experiment.trial import algorithm_version
 from precbench.report.repeat import repeat_command
 from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
-from precbench.store import Record, Store
+from precbench.store import Record, Store, result_folders
 from precbench.text import one_line
 
 __all__ = ["find_trial", "show_trial"]
@@ -94,12 +94,8 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    if not results.is_dir():
-        raise InputError(f"no results folder at '{results}'; give one with --results")
-    folders = [path.parent for path in sorted(results.glob("*/trials"))]
-    folders += [results] if (results / "trials").is_dir() else []
     place = _PLACE.fullmatch(what)
-    for store in map(Store, folders):
+    for store in map(Store, result_folders(results, "trials")):
         keys = store.keys()
         if _KEY.fullmatch(what):
             keys = [key for key in keys if key.startswith(what)]
