@@ -27,9 +27,10 @@ from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Rows, Sample
 from precbench.experiment.sections import SolverEntry
 from precbench.experiment.trial import Split
-from precbench.metrics import Metric, roc_curve
-from precbench.results import COLUMNS, Sizes, plain_strings
+from precbench.metrics import METRICS, Metric, roc_curve
+from precbench.results import COLUMNS, Sizes, plain_strings, read_csv
 from precbench.solvers import SOLVERS, LinearRanker
+from precbench.sources import code_of
 from precbench.store import Record, Store
 from precbench.strict_json import Fields, parse
 from precbench.text import visible
@@ -38,6 +39,7 @@ from precbench.topk import resolve_k, sums_at
 __all__ = ["final_scores", "final_values", "not_ok", "write_results"]
 
 _ROC_VERTICES = 400
+_MEASURES_NOTHING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
 _DEPTHS = 150
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
@@ -64,8 +66,13 @@ def write_results(
         The rows of this plan in ``results.csv``. Trials without a record have no row; those that
         are not ok have one row per metric, with the reason in place of a value.
     """
-    rows: list[dict[str, Any]] = []
     experiment, plots = plan.experiment, plan.experiment.plots or ()
+    facts = _description(plan, config)
+    facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
+    described = json.dumps(facts, indent=1) + "\n"
+    if (measured_before := _measured_before(plan, store, described)) is not None:
+        return measured_before
+    rows: list[dict[str, Any]] = []
     curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
     if "precision-k" in plots:
         columns = [*_ROC_COLUMNS, "k", "share", "precision"]
@@ -102,10 +109,23 @@ def write_results(
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
         _write(store, name, table.to_csv(index=False, lineterminator="\n"))
-    facts = _description(plan, config)
-    facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
-    _write(store, "experiment.json", json.dumps(facts, indent=1) + "\n")
+    _write(store, "experiment.json", described)
     return results
+
+
+def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
+    """Return the rows in ``results.csv`` if this code has measured the records as they are."""
+    path = store.folder / "results.csv"
+    needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
+    with suppress(OSError, InputError):
+        is_described = (store.folder / "experiment.json").read_text() == visible(described)
+        if is_described and all((store.folder / name).is_file() for name in needed):
+            results = read_csv(path, COLUMNS)
+            results = results[results["dataset"].isin(plan.datasets)]
+            keys = {key for _, key in plan.trials}.intersection(store.keys())
+            if keys == {*results["key"]} and store.last_change() < path.stat().st_mtime_ns:
+                return results
+    return None
 
 
 def _write(store: Store, name: str, content: str) -> None:
@@ -359,6 +379,13 @@ def _form(entry: SolverEntry) -> str:
     return "random features" if entry.fourier else "linear"
 
 
+def _code_of_measuring(experiment: Experiment) -> str:
+    """Return hashes of the code that measures, of packages with metrics as well."""
+    modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
+    packages = {module.partition(".")[0] for module in modules} - {"precbench"}
+    return " ".join([code_of("precbench", _MEASURES_NOTHING), *map(code_of, sorted(packages))])
+
+
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     experiment = plan.experiment
     sweep = None
@@ -398,6 +425,7 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
             for name, dataset in plan.datasets.items()
         },
         "smoke": plan.smoke,
+        "code": _code_of_measuring(experiment),
         # Others may see it: no folder of the user.
         "config": visible(Path(config).name if Path(config).is_absolute() else config),
     }

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import precbench
-from precbench import workers
+from precbench import score, workers
 from precbench.cli.run import RunOptions
 from precbench.cli.screen import Progress
 from precbench.cli.status import _DONE
@@ -782,7 +782,7 @@ def test_dry_run_judges_by_the_trials_before(small, tmp_path):
         (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
         (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
         (["run", "letter", "--seeds", "7"], "7"),
-        (["plot", "nowhere"], "results.csv"),
+        (["plot", "nowhere"], "nowhere"),
         (["list", "solver"], "solvers"),
         (["data", "info", "leter"], "letter"),
         (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
@@ -1015,6 +1015,30 @@ TAMPERED = {
     "fewer times": {"wall_seconds": lambda a: a[1:]},
     "no checkpoint": {"rows_seen": lambda a: a[:0]},
 }
+
+
+def test_only_what_has_changed_is_measured_again(small, tmp_path, monkeypatch):
+    """The records, the metrics or the code that measures; another run shows the stored values."""
+    config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
+    assert run(config, out).exit_code == 0
+    folder, counted, by_rows = out / "small", [], score._by_rows
+    monkeypatch.setattr(score, "_by_rows", lambda *args: counted.append(1) or by_rows(*args))
+
+    def measures():
+        counted.clear()
+        assert run(config, out).exit_code == 0
+        return bool(counted)
+
+    results = (folder / "results.csv").read_bytes()
+    time.sleep(0.02)  # a file system may count in ticks
+    (folder / "results.csv").write_bytes(results)
+    assert not measures()
+    os.utime(next((folder / "trials").glob("*.npz")))
+    assert measures() and (folder / "results.csv").read_bytes() == results
+    small(solvers="{perceptron-avg: , sgd-avg: }", metrics="[auc]")
+    assert measures()
+    monkeypatch.setattr(score, "code_of", lambda *_: "other code")
+    assert measures()
 
 
 def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
